@@ -1,0 +1,65 @@
+# make serve   start the server (sets everything up the first time)
+# make test    all tests within twelve minutes
+# make         what CI runs
+#
+# Every path is relative to this folder, so that a space in its name does no harm.
+
+.PHONY: all serve test test-long check bench bench-quality model vectors manifests lock clean
+.DEFAULT_GOAL := all
+
+PYTHON ?= python3
+RUN := .venv/bin/python
+export PYTHONDONTWRITEBYTECODE :=
+
+all: check test
+
+serve: .venv/ready model
+	@$(RUN) -m scrubjay serve
+
+test: .venv/ready-dev model
+	$(RUN) -m pytest -m "not long"
+
+test-long: .venv/ready-dev model
+	$(RUN) -m pytest -m long --timeout=3600
+
+check: .venv/ready-dev
+	$(RUN) -m ruff check src tests bench
+	$(RUN) -m mypy
+	$(RUN) -c "from importlinter.cli import lint_imports_command; lint_imports_command()" --no-cache
+	$(RUN) -m scrubjay.servers.manifest --check
+
+bench: .venv/ready-dev model
+	$(RUN) -m bench.speed
+
+bench-quality: .venv/ready-dev model
+	$(RUN) -m bench.quality
+
+# The model's files, checked by their hashes, in the user's cache (or SCRUBJAY_MODELS).
+model: .venv/ready
+	@$(RUN) -m scrubjay model pull --quiet
+
+# Derived files that ship with the package.
+vectors: .venv/ready-dev model
+	$(RUN) -m bench.vectors
+
+manifests: .venv/ready-dev
+	$(RUN) -m scrubjay.servers.manifest
+
+lock:
+	$(RUN) -m uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate pyproject.toml -o requirements.lock
+	$(RUN) -m uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate --group dev pyproject.toml -o requirements-dev.lock
+
+.venv/ready: pyproject.toml requirements.lock
+	@test -x $(RUN) || $(PYTHON) -m venv .venv
+	@$(RUN) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'scrubjay needs Python 3.11 or newer')"
+	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(RUN) -m pip install --quiet --disable-pip-version-check "hatchling>=1.27,<2" "editables"
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/ready-dev: .venv/ready requirements-dev.lock
+	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache bench/results

@@ -1,0 +1,51 @@
+"""Long-term memory for AI agents.
+
+    import scrubjay
+
+    with scrubjay.open("memories.db") as jay:
+        jay.store("User moved to Austin", source="explicit")
+        for hit in jay.search("Where does the user live?"):
+            print(hit.score, hit.memory.content)
+
+Names are loaded when they are first used, so that `import scrubjay` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine as Engine
+    from scrubjay.wiring import open as open
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "open": "scrubjay.wiring",
+    "Engine": "scrubjay.engine.engine",
+    **dict.fromkeys(
+        (
+            "AccessLevel", "Caller", "Category", "Context", "Event", "Explanation", "Filter", "Hit", "Hits", "Kind",
+            "Link", "LinkKind", "Memory", "NewMemory", "Order", "Page", "Provenance", "Query", "Recall", "Role",
+            "Source", "Space", "State", "Status", "Stored", "Version",
+        ),
+        "scrubjay.memory",
+    ),
+    **dict.fromkeys(
+        (
+            "Conflict", "EmbeddingError", "Error", "Forbidden", "InvalidInput", "ModelMismatch", "ModelMissing",
+            "NotFound", "SpaceNotFound", "StorageBusy", "StorageDamaged", "StorageError", "StorageFull",
+            "StorageTooNew",
+        ),
+        "scrubjay.errors",
+    ),
+}
+
+__all__ = ["__version__", *sorted(_HOMES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'scrubjay' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,42 @@
+"""`python -m scrubjay`, and the command `scrubjay`.
+
+`scrubjay mcp` goes its own way, before the command line's library is imported: every window of an editor starts one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["mcp"]:
+        incoming, outgoing = private_pipes()
+        from scrubjay.servers.front import run_stdio  # after the pipes are safe
+
+        sys.exit(run_stdio(sys.argv[2:], incoming, outgoing))
+    from scrubjay.cli.main import main as run
+
+    run()
+
+
+def private_pipes() -> tuple[int, int]:
+    """Standard input and output for the protocol alone.
+
+    Anybody else who reads 0 finds it empty, and what anybody else writes to 1 goes to the log: one stray `print` in
+    some library would otherwise end the conversation.
+    """
+    try:
+        incoming, outgoing = os.dup(0), os.dup(1)
+    except OSError:
+        sys.exit("scrubjay mcp talks over standard input and output, and one of them is closed.")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # no log either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return incoming, outgoing
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Five vocabularies over one memory."""

@@ -1,0 +1,144 @@
+"""A dialect: a table of operations, each a wire name, schemas and a function that translates.
+
+    call(engine, name, arguments)
+      └─ check the arguments against the operation's schema        (InvalidInput names the field)
+         └─ run: build a value, make one engine call, shape the reply
+            └─ an Error on the way becomes the dialect's own error body
+
+The same table feeds MCP, REST, OpenAPI and the documentation. Nothing here knows how bytes travel.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.errors import Error
+
+if TYPE_CHECKING:
+    from scrubjay.dialects.validation import Checker
+    from scrubjay.engine.engine import Engine
+
+Schema = dict[str, Any]
+Body = dict[str, Any]
+Run = Callable[["Engine", Body], Body]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an operation answers: a JSON body, and the text shown for it where a dialect fixes one."""
+
+    body: Body
+    failed: bool = False
+    fixed_text: str | None = None
+
+    @property
+    def text(self) -> str:
+        return self.fixed_text or json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One row of the table."""
+
+    name: str
+    title: str
+    description: str  # what a model reads when choosing
+    takes: Schema
+    gives: Schema
+    run: Run
+    changes: bool  # writes anything at all
+    destructive: bool = False  # may take something away
+    idempotent: bool = False  # doing it twice is doing it once
+    listed: bool = True  # advertised without --extras
+    accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are honoured
+
+    def check(self, arguments: Any) -> Body:
+        """Refuse what the schema does not allow, before the engine is reached.
+
+        :raises InvalidInput: naming the field, what was wrong and what is allowed
+        """
+        self._checker.check(arguments)
+        return dict(arguments)
+
+    @cached_property
+    def _checker(self) -> Checker:
+        from scrubjay.dialects.validation import Checker  # 30 ms that listing the tools does not need
+
+        return Checker(self.accepts or self.takes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """A vocabulary: its operations in a fixed order, and how it says that something went wrong."""
+
+    name: str
+    title: str
+    server_name: str  # what MCP clients see as the server's name
+    instructions: str  # teaches a model when to store and search; the first 2 kB count
+    error_body: Callable[[Error, str], Body]  # (error, operation name) -> body
+    error_text: Callable[[Error, Body], str | None] = lambda _error, _body: None  # where a seed fixes one
+    operations: dict[str, Operation] = field(default_factory=dict)
+
+    def operation(
+        self,
+        name: str,
+        *,
+        title: str,
+        takes: Schema,
+        gives: Schema,
+        changes: bool,
+        destructive: bool = False,
+        idempotent: bool = False,
+        listed: bool = True,
+        accepts: Schema | None = None,
+    ) -> Callable[[Run], Run]:
+        """Register a function under its wire name; its docstring is what a model reads."""
+
+        def register(run: Run) -> Run:
+            self.operations[name] = Operation(
+                name=name,
+                title=title,
+                description=" ".join((run.__doc__ or "").split()),
+                takes=takes,
+                gives=gives,
+                run=run,
+                changes=changes,
+                destructive=destructive,
+                idempotent=idempotent or not changes,
+                listed=listed,
+                accepts=accepts,
+            )
+            return run
+
+        return register
+
+    def call(self, engine: Engine, name: str, arguments: Any) -> Reply:
+        """Answer one call. What the engine refuses comes back as the dialect's error body; faults of ours raise."""
+        operation = self.operations[name]
+        try:
+            return Reply(operation.run(engine, operation.check({} if arguments is None else arguments)))
+        except Error as error:
+            return self.failure(error, name)
+
+    def failure(self, error: Error, name: str) -> Reply:
+        body = self.error_body(error, name)
+        return Reply(body, failed=True, fixed_text=self.error_text(error, body))
+
+
+def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: bool = True) -> Schema:
+    """A JSON object; closed ones refuse fields they do not know."""
+    schema: Schema = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = list(required)
+    if closed:
+        schema["additionalProperties"] = False
+    return schema
+
+
+def either(ok: Schema, error: Schema) -> Schema:
+    """An output schema that holds error bodies too: strict clients drop what lies outside."""
+    return {"type": "object", "anyOf": [ok, error]}

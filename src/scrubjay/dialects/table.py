@@ -1,0 +1,29 @@
+"""Which dialects there are. Each is imported when it is first asked for, so one costs nothing while another is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scrubjay.dialects.base import Dialect
+from scrubjay.errors import InvalidInput
+
+DEFAULT = "memento"
+
+
+def _memento() -> Dialect:
+    from scrubjay.dialects.memento import memento
+
+    return memento
+
+
+# By the name used in flags, addresses and manifests; the order is the one that people see.
+DIALECTS: dict[str, Callable[[], Dialect]] = {
+    "memento": _memento,
+}
+
+
+def find(name: str) -> Dialect:
+    """:raises InvalidInput: naming the dialects that there are"""
+    if name not in DIALECTS:
+        raise InvalidInput(f"There is no dialect {name[:40]!r}.", hint=f"Known: {', '.join(DIALECTS)}.", field="dialect")
+    return DIALECTS[name]()

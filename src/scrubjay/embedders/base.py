@@ -1,0 +1,58 @@
+"""What an embedder promises: text in, unit vectors out, the same vector for the same text every time.
+
+A long text is several *parts*, each within the model's window; a memory is found by any of its parts. Queries and
+stored texts are embedded differently by most models, hence two verbs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+
+
+class Embedder(ABC):
+    """Text to vectors. Safe to call from several threads; owns its model until closed."""
+
+    name: str
+    dimension: int
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Changes whenever the same text would get another vector; kept in the store, so two models never mix."""
+
+    @abstractmethod
+    def split(self, text: str) -> list[str]:
+        """Cut a text into parts that fit the model's window, at least one, together covering all of it.
+
+        Needs no loaded model.
+        """
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """One unit vector per stored text (already split), independent of its neighbours in the batch.
+
+        :raises EmbeddingError: if the model cannot be loaded or gives no usable numbers
+        """
+
+    @abstractmethod
+    def embed_query(self, text: str) -> Vector:
+        """The unit vector of a question; a text past the window is cut.
+
+        :raises EmbeddingError: as :meth:`embed`
+        """
+
+    @abstractmethod
+    def calibrate(self, cosine: float) -> float:
+        """Map this model's cosine of a query and a stored text to 0..1: unrelated near 0, the same fact near 1."""
+
+    def load(self, progress: Callable[[str], None] | None = None) -> None:
+        """Make ready; slow the first time. Embedding does it too, so calling this early only saves the wait."""
+
+    def close(self) -> None:
+        """Let go of the model."""

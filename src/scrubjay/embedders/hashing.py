@@ -1,0 +1,57 @@
+"""Vectors from the letters alone, for tests: no model, no file, microseconds.
+
+Words and letter triples are hashed to a place and a sign, so texts that share words are near each other. It knows no
+meaning: "car" and "automobile" are strangers to it.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from scrubjay.embedders.base import Embedder, Vector
+
+PART = 2_000  # characters
+OVERLAP = 100  # so that a word at a cut is whole in one of the two
+WORD = re.compile(r"\w+")
+WORD_WEIGHT = 2.0  # whole words say more than the triples they share with others
+
+
+class HashingEmbedder(Embedder):
+    """Signed feature hashing; the same numbers in every process and on every machine."""
+
+    name = "hashing"
+    dimension = 384
+
+    @property
+    def fingerprint(self) -> str:
+        return "hashing-1"
+
+    def split(self, text: str) -> list[str]:
+        starts = range(0, max(len(text) - OVERLAP, 1), PART - OVERLAP)
+        return [text[start : start + PART] for start in starts]
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> Vector:
+        vector = np.zeros(self.dimension, dtype=np.float32)
+        for word in WORD.findall(text.lower()):
+            self._add(vector, word, WORD_WEIGHT)
+            for start in range(len(word) - 2):
+                self._add(vector, f"#{word[start : start + 3]}", 1.0)
+        length = float(np.linalg.norm(vector))
+        if length == 0:  # no letters, or each met its opposite
+            vector[0] = length = 1.0
+        return vector / np.float32(length)
+
+    def calibrate(self, cosine: float) -> float:
+        return min(max(cosine, 0.0), 1.0)
+
+    def _add(self, vector: Vector, feature: str, weight: float) -> None:
+        # The built-in hash() differs from process to process.
+        code = zlib.crc32(feature.encode("utf-8", "surrogatepass"))
+        vector[code % self.dimension] += weight if code & 0x8000_0000 else -weight

@@ -1,0 +1,150 @@
+"""Which stored memories may a new one outdate?
+
+Candidates come from the nearest memories; a small linear judge over named features decides: *same subject, same kind of
+fact, other value*, or a restatement. It advises; it never supersedes anything by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from scrubjay.engine import subjects
+from scrubjay.engine.attributes import Attributes, same_kind
+from scrubjay.memory import Audience, Filter, Kind, Memory
+from scrubjay.stores.base import Reads
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+    from scrubjay.engine.attributes import Profile
+    from scrubjay.engine.embedding import Embedding
+
+CANDIDATES = 30
+MOST = 5  # proposals for one memory
+PROPOSE = 0.5  # the judge's probability from which a memory is named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """What the judge sees of an (old, new) pair; each roughly from -1 to 1 or 0 to 1."""
+
+    closeness: float  # how near the two texts are in meaning, 0 at the level of any two facts on one subject
+    restated: float  # nearly the same sentence: beyond what two different facts reach
+    exclusive: float  # both are of a kind that has one value at a time
+    same_kind: float  # both are of the same kind at all
+    same_subject: float
+    number_differs: float  # the same words around another number, version or date
+    denial_differs: float  # one says no, the other does not
+    nothing_new: float  # every name and number of the new one stands in the old one: rather more detail than a change
+
+
+# Set by hand on sentences of our own (see tests/engine/test_conflicts.py); a later script fits them.
+WEIGHTS = Features(
+    closeness=2.0,
+    restated=6.0,
+    exclusive=6.5,
+    same_kind=3.0,
+    same_subject=5.0,
+    number_differs=1.5,
+    denial_differs=1.5,
+    nothing_new=-2.5,
+)
+BIAS = -11.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    memory: Memory
+    score: float
+    features: Features | None  # None for a twin: the same words need no judge
+
+
+class Judge:
+    """Proposes what a new memory may outdate. Owns the model's view of kinds of facts."""
+
+    def __init__(self, embedding: Embedding) -> None:
+        self._embedding = embedding
+        self._attributes: Attributes | None = None
+
+    def proposals(
+        self,
+        new: Memory,
+        vector: Vector | None,
+        reads: Reads,
+        audience: Audience,
+        *,
+        twins: bytes,
+        now: datetime,
+    ) -> list[Proposal]:
+        """Earlier memories that the new one may outdate or restate, most likely first; those with the same words
+        (found by the fingerprint `twins`) before all others."""
+        if new.kind is not Kind.MEMORY:
+            return []
+        same = [memory for memory in reads.twins(twins, audience) if current(memory, new, now)]
+        proposals = [Proposal(memory=memory, score=1.0, features=None) for memory in reversed(same)]
+        if vector is not None:
+            known = {memory.id for memory in same}
+            judged = [one for one in self._judged(new, vector, reads, audience, now) if one.memory.id not in known]
+            proposals += sorted(judged, key=lambda one: -one.score)
+        return proposals[:MOST]
+
+    def _judged(
+        self, new: Memory, vector: Vector, reads: Reads, audience: Audience, now: datetime
+    ) -> list[Proposal]:
+        only = Filter(kinds=frozenset({Kind.MEMORY}))
+        near = {match.memory: match.score for match in reads.nearest(vector, only, audience, now=now, limit=CANDIDATES)}
+        near.pop(new.id, None)
+        if not near:
+            return []
+        vectors = reads.vectors(list(near))
+        profile = self._profile(vector)
+        said = subjects.read(new.text)
+        proposals = []
+        for old in reads.get(list(near), audience):
+            features = compared(
+                subjects.read(old.text), said, near[old.id], self._profile(vectors[old.id]), profile
+            )
+            score = probability(features)
+            if score >= PROPOSE and current(old, new, now):
+                proposals.append(Proposal(memory=old, score=score, features=features))
+        return proposals
+
+    def _profile(self, vector: Vector) -> Profile:
+        if self._attributes is None:
+            assert self._embedding.embedder is not None
+            self._attributes = Attributes(self._embedding.embedder)
+        return self._attributes.profile(vector)
+
+
+def current(old: Memory, new: Memory, now: datetime) -> bool:
+    """Only what still counts as true can be outdated, and not by itself."""
+    alive = old.expires_at is None or old.expires_at > now
+    return old.id != new.id and old.superseded_by is None and old.status == "active" and alive
+
+
+def compared(
+    old: subjects.Sentence, new: subjects.Sentence, cosine: float, kind_of_old: Profile, kind_of_new: Profile
+) -> Features:
+    same_subject = subjects.same_subject(old, new)
+    same, exclusive = same_kind(kind_of_old, kind_of_new)
+    numbers_differ = bool(old.numbers and new.numbers and old.numbers != new.numbers)
+    around_old, around_new = old.words - old.numbers, new.words - new.numbers
+    words_around = len(around_old & around_new) / max(1, len(around_old | around_new))
+    values = (new.names | new.numbers) - set(new.subject)
+    return Features(
+        closeness=max(-1.0, min(1.0, (cosine - 0.85) / 0.10)),
+        restated=max(0.0, min(1.0, (cosine - 0.92) / 0.06)) if same_subject else 0.0,
+        exclusive=exclusive,
+        same_kind=same,
+        same_subject=float(same_subject),
+        number_differs=words_around if numbers_differ else 0.0,
+        denial_differs=float(old.denied != new.denied),
+        nothing_new=float(bool(values) and values <= old.names | old.numbers),
+    )
+
+
+def probability(features: Features) -> float:
+    total = BIAS + sum(getattr(WEIGHTS, name.name) * getattr(features, name.name) for name in fields(Features))
+    return 1 / (1 + math.exp(-total))

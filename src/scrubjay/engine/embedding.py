@@ -1,0 +1,141 @@
+"""The embedder as the engine uses it: loaded in the background, waited for a little, never in a write's way.
+
+    down ──warm()──> loading ──> up <──> down (why, until when)
+
+A call waits at most `wait_seconds` for its vector. One that came too late or failed takes the embedder down: calls
+that follow answer by words at once instead of waiting again, until a piece of background work succeeds in time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TooSlow
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
+
+from scrubjay.errors import EmbeddingError, ModelMissing
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Embedder, Vector
+
+Result = TypeVar("Result")
+
+AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
+TRY_AGAIN_SECONDS = 15.0
+
+
+class Embedding:
+    """One process' embedder, shared by every engine bound to it."""
+
+    def __init__(
+        self, embedder: Embedder | None, *, wait_seconds: float, fetch: Callable[[], None] | None = None
+    ) -> None:
+        self.embedder = embedder
+        self._wait_seconds = wait_seconds
+        self._fetch = fetch
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._loading: Future[None] | None = None
+        self._why_down: str | None = None
+        self._down_until = 0.0
+
+    @property
+    def fingerprint(self) -> str | None:
+        return self.embedder.fingerprint if self.embedder else None
+
+    def split(self, text: str) -> list[str]:
+        return self.embedder.split(text) if self.embedder else [text]
+
+    def calibrate(self, cosine: float) -> float:
+        return self.embedder.calibrate(cosine) if self.embedder else 0.0
+
+    def warm(self) -> Future[None] | None:
+        """Start loading, once; returns at once."""
+        with self._lock:
+            if self.embedder is None:
+                return None
+            if self._loading is None:
+                self._pool = self._pool or ThreadPoolExecutor(2, "embedding")
+                self._loading = self._pool.submit(self._load)
+            return self._loading
+
+    def query(self, text: str) -> Vector:
+        """:raises EmbeddingError: when no vector comes in time; search by words instead"""
+        return self._in_time(lambda embedder: embedder.embed_query(text))
+
+    def texts(self, texts: Sequence[str]) -> list[Vector]:
+        """:raises EmbeddingError: when no vectors come in time; store without them"""
+        return self._in_time(lambda embedder: embedder.embed(texts))
+
+    def at_leisure(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed for as long as it takes; success in time brings the embedder back up.
+
+        :raises EmbeddingError: if it fails
+        """
+        if self.embedder is None:
+            raise ModelMissing("No embedding model is configured.")
+        loading = self.warm()
+        assert loading is not None
+        loading.result()
+        begun = monotonic()
+        try:
+            vectors = self.embedder.embed(texts)
+        except EmbeddingError as error:
+            self._down(error.message)
+            raise
+        if monotonic() - begun <= self._wait_seconds * len(texts):
+            self._why_down = None
+        return vectors
+
+    def close(self) -> None:
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if self.embedder is not None:
+            self.embedder.close()
+
+    def _in_time(self, work: Callable[[Embedder], Result]) -> Result:
+        if self.embedder is None:
+            raise ModelMissing("No embedding model is configured.")
+        if self._why_down is not None and monotonic() < self._down_until:
+            raise EmbeddingError(self._why_down)
+        deadline = monotonic() + self._wait_seconds
+        loading = self.warm()
+        assert loading is not None
+        assert self._pool is not None
+        try:
+            loading.result(timeout=self._wait_seconds)
+            vector = self._pool.submit(work, self.embedder).result(timeout=max(0.0, deadline - monotonic()))
+        except TooSlow:
+            self._down("The embedding model did not answer in time.")
+            raise EmbeddingError("The embedding model did not answer in time.") from None
+        except EmbeddingError as error:
+            self._down(error.message)
+            raise
+        self._why_down = None
+        return vector
+
+    def _load(self) -> None:
+        assert self.embedder is not None
+        try:
+            try:
+                self.embedder.load()
+            except ModelMissing:
+                if self._fetch is None:
+                    raise
+                self._down("The embedding model is being fetched.", seconds=3600)
+                self._fetch()
+                self.embedder.load()
+            self._why_down = None
+        except EmbeddingError as error:
+            self._down(error.message)
+            with self._lock:
+                self._loading = None  # a later call tries again
+            raise
+
+    def _down(self, why: str, *, seconds: float = TRY_AGAIN_SECONDS) -> None:
+        self._down_until = monotonic() + seconds
+        self._why_down = why

@@ -1,0 +1,279 @@
+"""Text to record: refuse what cannot be kept, fill in what was left out.
+
+Nothing here changes the text: what a caller stores is what every later reader gets, to the code point.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import fields as dataclass_fields
+from dataclasses import replace
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
+
+from scrubjay.errors import InvalidInput
+from scrubjay.memory import (
+    MAX_CONTENT,
+    MAX_LIMIT,
+    AccessLevel,
+    Category,
+    Context,
+    Kind,
+    Memory,
+    NewMemory,
+    Provenance,
+    Query,
+    Source,
+)
+from scrubjay.projects import slug
+
+MAX_TITLE = 200
+MAX_TAGS = 20
+MAX_TAG = 100
+MAX_NAME = 256  # ids of users, conversations and sessions
+MAX_METADATA = 65_536  # bytes of JSON
+CLOCK_SKEW = timedelta(minutes=10)  # how far ahead another machine's clock may run
+SPACE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+def admitted(new: NewMemory, *, id: str, space: str, user: str, provenance: Provenance, now: datetime) -> Memory:
+    """A complete memory from what a caller handed in.
+
+    :raises InvalidInput: naming the field that cannot be kept; then nothing is
+    """
+    check_text(new.content, "content")
+    if new.title is not None:
+        check_text(new.title, "title", maximum=MAX_TITLE)
+    check_share(new.confidence, "confidence")
+    if new.importance is not None:
+        check_share(new.importance, "importance")
+    for name, value in (("user_id", user), ("conversation_id", new.conversation_id), ("session_id", new.session_id)):
+        check_name(value, name)
+    check_json(new.metadata, "metadata")
+    check_json(new.detail, "detail")
+    created = checked_time(new.created_at, "created_at") or now
+    if created > now + CLOCK_SKEW:
+        raise InvalidInput("created_at lies in the future.", field="created_at")
+    return Memory(
+        id=id,
+        space=space,
+        kind=new.kind,
+        content=new.content,
+        title=new.title or title_of(new.content),
+        path=new.path or path_of(new, id),
+        topic=new.topic,
+        category=new.category or Category.FACT,
+        tags=checked_tags(new.tags),
+        importance=0.5 if new.importance is None else new.importance,
+        confidence=new.confidence,
+        source=new.source,
+        access_level=new.access_level,
+        context=Context(user_id=user, conversation_id=new.conversation_id, session_id=new.session_id),
+        metadata=dict(new.metadata),
+        detail=dict(new.detail),
+        provenance=provenance,
+        expires_at=checked_time(new.expires_at, "expires_at"),
+        valid_from=checked_time(new.valid_from, "valid_from"),
+        valid_until=checked_time(new.valid_until, "valid_until"),
+        created_at=created,
+        updated_at=now if new.created_at is None else max(created, now),
+        accessed_at=created,
+    )
+
+
+def fingerprint(memory: Memory) -> bytes:
+    """The same for texts that differ only in case, width or white space, within one space and user.
+
+    The separators keep ("ab", "c") and ("a", "bc") apart.
+    """
+    plain = " ".join(unicodedata.normalize("NFKC", memory.text).casefold().split())
+    return sha256(f"{memory.space}\0{memory.context.user_id}\0{plain}".encode()).digest()
+
+
+# --- what callers may hand in ----------------------------------------------------------------------------------------
+
+ENUMS: dict[str, type[StrEnum]] = {
+    "kind": Kind,
+    "category": Category,
+    "source": Source,
+    "access_level": AccessLevel,
+}
+FIELDS = tuple(entry.name for entry in dataclass_fields(NewMemory))
+CHANGEABLE = (
+    "content", "title", "tags", "category", "importance", "confidence", "access_level", "expires_at", "metadata",
+    "valid_from", "valid_until", "verified_at",
+)  # fmt: skip
+
+
+def new_memory(given: NewMemory | Mapping[str, Any] | str, fields: Mapping[str, Any]) -> NewMemory:
+    """What the library and the command line take: a value, a mapping, or a text with keyword fields."""
+    if isinstance(given, NewMemory):
+        return given
+    named = dict(given) if isinstance(given, Mapping) else {"content": given}
+    named.update(fields)
+    if "content" not in named:
+        raise InvalidInput("content is required.", field="content")
+    check_known(named, FIELDS)
+    return NewMemory(**{name: converted(name, value) for name, value in named.items()})
+
+
+def changes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an update, checked one by one.
+
+    :raises InvalidInput: if there are none, or one that cannot be changed
+    """
+    if not given:
+        raise InvalidInput("No updates were given.", hint=f"Name at least one of {', '.join(CHANGEABLE)}.")
+    check_known(given, CHANGEABLE)
+    result = {name: converted(name, value) for name, value in given.items()}
+    for name, value in result.items():
+        if name in ("content", "title"):
+            check_text(value, name, maximum=MAX_CONTENT if name == "content" else MAX_TITLE)
+        elif name in ("importance", "confidence"):
+            check_share(value, name)
+        elif name == "tags":
+            result[name] = checked_tags(value)
+        elif name == "metadata":
+            check_json(value, name)
+        elif name.endswith(("_at", "_from", "_until")):
+            checked_time(value, name)
+    return result
+
+
+def retitled(memory: Memory, changed: Mapping[str, Any]) -> Memory:
+    """A title that was made from the content follows it."""
+    made = memory.title == title_of(memory.content)
+    title = title_of(changed["content"]) if made and "content" in changed and "title" not in changed else memory.title
+    return replace(memory, **{"title": title, **changed})
+
+
+def query(given: Query | str, options: Mapping[str, Any]) -> Query:
+    """:raises InvalidInput: for a blank question or an impossible page"""
+    asked = given if isinstance(given, Query) else Query(text=given, **options)
+    check_text(asked.text, "query")
+    check_limit(asked.limit, asked.offset)
+    checked_time(asked.now, "now")
+    return asked
+
+
+def check_limit(limit: object, offset: object = 0) -> None:
+    for name, value, least, most in (("limit", limit, 1, MAX_LIMIT), ("offset", offset, 0, 10**9)):
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise InvalidInput(f"{name} must be a whole number from {least} to {most:,}.", field=name)
+
+
+def converted(name: str, value: Any) -> Any:
+    if name in ENUMS and value is not None:
+        try:
+            return ENUMS[name](value)
+        except ValueError:
+            raise InvalidInput(f"{name} must be one of {', '.join(ENUMS[name])}.", field=name) from None
+    return checked_tags(value) if name == "tags" else value
+
+
+def check_known(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            near = get_close_matches(str(name), known, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known)}."
+            raise InvalidInput(f"{str(name)[:100]} is not known.", hint=hint, field=str(name)[:100])
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+def check_text(text: object, field: str, *, maximum: int = MAX_CONTENT) -> None:
+    """:raises InvalidInput: for blank, over-long or unwritable text"""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{field} must be text.", field=field)
+    if len(text) > maximum:
+        raise InvalidInput(f"{field} has {len(text):,} characters; the most is {maximum:,}.", field=field)
+    if not text.strip():
+        raise InvalidInput(f"{field} must not be empty or blank.", field=field)
+    check_writable(text, field)
+
+
+def check_writable(text: str, field: str) -> None:
+    # A lone surrogate is half a character: no client could read the answer that holds it.
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"{field} holds half a character (a lone surrogate) at position {error.start}.", field=field
+        ) from None
+
+
+def check_share(value: object, field: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1 or math.isnan(value):
+        raise InvalidInput(f"{field} must be a number from 0 to 1.", field=field)
+
+
+def check_name(value: str | None, field: str) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME:
+        raise InvalidInput(f"{field} must be 1 to {MAX_NAME} characters and not blank.", field=field)
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
+        raise InvalidInput(f"{field} must not hold control characters.", field=field)
+
+
+def check_json(value: object, field: str) -> None:
+    try:
+        size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{field} must be plain JSON, without NaN or lone surrogates.", field=field) from None
+    if size > MAX_METADATA:
+        raise InvalidInput(f"{field} has {size:,} bytes; the most is {MAX_METADATA:,}.", field=field)
+
+
+def checked_tags(tags: object) -> tuple[str, ...]:
+    """Trimmed, each once, in the order given."""
+    if not isinstance(tags, tuple | list) or not all(isinstance(tag, str) for tag in tags):
+        raise InvalidInput("tags must be a list of texts.", field="tags")
+    plain = tuple(dict.fromkeys(tag.strip() for tag in tags))
+    if len(plain) > MAX_TAGS:
+        raise InvalidInput(f"A memory has at most {MAX_TAGS} tags, not {len(plain)}.", field="tags")
+    for tag in plain:
+        check_text(tag, "tags", maximum=MAX_TAG)
+    return plain
+
+
+def checked_time(value: object, field: str) -> datetime | None:
+    if value is None:
+        return None
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise InvalidInput(f"{field} must be a time with a zone.", field=field)
+    return value
+
+
+def check_space(name: object) -> str:
+    if not isinstance(name, str) or len(name) > 100 or not SPACE.fullmatch(name):
+        raise InvalidInput(
+            "A space's name is lower-case letters, digits and single hyphens, at most 100.", field="space"
+        )
+    return name
+
+
+# --- what is filled in -----------------------------------------------------------------------------------------------
+
+
+def title_of(text: str) -> str:
+    """The text on one line, or its first 50 characters and dots."""
+    line = " ".join(text[:400].split())
+    return line if len(line) <= 50 else f"{line[:50]}..."
+
+
+def path_of(new: NewMemory, id: str) -> str:
+    """Where Cortex shows a memory that was written without a path."""
+    tail = id.removeprefix("mem_")[-6:]
+    if new.kind is Kind.DECISION:
+        return f"decisions/{slug(new.topic or '')}/{tail}"
+    words = slug(" ".join(new.content[:200].split()[:6]))
+    return f"inbox/{words[:40].strip('-')}-{tail}"

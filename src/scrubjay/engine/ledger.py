@@ -1,0 +1,140 @@
+"""How a change is written: seen by its caller, allowed, stamped, kept in the history and told in the feed.
+
+A ledger belongs to one caller. Its verbs run inside a transaction that somebody else opened and will close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from scrubjay.engine import access, intake
+from scrubjay.errors import NotFound
+from scrubjay.memory import Caller, Event, Link, LinkKind, Memory, Provenance, Status
+from scrubjay.stores.base import Change, Reads, Transaction
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A memory's text as vectors: those of its first parts, and how many parts there are."""
+
+    vectors: Sequence[Vector]
+    parts: int
+
+    @property
+    def whole(self) -> bool:
+        return len(self.vectors) >= self.parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    caller: Caller
+    provenance: Provenance
+    origin: str  # of the store
+    model: str | None  # whose vectors may be written
+    now: Callable[[], datetime]
+
+    def seen(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
+        """:raises NotFound: if there is no such memory, or none that the caller may see"""
+        intake.check_name(id, "id")
+        memory = next(iter(reads.get([id], access.audience_anywhere(self.caller))), None)
+        if memory is None or (memory.status is Status.DELETED and not deleted):
+            raise NotFound(f"Memory with ID {id} not found", memory_id=id)
+        return memory
+
+    def changeable(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
+        """:raises NotFound: as :meth:`seen` :raises Forbidden: if it is not the caller's to change"""
+        memory = self.seen(reads, id, deleted=deleted)
+        access.check_change(self.caller, memory)
+        return memory
+
+    def add(self, tx: Transaction, memory: Memory, text: Text, *, judged: bool) -> Memory:
+        """Write a new memory."""
+        tx.create_space(memory.space, at=memory.updated_at)
+        stored = self._put(tx, replace(memory, hlc=tx.tick(memory.updated_at), origin=self.origin), text, None)
+        if judged and not text.whole:
+            tx.put_off(stored.id, judged=True)
+        self.record(tx, stored, "stored")
+        return stored
+
+    def change(
+        self,
+        tx: Transaction,
+        memory: Memory,
+        action: str,
+        *fields: str,
+        reason: str | None = None,
+        text: Text | None = None,
+    ) -> Memory:
+        """Write a changed memory as its next version; without a text, words and vectors stay as they are."""
+        now = max(self.now(), memory.updated_at)  # a clock set back must not make a version older than the last
+        memory = replace(
+            memory, version=memory.version + 1, updated_at=now, hlc=tx.tick(now), origin=self.origin
+        )
+        changed = self._put(tx, memory, text, reason)
+        self.record(tx, changed, action, *fields, reason=reason)
+        return changed
+
+    def record(
+        self, tx: Transaction, memory: Memory, action: str, *fields: str, reason: str | None = None
+    ) -> None:
+        """Tell the space's feed: ids and names of fields, never content."""
+        tx.record(
+            Event(
+                space=memory.space,
+                at=self.now(),
+                action=action,
+                memory=memory.id,
+                fields=fields,
+                user=self.caller.user,
+                provenance=self.provenance,
+                reason=reason,
+            )
+        )
+
+    def link(
+        self,
+        tx: Transaction,
+        kind: LinkKind,
+        source: Memory,
+        target: Memory,
+        *,
+        score: float | None = None,
+        given: bool = True,
+    ) -> None:
+        now = self.now()
+        tx.relate(
+            Link(
+                kind=kind,
+                source=source.id,
+                target=target.id,
+                score=score,
+                given=given,
+                created_at=now,
+                hlc=tx.tick(now),
+                origin=self.origin,
+            )
+        )
+
+    def _put(self, tx: Transaction, memory: Memory, text: Text | None, reason: str | None) -> Memory:
+        return tx.put(
+            memory,
+            fingerprint=intake.fingerprint(memory),
+            vectors=None if text is None else self._writable(tx, text.vectors),
+            parts=0 if text is None else text.parts,
+            change=Change(user=self.caller.user, at=memory.updated_at, reason=reason),
+        )
+
+    def _writable(self, tx: Transaction, vectors: Sequence[Vector]) -> Sequence[Vector]:
+        """Vectors of two models never meet: the first model to write is the store's, others' texts wait."""
+        if not vectors or self.model is None:
+            return ()
+        kept = tx.fact("model")
+        if kept is None:
+            tx.set_fact("model", self.model)
+        return vectors if kept in (None, self.model) else ()

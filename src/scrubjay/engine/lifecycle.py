@@ -1,0 +1,129 @@
+"""What happens to a memory after it was stored: superseded, forgotten, recovered, pruned.
+
+Superseded, expired and deleted are three things that never mix. A memory is superseded while at least one of its
+successors is not deleted: deleting the successor brings it back, recovering the successor hides it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from scrubjay.engine import access
+from scrubjay.engine.ledger import Ledger
+from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.memory import LinkKind, Memory, Status
+from scrubjay.stores.base import Reads, Transaction
+
+SUPERSEDES = frozenset({LinkKind.SUPERSEDES})
+MAY_OUTDATE = frozenset({LinkKind.MAY_OUTDATE})
+RETENTION_DAYS = 30  # how long a forgotten memory can be brought back
+
+
+def supersede(ledger: Ledger, tx: Transaction, old: str, new: str) -> tuple[Memory, Memory]:
+    """Mark `old` as outdated by `new`; both stay. Doing it twice changes nothing."""
+    outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
+    if outdated.id == successor.id:
+        raise InvalidInput("A memory cannot supersede itself.", field="new_memory_id")
+    if outdated.superseded_by == successor.id:
+        return outdated, successor
+    if outdated.id in successors(tx, successor):
+        raise InvalidInput(
+            f"Memory {successor.id} is already superseded by {outdated.id}, directly or through others.",
+            field="new_memory_id",
+        )
+    for link in tx.links([outdated.id], kinds=SUPERSEDES):
+        if link.target == outdated.id:
+            tx.relate(replace(link, state="replaced"))
+    for link in tx.links([outdated.id], kinds=MAY_OUTDATE):
+        if (link.source, link.target) == (successor.id, outdated.id):
+            tx.relate(replace(link, state="superseded"))
+    ledger.link(tx, LinkKind.SUPERSEDES, successor, outdated)
+    ended = outdated.valid_until or successor.valid_from or ledger.now()
+    outdated = ledger.change(
+        tx,
+        replace(outdated, superseded_by=successor.id, valid_until=ended),
+        "superseded",
+        "superseded_by",
+        "valid_until",
+    )
+    successor = ledger.change(tx, replace(successor, supersedes=outdated.id), "supersedes", "supersedes")
+    return outdated, successor
+
+
+def successors(reads: Reads, memory: Memory) -> set[str]:
+    """Everything that supersedes this memory, through any number of steps."""
+    found: set[str] = set()
+    front = [memory.id]
+    while front:
+        links = reads.links(front, kinds=SUPERSEDES)
+        front = [link.source for link in links if link.target in front and link.source not in found]
+        found.update(front)
+    return found
+
+
+def forget(
+    ledger: Ledger, tx: Transaction, id: str, *, hard: bool, reason: str | None, days: int = RETENTION_DAYS
+) -> Memory:
+    """Delete softly, or erase for good; hard works on softly deleted ones too."""
+    now = ledger.now()
+    memory = ledger.changeable(tx, id, deleted=hard)
+    if memory.status is not Status.DELETED:
+        memory = ledger.change(
+            tx,
+            replace(memory, status=Status.DELETED, deleted_at=now, recoverable_until=now + timedelta(days=days)),
+            "forgotten",
+            "status",
+            reason=reason,
+        )
+        settle_predecessors(ledger, tx, memory)
+    if hard:
+        tx.purge(memory.id, at=now)
+        ledger.record(tx, memory, "purged")
+    return memory
+
+
+def recover(ledger: Ledger, tx: Transaction, id: str) -> Memory:
+    """Bring a softly deleted memory back while its date has not passed; a path taken meanwhile gets a number."""
+    memory = ledger.changeable(tx, id, deleted=True)
+    if memory.status is not Status.DELETED:
+        raise Conflict(f"Memory {memory.id} is not deleted.", memory_id=memory.id)
+    if memory.recoverable_until is not None and memory.recoverable_until < ledger.now():
+        raise NotFound(f"Memory {memory.id} can no longer be recovered.", memory_id=memory.id)
+    memory = ledger.change(
+        tx,
+        replace(memory, status=Status.ACTIVE, deleted_at=None, recoverable_until=None, path=free_path(tx, memory)),
+        "recovered",
+        "status",
+    )
+    settle_predecessors(ledger, tx, memory)
+    return memory
+
+
+def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> None:
+    """After a memory went or came back: point what it superseded at the newest successor still there, or at none."""
+    for link in tx.links([memory.id], kinds=SUPERSEDES):
+        if link.source != memory.id:
+            continue
+        for outdated in tx.get([link.target], access.EVERYTHING):
+            successor = newest_successor(tx, outdated)
+            if outdated.superseded_by != successor:
+                ledger.change(tx, replace(outdated, superseded_by=successor), "superseded", "superseded_by")
+
+
+def newest_successor(reads: Reads, outdated: Memory) -> str | None:
+    links = [link for link in reads.links([outdated.id], kinds=SUPERSEDES) if link.target == outdated.id]
+    alive = {
+        memory.id
+        for memory in reads.get([link.source for link in links], access.EVERYTHING)
+        if memory.status is not Status.DELETED
+    }
+    return next((link.source for link in sorted(links, key=lambda link: -link.hlc) if link.source in alive), None)
+
+
+def free_path(reads: Reads, memory: Memory) -> str:
+    """The memory's path, or the first of path-2, path-3 … that no active memory of its space has taken."""
+    taken = reads.taken_paths(memory.space, memory.path)
+    if memory.path not in taken:
+        return memory.path
+    return next(path for n in range(2, len(taken) + 3) if (path := f"{memory.path}-{n}") not in taken)

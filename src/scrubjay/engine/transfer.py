@@ -1,0 +1,153 @@
+"""Export and import: a memory as a line of JSON, and back with every field.
+
+    {"type": "scrubjay", "format": 1, …}      the first line
+    {"type": "memory", "id": "mem_…", …}      one per memory, oldest first: all but purged ones
+    {"type": "link", "kind": "supersedes", …} one per link between them
+
+A line that holds only `content` (and any field of a new memory) is imported as a new memory, so that lists made by
+hand or by other programs come in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime
+from enum import Enum
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.engine import intake
+from scrubjay.errors import Error, InvalidInput
+from scrubjay.memory import Audience, Filter, Link, LinkKind, Memory, Order, Provenance, State, Status
+from scrubjay.stores.base import Position, Store
+from scrubjay.times import iso, milliseconds, parse_time
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+FORMAT = 1
+PAGE = 500
+ALL_BUT_PURGED = Filter(states=frozenset(State) - {State.PURGED}, expired=None)
+TIMES = ("created_at", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_until", "verified_at",
+         "deleted_at", "recoverable_until")  # fmt: skip
+LEFT_OUT = ("seq", "hlc", "origin")  # of the store it lay in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    stored: int = 0
+    already_here: int = 0
+    links: int = 0
+
+
+def exported(records: Store, audience: Audience, now: datetime) -> Iterator[dict[str, Any]]:
+    """Lines, in the order an import needs them; the store is read a page at a time."""
+    yield {"type": "scrubjay", "format": FORMAT, "exported_at": iso(now)}
+    links: dict[tuple[str, str, str], Link] = {}
+    after: Position | None = None
+    while page := records.list(
+        ALL_BUT_PURGED, audience, now=now, order=Order.CREATED, descending=False, limit=PAGE, after=after
+    ):
+        for link in records.links([memory.id for memory in page]):
+            links[link.kind, link.source, link.target] = link
+        for memory in page:
+            yield {"type": "memory", **plain(memory, leave_out=LEFT_OUT)}
+        after = Position(value=milliseconds(page[-1].created_at), seq=page[-1].seq)
+    for link in links.values():
+        yield {"type": "link", **plain(link, leave_out=LEFT_OUT)}
+
+
+def imported(
+    engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None
+) -> Imported:
+    """Take lines in, a transaction per batch; ids already here are left alone, so a broken-off import goes on.
+
+    :raises InvalidInput: naming the line; what came before it stays
+    """
+    result = Imported()
+    numbered = enumerate(lines, 1)
+    while batch := list(islice(numbered, 64)):
+        result = _batch(engine, batch, result)
+        if progress:
+            progress(batch[-1][0])
+    return result
+
+
+def _batch(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]], so_far: Imported) -> Imported:
+    memories: list[Memory] = []
+    links: list[Link] = []
+    for number, line in batch:
+        try:
+            kind = line.get("type", "memory")
+            if kind == "memory":
+                memories.append(read_memory(engine, line))
+            elif kind == "link":
+                links.append(read_link(line))
+            elif kind != "scrubjay" or line.get("format") != FORMAT:
+                raise InvalidInput("It is not of a format that this scrubjay reads.")
+        except Error as error:
+            raise InvalidInput(f"Line {number}: {error.message}", hint=error.hint, line=number) from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"Line {number} is not a memory.", line=number) from error
+    here = engine.known_ids([memory.id for memory in memories])
+    fresh = [memory for memory in memories if memory.id not in here]
+    written = engine.add_all(fresh, links)
+    return Imported(
+        stored=so_far.stored + len(fresh),
+        already_here=so_far.already_here + len(memories) - len(fresh),
+        links=so_far.links + written,
+    )
+
+
+# --- values to JSON and back -----------------------------------------------------------------------------------------
+
+
+def plain(value: Any, *, leave_out: Sequence[str] = ()) -> Any:
+    """A value of ours as JSON: names of fields, words of enums, times in UTC; what is None is left out."""
+    if is_dataclass(value):
+        named = ((entry.name, getattr(value, entry.name)) for entry in fields(value) if entry.name not in leave_out)
+        return {name: plain(one) for name, one in named if one is not None}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value
+
+
+def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
+    """A complete memory from a full line, or from what somebody wrote by hand."""
+    given: dict[str, Any] = {
+        name: parse_time(value, field=name) if name in TIMES else value for name, value in line.items()
+    }
+    given.pop("type", None)
+    context = given.pop("context", None) or {}
+    new = {name: given.pop(name) for name in intake.FIELDS if name in given}
+    memory = engine.admitted({**new, **context}, id=given.pop("id", None))
+    given.pop("space", None)  # an import goes where the engine writes
+    source = given.pop("provenance", None)
+    provenance = Provenance(**source) if source else replace(memory.provenance, transport="import")
+    status = Status(given.pop("status", Status.ACTIVE))
+    tags = intake.checked_tags(given.pop("auto_tags", ()))
+    flags = tuple(given.pop("flags", ()))
+    intake.check_known(given, KEPT)
+    return replace(memory, provenance=provenance, status=status, auto_tags=tags, flags=flags, **given)
+
+
+KEPT = (
+    "supersedes", "superseded_by", "verified_at", "deleted_at", "recoverable_until", "updated_at", "accessed_at",
+    "access_count", "version",
+)  # fmt: skip
+
+
+def read_link(line: Mapping[str, Any]) -> Link:
+    given = {name: value for name, value in line.items() if name != "type"}
+    given["kind"] = LinkKind(given["kind"])
+    given["created_at"] = parse_time(given["created_at"], field="created_at")
+    return Link(**given)
+
+

@@ -1,0 +1,129 @@
+"""Everything that can go wrong, as one tree.
+
+    Error                      code, message, hint, details, retryable
+    ├── InvalidInput           invalid_input        the caller sent something we cannot accept
+    ├── NotFound               not_found            no such memory, or none the caller may see
+    │   └── SpaceNotFound      space_not_found
+    ├── Forbidden              forbidden            seen, but not the caller's to change
+    ├── Conflict               conflict             the memory is not in the state the caller expects
+    ├── EmbeddingError         embedding_failed     no vector could be made
+    │   ├── ModelMissing       model_missing        the model's files are not on this machine
+    │   └── ModelMismatch      model_mismatch       the store's vectors come from another model
+    ├── StorageError           storage_failed       the store could not read or write
+    │   ├── StorageBusy        storage_busy         another writer held the store too long; try again
+    │   ├── StorageFull        storage_full         no room left on the disk
+    │   ├── StorageDamaged     storage_damaged      the file is not what it should be
+    │   └── StorageTooNew      storage_too_new      written by a newer scrubjay
+    └── Internal               internal             a fault of ours; details are in the log only
+
+A message says what was wrong and with what; a hint says what to do about it. Neither holds a path, a URL with
+credentials or a memory's text: both may reach a model or a stranger.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class Error(Exception):
+    """Something went wrong."""
+
+    code: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None, **details: Any) -> None:
+        super().__init__(message or (type(self).__doc__ or "").partition("\n")[0])
+        self.hint = hint
+        self.details = details
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0])
+
+
+class InvalidInput(Error):
+    """The input is not acceptable."""
+
+    code = "invalid_input"
+
+
+class NotFound(Error):
+    """No such memory."""
+
+    code = "not_found"
+
+
+class SpaceNotFound(NotFound):
+    """No such space."""
+
+    code = "space_not_found"
+
+
+class Forbidden(Error):
+    """This caller may not do that."""
+
+    code = "forbidden"
+
+
+class Conflict(Error):
+    """The memory is not in the state this change expects."""
+
+    code = "conflict"
+
+
+class EmbeddingError(Error):
+    """The text could not be embedded."""
+
+    code = "embedding_failed"
+    retryable = True
+
+
+class ModelMissing(EmbeddingError):
+    """The embedding model is not on this machine."""
+
+    code = "model_missing"
+
+
+class ModelMismatch(EmbeddingError):
+    """The store's vectors come from another model."""
+
+    code = "model_mismatch"
+    retryable = False
+
+
+class StorageError(Error):
+    """The store could not read or write."""
+
+    code = "storage_failed"
+
+
+class StorageBusy(StorageError):
+    """Another writer held the store for too long."""
+
+    code = "storage_busy"
+    retryable = True
+
+
+class StorageFull(StorageError):
+    """No room is left where the store lies."""
+
+    code = "storage_full"
+    retryable = True
+
+
+class StorageDamaged(StorageError):
+    """The store's file is damaged or is not a scrubjay store."""
+
+    code = "storage_damaged"
+
+
+class StorageTooNew(StorageError):
+    """The store was written by a newer scrubjay."""
+
+    code = "storage_too_new"
+
+
+class Internal(Error):
+    """Something went wrong inside scrubjay."""
+
+    code = "internal"

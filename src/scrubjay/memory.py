@@ -1,0 +1,427 @@
+"""The nouns: what a memory is, who asks for it, how it is looked for and what comes back.
+
+Frozen values without behaviour beyond their own arithmetic. Times are aware datetimes in UTC; a score is a
+similarity from 0 to 1, higher is better. Everything above and below this file speaks in these words.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from typing import Any, overload
+
+MAX_CONTENT = 50_000  # code points, in every dialect
+MAX_LIMIT = 1_000  # items of one answer
+DEFAULT_SPACE = "default"
+LOCAL_USER = "local"
+
+
+class Kind(StrEnum):
+    MEMORY = "memory"
+    DECISION = "decision"
+    CHECKPOINT = "checkpoint"
+
+
+class Category(StrEnum):
+    FACT = "fact"
+    PREFERENCE = "preference"
+    INSTRUCTION = "instruction"
+    CONTEXT = "context"
+    RELATIONSHIP = "relationship"
+    SKILL = "skill"
+    GOAL = "goal"
+    EVENT = "event"
+    CUSTOM = "custom"
+
+
+class Source(StrEnum):
+    EXPLICIT = "explicit"  # somebody asked for it to be remembered
+    EXTRACTED = "extracted"  # a model thought it worth remembering
+
+
+class AccessLevel(StrEnum):
+    PRIVATE = "private"  # its user and owners
+    SHARED = "shared"  # everyone granted the space
+    PUBLIC = "public"  # also authenticated callers without a grant, read-only
+
+
+class Status(StrEnum):
+    ACTIVE = "active"
+    ARCHIVED = "archived"
+    DELETED = "deleted"
+
+
+class State(IntEnum):
+    """Status and supersession as one number: what filters look at. Numbers are stored; never renumber."""
+
+    ACTIVE = 0
+    SUPERSEDED = 1
+    ARCHIVED = 2
+    DELETED = 3
+    PURGED = 4  # erased for good; only a tombstone is left
+
+
+class LinkKind(StrEnum):
+    RELATED = "related"
+    SUPERSEDES = "supersedes"
+    MAY_OUTDATE = "may_outdate"
+    BUILDS_ON = "builds_on"
+    DEBATES = "debates"
+    SYNTHESIZES = "synthesizes"
+    CONSOLIDATED_FROM = "consolidated_from"
+
+
+class Role(StrEnum):
+    OWNER = "owner"  # everything in its spaces
+    MEMBER = "member"  # reads its own, shared and public; writes as itself
+    READER = "reader"  # reads shared and public
+
+
+# --- who asks --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks. Comes from the credential, or is the local owner; never from a request's body."""
+
+    user: str = LOCAL_USER
+    role: Role = Role.OWNER
+    spaces: frozenset[str] | None = None  # granted ones; None: every space
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Through what a memory came in: answers "who wrote this?" when one turns out wrong or poisoned."""
+
+    client: str = "library"  # the program that called, by its own name
+    caller: str = LOCAL_USER  # the user of the credential
+    transport: str = "library"  # library, cli, stdio, http, file, import
+    dialect: str | None = None
+
+
+class Sight(IntEnum):
+    """How much of a space a caller sees, each including the one before it."""
+
+    PUBLIC = 0
+    SHARED = 1
+    OWN = 2  # and the caller's private memories
+    ALL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    space: str | None  # None: every space there is
+    sight: Sight
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Which rows a store call may touch at all: the one predicate that every store call takes.
+
+    No scopes: nothing is visible. The order of the scopes breaks ties between equally good hits.
+    """
+
+    user: str
+    scopes: tuple[Scope, ...]
+
+
+# --- what is remembered ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Where a memory was made."""
+
+    user_id: str = LOCAL_USER  # whose memory it is
+    conversation_id: str | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMemory:
+    """What a caller hands in. Everything but the content may be left out; intake fills the rest."""
+
+    content: str
+    kind: Kind = Kind.MEMORY
+    title: str | None = None
+    path: str | None = None
+    topic: str | None = None
+    category: Category | None = None
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+    confidence: float = 1.0
+    source: Source = Source.EXTRACTED
+    access_level: AccessLevel = AccessLevel.SHARED
+    user_id: str | None = None
+    conversation_id: str | None = None
+    session_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One remembered thing, as it is now."""
+
+    id: str
+    space: str
+    kind: Kind = Kind.MEMORY
+    content: str
+    title: str
+    path: str
+    topic: str | None = None
+    category: Category
+    tags: tuple[str, ...] = ()  # what a client gave
+    auto_tags: tuple[str, ...] = ()  # what intake found
+    importance: float
+    confidence: float = 1.0
+    source: Source = Source.EXTRACTED
+    access_level: AccessLevel = AccessLevel.SHARED
+    context: Context = Context()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)  # decision: reasoning …; checkpoint: next_steps …
+    flags: tuple[str, ...] = ()  # what reads like a secret or an instruction
+    provenance: Provenance = Provenance()
+
+    status: Status = Status.ACTIVE
+    supersedes: str | None = None  # the one replaced most recently
+    superseded_by: str | None = None  # the newest successor that is not deleted
+    expires_at: datetime | None = None
+    valid_from: datetime | None = None  # when it was true in the world, not when it was written
+    valid_until: datetime | None = None
+    verified_at: datetime | None = None
+    deleted_at: datetime | None = None
+    recoverable_until: datetime | None = None
+
+    created_at: datetime
+    updated_at: datetime
+    accessed_at: datetime
+    access_count: int = 0
+
+    version: int = 1
+    hlc: int = 0  # hybrid logical clock of the last change
+    origin: str = ""  # the store that made the last change
+    seq: int = 0  # order of arrival in this store; breaks ties of created_at
+
+    @property
+    def state(self) -> State:
+        if self.status is Status.DELETED:
+            return State.DELETED
+        if self.status is Status.ARCHIVED:
+            return State.ARCHIVED
+        return State.SUPERSEDED if self.superseded_by else State.ACTIVE
+
+    @property
+    def text(self) -> str:
+        """What other dialects show, what is embedded and what words are found in: a decision carries its reasoning."""
+        more = self.detail.get("reasoning") or self.detail.get("next_steps")
+        return f"{self.content}\n\n{more}" if more else self.content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A typed edge: `source` supersedes, builds on, may outdate … `target`."""
+
+    kind: LinkKind
+    source: str
+    target: str
+    score: float | None = None
+    state: str = "open"  # may_outdate: open, kept, superseded; others: open, replaced
+    given: bool = True  # by a client, not found by us
+    reason: str | None = None
+    created_at: datetime
+    hlc: int = 0
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A former state of a memory, kept before a change."""
+
+    id: str
+    memory: Memory
+    replaced_at: datetime
+    replaced_by: str  # the user whose change it was
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One change: who did what to which memory. Ids and field names only, never content."""
+
+    space: str
+    number: int = 0  # counts per space, without holes; the store gives it
+    at: datetime
+    action: str  # stored, updated, superseded, forgotten, purged, restored, pruned …
+    memory: str | None = None
+    fields: tuple[str, ...] = ()
+    user: str
+    provenance: Provenance = Provenance()
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    name: str
+    description: str | None = None
+    created_at: datetime
+    memories: int = 0  # active ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """Which memories were handed to whom: one row of the recall log."""
+
+    at: datetime
+    space: str
+    user: str
+    client: str
+    memories: tuple[str, ...]
+
+
+# --- how it is looked for --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories are meant, beside who may see them. Applied before any cut, so it cannot empty a page."""
+
+    states: frozenset[State] = frozenset({State.ACTIVE})
+    expired: bool | None = False  # False: only living ones; True: only expired ones; None: both
+    kinds: frozenset[Kind] | None = None
+    categories: frozenset[Category] | None = None
+    tags: frozenset[str] | None = None  # any of them, given or found
+    created_since: datetime | None = None  # inclusive
+    created_until: datetime | None = None  # inclusive
+    min_importance: float | None = None
+    max_importance: float | None = None
+    user_id: str | None = None
+    conversation_id: str | None = None
+    session_id: str | None = None
+    access_levels: frozenset[AccessLevel] | None = None
+    source: Source | None = None
+    client: str | None = None  # provenance
+    flag: str | None = None
+    topic: str | None = None
+    path_prefix: str | None = None  # a folder: itself and everything below
+    ids: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A question to memory."""
+
+    text: str
+    limit: int = 10
+    offset: int = 0
+    filter: Filter = Filter()
+    now: datetime | None = None  # when the question is asked; default: the clock
+    words_only: bool = False
+    explain: bool = False
+
+
+class Order(StrEnum):
+    """What a list is sorted by; ties by arrival."""
+
+    CREATED = "created_at"
+    UPDATED = "updated_at"
+    ACCESSED = "accessed_at"
+    IMPORTANCE = "importance"
+    ACCESSES = "access_count"
+    LENGTH = "content_length"
+
+
+# --- what comes back -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a store found on one side of a search: by words (BM25) or by meaning (cosine)."""
+
+    memory: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a memory was found."""
+
+    words: tuple[str, ...] = ()  # words of the query that it holds
+    word_score: float = 0.0  # share of the query's distinctive words found, 0..1
+    cosine: float | None = None
+    similarity: float = 0.0  # calibrated
+    boosts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    memory: Memory
+    score: float  # calibrated: means the same for every query
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hits:
+    """The answer to a query, best first."""
+
+    hits: tuple[Hit, ...] = ()
+    total: int = 0  # candidates before paging
+    degraded: str | None = None  # why only words were used, if so
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[index]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A stretch of a list."""
+
+    memories: tuple[Memory, ...] = ()
+    total: int = 0
+    next_cursor: str | None = None
+
+    def __iter__(self) -> Iterator[Memory]:
+        return iter(self.memories)
+
+    def __len__(self) -> int:
+        return len(self.memories)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """The answer to a store: the memory, and earlier ones that it may outdate, most likely first."""
+
+    memory: Memory
+    similar: tuple[Memory, ...] = ()
+    degraded: str | None = None  # why it is found by words only for now, if so
+
+
+# --- ids -------------------------------------------------------------------------------------------------------------
+
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def random_suffix(length: int = 12) -> str:
+    """62 bits at the default length: ids never come from a clock, so a frozen one cannot make them collide."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(length))
+
+
+def new_id() -> str:
+    return f"mem_{random_suffix()}"

@@ -1,0 +1,58 @@
+"""How large an answer may be: fewer items, best first, rather than a megabyte that no model can read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+MAX_BYTES = 1_000_000  # of the body as JSON
+
+Body = dict[str, Any]
+
+
+def bounded(body: Body, *, max_bytes: int = MAX_BYTES) -> Body:
+    """The body, if it is small enough; else with its heaviest list cut at the end, and how many items that left out.
+
+    At least one item stays, and no item is ever altered: a body may remain too large rather than become wrong.
+    """
+    excess = size(body) - max_bytes
+    if excess <= 0:
+        return body
+    path = max(lists(body), key=lambda found: size(at(body, found)), default=None)
+    if path is None:
+        return body
+    items = at(body, path)
+    kept = len(items)
+    excess += len(f',"left_out":{kept}')
+    while kept > 1 and excess > 0:
+        kept -= 1
+        excess -= size(items[kept]) + len(",")
+    if kept == len(items):
+        return body
+    return {**replaced(body, path, items[:kept]), "left_out": len(items) - kept}
+
+
+def size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def lists(body: Body, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Where lists stand in a body; those inside of items belong to their items."""
+    for name, value in body.items():
+        if isinstance(value, list):
+            yield (*path, name)
+        elif isinstance(value, dict):
+            yield from lists(value, (*path, name))
+
+
+def at(body: Body, path: tuple[str, ...]) -> Any:
+    value: Any = body
+    for name in path:
+        value = value[name]
+    return value
+
+
+def replaced(body: Body, path: tuple[str, ...], items: list[Any]) -> Body:
+    first, *rest = path
+    return {**body, first: replaced(body[first], tuple(rest), items) if rest else items}

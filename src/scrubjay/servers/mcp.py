@@ -1,0 +1,227 @@
+"""The dialects as an MCP server: the only module that knows the protocol's library.
+
+A call goes from here into a worker thread, through the dialect and the engine, and back:
+
+    call_tool ──> answered (thread) ──> Dialect.call ──> engine
+
+Bytes come from `stdio.py` as parsed messages, or from `http.py` as requests. Nothing here knows any vocabulary.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from queue import SimpleQueue
+from typing import Any
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.to_thread import run_sync
+from mcp.server import Server, ServerRequestContext
+from mcp.server.caching import CacheHint
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    JSONRPCError,
+    JSONRPCResponse,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    jsonrpc_message_adapter,
+)
+from starlette.types import ASGIApp
+
+from scrubjay import __version__
+from scrubjay.dialects.base import Dialect, Reply
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import Error, Internal
+from scrubjay.memory import Provenance
+from scrubjay.servers.answers import FRESH_MS
+from scrubjay.servers.bounds import bounded
+from scrubjay.servers.manifest import sheet_of
+from scrubjay.servers.profile import compose, served_name
+from scrubjay.servers.text import check_text
+
+log = logging.getLogger(__name__)
+
+Context = ServerRequestContext[Any, Any]
+Arguments = Mapping[str, Any] | None
+
+WORKERS = 16  # calls that run at once; each thread keeps a connection to the store
+MAX_CLIENT_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A tool as clients see it, and what it stands for."""
+
+    dialect: Dialect
+    operation: str
+
+
+def build_server(
+    dialects: Sequence[Dialect],
+    engine: Callable[[Context], Engine],
+    *,
+    transport: str,
+    extras: bool = False,
+) -> Server[Any]:
+    """A server for these dialects. `engine` is asked once a call, in the worker thread, and may wait or raise."""
+    profile = compose([sheet_of(dialect) for dialect in dialects], extras=extras)
+    alone = len(dialects) == 1
+    served = {
+        served_name(dialect.name, operation, alone=alone): Served(dialect, operation)
+        for dialect in dialects
+        for operation in dialect.operations
+    }
+    listed = ListToolsResult(tools=[Tool.model_validate(tool) for tool in profile["tools"]])
+    workers = anyio.CapacityLimiter(WORKERS)
+
+    def input_schema(name: str) -> Mapping[str, Any] | None:
+        tool = served.get(name)
+        return tool.dialect.operations[tool.operation].takes if tool else None
+
+    async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        return listed
+
+    async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        tool = served.get(params.name)
+        if tool is None:
+            raise unknown_tool(params.name, served)
+        return await run_sync(answered, tool, params.arguments, engine, ctx, transport, limiter=workers)
+
+    fresh = CacheHint(ttl_ms=FRESH_MS, scope="public")
+    return Server(
+        profile["name"],
+        version=__version__,
+        instructions=profile["instructions"],
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        get_tool_input_schema=input_schema,
+        cache_hints={"tools/list": fresh, "server/discover": fresh},
+    )
+
+
+def answered(
+    tool: Served, arguments: Arguments, engine: Callable[[Context], Engine], ctx: Context, transport: str
+) -> CallToolResult:
+    """One call, in a worker thread. Whatever happens, the client gets its dialect's answer."""
+    try:
+        reply = called(tool, arguments, engine(ctx), client_name(ctx), transport)
+        return shaped(reply)
+    except Error as error:  # the engine could not be opened, or the arguments are not text
+        return shaped(tool.dialect.failure(error, tool.operation))
+    except Exception:
+        fault = secrets.token_hex(4)
+        log.exception("fault %s in %s of %s", fault, tool.operation, tool.dialect.name)
+        internal = Internal(f"Something went wrong inside scrubjay. The log tells more under {fault}.")
+        return shaped(tool.dialect.failure(internal, tool.operation))
+
+
+def called(tool: Served, arguments: Arguments, engine: Engine, client: str, transport: str) -> Reply:
+    check_text(arguments)
+    provenance = Provenance(
+        client=client, caller=engine.caller.user, transport=transport, dialect=tool.dialect.name
+    )
+    return tool.dialect.call(engine.bound_to(provenance=provenance), tool.operation, arguments)
+
+
+def shaped(reply: Reply) -> CallToolResult:
+    reply = Reply(bounded(reply.body), failed=reply.failed, fixed_text=reply.fixed_text)
+    return CallToolResult(
+        content=[TextContent(type="text", text=reply.text)], structured_content=reply.body, is_error=reply.failed
+    )
+
+
+def unknown_tool(name: str, served: Mapping[str, Served]) -> MCPError:
+    near = get_close_matches(name, served, n=1, cutoff=0.0)
+    return MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {name[:100]}. Did you mean {near[0]}?")
+
+
+def client_name(ctx: Context) -> str:
+    """What the client calls itself, in the handshake or in this very request."""
+    params = ctx.session.client_params
+    name = params.client_info.name.strip() if params else ""
+    return name[:MAX_CLIENT_NAME] or "unknown"
+
+
+# --- stdio -----------------------------------------------------------------------------------------------------------
+
+
+def run_streams(
+    dialects: Sequence[Dialect],
+    engine: Callable[[], Engine],
+    inbox: SimpleQueue[dict[str, Any] | None],
+    deliver: Callable[[int | str | None, bytes], None],
+    *,
+    extras: bool = False,
+    serving: threading.Event,
+) -> None:
+    """Serve one client until the inbox says None. Messages come in parsed, and go out as lines with their ids."""
+    server = build_server(dialects, lambda ctx: engine(), transport="stdio", extras=extras)
+
+    async def main() -> None:
+        send_in, receive_in = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        send_out, receive_out = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_feed, inbox, send_in)
+            tasks.start_soon(_drain, receive_out, deliver)
+            serving.set()
+            await server.run(receive_in, send_out, server.create_initialization_options())
+
+    anyio.run(main)
+
+
+async def _feed(
+    inbox: SimpleQueue[dict[str, Any] | None], stream: MemoryObjectSendStream[SessionMessage | Exception]
+) -> None:
+    """Hand over what the front has read. A thread of its own waits, so calls cannot take its place."""
+    own = anyio.CapacityLimiter(1)
+    async with stream:
+        while (message := await run_sync(inbox.get, limiter=own)) is not None:
+            await stream.send(SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False)))
+
+
+async def _drain(
+    stream: MemoryObjectReceiveStream[SessionMessage], deliver: Callable[[int | str | None, bytes], None]
+) -> None:
+    async with stream:
+        async for item in stream:
+            message = item.message
+            id = message.id if isinstance(message, JSONRPCResponse | JSONRPCError) else None
+            deliver(id, message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+
+# --- HTTP ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address of the protocol: an ASGI app that works while `running` is entered."""
+
+    app: ASGIApp
+    manager: StreamableHTTPSessionManager
+
+
+def build_endpoint(server: Server[Any], *, max_body_bytes: int) -> Endpoint:
+    # Answers are plain JSON: we never call a client back, and a stream per answer would only cost.
+    manager = StreamableHTTPSessionManager(app=server, json_response=True, max_request_body_size=max_body_bytes)
+    return Endpoint(StreamableHTTPASGIApp(manager), manager)
+
+
+@asynccontextmanager
+async def running(endpoints: Sequence[Endpoint]) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        for endpoint in endpoints:
+            await stack.enter_async_context(endpoint.manager.run())
+        yield

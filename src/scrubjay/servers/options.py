@@ -1,0 +1,79 @@
+"""What `scrubjay mcp` understands on its command line. Read before click could be imported, so by hand."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HELP = """\
+Usage: scrubjay mcp [OPTIONS]
+
+  Give an agent its long-term memory: an MCP server on standard input and output.
+
+  You rarely run this yourself; your client does, once for every window.
+
+Options:
+  --dialect NAME  The vocabulary of tools to serve. Default: memento.
+                  Give it twice or more to serve several; tools are then
+                  called by both names, such as memento_store_memory.
+  --space NAME    The space to work in. auto names it after the repository
+                  that the server is started in. Default: default.
+  --extras        Also list the tools that a dialect does not need every day.
+  --home FOLDER   Where memories are kept. Default: your data folder.
+  --help          Show this message.
+
+Examples:
+  claude mcp add scrubjay -- scrubjay mcp
+  claude mcp add scrubjay -- scrubjay mcp --space auto
+  scrubjay mcp --home ./memories
+
+Environment: SCRUBJAY_HOME, SCRUBJAY_SPACE, SCRUBJAY_LOG_LEVEL (debug, info, warning, error) and more:
+see `scrubjay settings`.
+"""
+
+
+class UsageError(Exception):
+    """The command line is not understood."""
+
+
+class Options:
+    """One command line of `scrubjay mcp`; what was not given is None and left to the settings."""
+
+    def __init__(self) -> None:
+        self.dialects: list[str] = []
+        self.space: str | None = None
+        self.home: str | None = None
+        self.extras = False
+        self.help = False
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """:raises UsageError: saying what was not understood"""
+    options = Options()
+    rest = list(arguments)
+    while rest:
+        flag, equals, value = rest.pop(0).partition("=")
+        if flag in ("--help", "-h") and not equals:
+            options.help = True
+        elif flag == "--extras" and not equals:
+            options.extras = True
+        elif flag in ("--dialect", "--space", "--home"):
+            if not equals and rest and not rest[0].startswith("--"):
+                value = rest.pop(0)
+            if not value:
+                raise UsageError(f"{flag} needs a value.")
+            _set(options, flag, value)
+        else:
+            raise UsageError(f"{flag} is not known here.")
+    options.dialects = options.dialects or ["memento"]
+    return options
+
+
+def _set(options: Options, flag: str, value: str) -> None:
+    if flag == "--space":
+        options.space = value
+    elif flag == "--home":
+        options.home = value
+    elif value not in options.dialects:
+        options.dialects.append(value)

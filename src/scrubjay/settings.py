@@ -1,0 +1,122 @@
+"""Every setting once: type, default, help. The only place that reads the environment.
+
+    flag  >  environment (SCRUBJAY_…)  >  config.toml in the home  >  default
+
+Parts receive what they need (a path, a number), never this object.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from scrubjay.errors import InvalidInput
+
+
+def setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How one process runs."""
+
+    home: Path = setting(Path(), "Folder for the store, settings and archives. Default: the platform's data folder.")
+    store: str = setting("", "Where memories are kept: sqlite:///FILE. Default: memories.db in the home.")
+    embedder: str = setting(
+        "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, none, or hashing (tests only)."
+    )
+    models: Path = setting(Path(), "Folder for model files, shared by all homes. Default: the user's cache folder.")
+    model_pull: str = setting("auto", "Fetch a missing model in the background: auto or never.")
+    space: str = setting("default", "The space to work in; auto names it after the repository you stand in.")
+    user: str = setting("local", "Whose memories the local owner writes.")
+    embed_wait: float = setting(2.0, "Seconds that a call waits for the embedding model before it uses words only.")
+    host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
+    port: int = setting(8377, "Port that the HTTP server listens on.")
+    log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
+
+
+CHOICES = {
+    "model_pull": ("auto", "never"),
+    "log_level": ("debug", "info", "warning", "error"),
+}
+
+
+def environment_name(name: str) -> str:
+    return f"SCRUBJAY_{name.upper()}"
+
+
+def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
+    """Gather the settings of this process.
+
+    :raises InvalidInput: naming the setting and where its bad value came from
+    """
+    environ = os.environ if environ is None else environ
+    given = {name: value for name, value in flags.items() if value is not None}
+    home = Path(given.get("home") or environ.get("SCRUBJAY_HOME") or data_folder(environ)).expanduser()
+    config = read_config(home / "config.toml")
+    values: dict[str, Any] = {}
+    for entry in fields(Settings):
+        name, variable = entry.name, environment_name(entry.name)
+        if name in given:
+            values[name] = converted(name, given[name], entry.default, f"--{name.replace('_', '-')}")
+        elif environ.get(variable):
+            values[name] = converted(name, environ[variable], entry.default, variable)
+        elif name in config:
+            values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
+    values["home"] = home.absolute()
+    values.setdefault("models", cache_folder(environ))
+    values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
+    return Settings(**values)
+
+
+def converted(name: str, value: Any, default: Any, origin: str) -> Any:
+    try:
+        result = type(default)(value)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{origin} must be a {type(default).__name__}.", field=name) from None
+    if isinstance(result, Path):
+        return result.expanduser().absolute()
+    if name in CHOICES and result not in CHOICES[name]:
+        raise InvalidInput(f"{origin} must be one of {', '.join(CHOICES[name])}.", field=name)
+    return result
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    import tomllib  # most homes have no such file, and every editor window would pay for the import
+
+    try:
+        config = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"config.toml cannot be read: {error}.", hint="Mend it or move it away.") from None
+    known = {entry.name for entry in fields(Settings)}
+    unknown = sorted(set(config) - known)
+    if unknown:
+        raise InvalidInput(f"config.toml: {unknown[0]} is no setting.", hint="`scrubjay settings` lists them all.")
+    return config
+
+
+def data_folder(environ: Mapping[str, str]) -> Path:
+    """Where a program keeps its data on this platform."""
+    if sys.platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "scrubjay"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "scrubjay"
+    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "scrubjay"
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Where a program keeps what it can fetch again."""
+    if sys.platform == "win32":
+        base = Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "scrubjay" / "models"

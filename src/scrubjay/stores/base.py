@@ -1,0 +1,292 @@
+"""What a store promises: rows, words, vectors, history and events, kept together or not at all.
+
+Read it as the specification of a backend; `contract.py` says the same as tests, and both change together.
+
+Invariants that callers rely on:
+ 1. A transaction is all or nothing. When `writing()` ends without an error its changes are durable (they survive
+    kill -9 and power loss) and every reader in every process sees them.
+ 2. Every read of memories takes an audience and never shows a row outside it. There is no default audience.
+ 3. Filters apply before a limit, never after: a page that has answers is not emptied by one.
+ 4. Text is data. No content, query, tag or id is ever read as SQL, search syntax or a path.
+ 5. Purged memories (erased to a tombstone) are found by nothing here except counts that name `State.PURGED`.
+
+A store knows nothing of ranking, defaults or limits; those live above it, once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from scrubjay.memory import Audience, Event, Filter, Link, LinkKind, Match, Memory, Order, Recall, Space, Version
+
+if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
+    from scrubjay.embedders.base import Vector
+
+List = list  # the type's name where `list` is a verb
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def milliseconds(at: datetime) -> int:
+    """Since 1970, rounded down: what stores keep of a time."""
+    return (at - _EPOCH) // timedelta(milliseconds=1)
+
+
+def moment(milliseconds: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A memory whose vectors are not all there yet."""
+
+    memory: Memory
+    next_part: int  # the first part of its text without a vector
+    attempts: int  # how often embedding it has failed
+    judged: bool  # whether it was compared with earlier memories for conflicts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a list goes on: just after the memory with this sort value and arrival number."""
+
+    value: float | int | None  # times in milliseconds since 1970; None: in order of arrival alone
+    seq: int
+
+    @classmethod
+    def of(cls, memory: Memory, order: Order) -> Position:
+        """Where a list in this order goes on behind a memory of it."""
+        value = len(memory.content) if order is Order.LENGTH else getattr(memory, order)
+        return cls(value=milliseconds(value) if isinstance(value, datetime) else value, seq=memory.seq)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Why a memory is written, for its history: who did it, and what for."""
+
+    user: str
+    at: datetime
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """What `doctor` wants to know of a store. Counts are of memories that are not purged."""
+
+    problems: tuple[str, ...]  # damage, in words; empty when whole
+    memories: int
+    with_words: int
+    with_vectors: int  # every part embedded
+    pending: int
+    wrong_hashes: tuple[str, ...] = ()  # ids whose content no longer fits its hash (deep check only)
+    bytes_on_disk: int = 0
+    schema: int = 0
+    facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
+
+
+class Reads(ABC):
+    """What can be asked, of the store as it stands or inside a transaction."""
+
+    @abstractmethod
+    def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
+        """The visible memories with these ids or aliases, in the order asked; unknown ones are left out."""
+
+    @abstractmethod
+    def list(
+        self,
+        filter: Filter,
+        audience: Audience,
+        *,
+        now: datetime,
+        order: Order = Order.CREATED,
+        descending: bool = True,
+        limit: int = 20,
+        offset: int = 0,
+        after: Position | None = None,
+    ) -> List[Memory]:
+        """Memories in order; equal ones by arrival in the same direction. `after` goes on behind a position."""
+
+    @abstractmethod
+    def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        """How many memories `list` would give without a limit."""
+
+    @abstractmethod
+    def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+        """Memories that share words with the text, best first; equal ones newest first.
+
+        A score is BM25 divided by what a memory of average length holding every word of the text once would reach,
+        cut at 1: so 0.5 means half of the text's distinctive words. Text without a usable word matches nothing.
+        """
+
+    @abstractmethod
+    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each of these memories the words of the text that it holds, spelt as in the text."""
+
+    @abstractmethod
+    def nearest(
+        self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> List[Match]:
+        """The memories whose nearest part has the highest cosine with the vector, best first, each once."""
+
+    @abstractmethod
+    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+        """The cosine of the vector with each of these memories' nearest part; those without vectors are left out."""
+
+    @abstractmethod
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        """The vector of each memory's first part; those without are left out."""
+
+    @abstractmethod
+    def twins(self, fingerprint: bytes, audience: Audience) -> List[Memory]:
+        """Active and archived memories with this fingerprint, oldest first."""
+
+    @abstractmethod
+    def taken_paths(self, space: str, path: str) -> set[str]:
+        """Of this path and those that begin with it and a hyphen, the ones that active memories have."""
+
+    @abstractmethod
+    def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> List[Link]:
+        """Links that touch any of these memories on either side, oldest first."""
+
+    @abstractmethod
+    def versions(self, id: str) -> List[Version]:
+        """Former states, newest first. The caller has already been shown the memory itself."""
+
+    @abstractmethod
+    def events(self, space: str, *, after: int = 0, limit: int = 1000) -> List[Event]:
+        """The changes of a space behind a number, in order."""
+
+    @abstractmethod
+    def spaces(self) -> List[Space]:
+        """All spaces by name, with how many active memories each holds."""
+
+    @abstractmethod
+    def fact(self, key: str) -> str | None:
+        """A remembered fact about the store itself: `model`, `origin` …"""
+
+    @abstractmethod
+    def pending(self, *, limit: int) -> List[Pending]:
+        """Memories that wait for vectors, fewest attempts first, then oldest. Deleted ones do not wait."""
+
+    @abstractmethod
+    def recalls(self, memory: str, *, limit: int = 100) -> List[Recall]:
+        """To whom a memory was handed out, newest first."""
+
+
+class Transaction(Reads):
+    """A set of changes that become visible and durable together, or never."""
+
+    @abstractmethod
+    def tick(self, now: datetime) -> int:
+        """The next value of the store's hybrid logical clock: past every earlier one, whatever the wall clock says."""
+
+    @abstractmethod
+    def put(
+        self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
+    ) -> Memory:
+        """Write a memory's row and words, and its vectors; the result carries its arrival number.
+
+        `vectors` are those of the text's first parts, `parts` how many parts there are: what is missing waits in
+        `pending`. `vectors=None` says that the text has not changed: words and vectors stay as they are.
+        Version 1 is a new memory. A higher one replaces the version before it, which is kept in the history with
+        `change`. The state that filters see follows the memory (`Memory.state`).
+
+        :raises Conflict: if the stored version is not ``memory.version - 1``, if a new memory's id is taken, or if
+            its path is taken by another active memory of the same space
+        :raises SpaceNotFound: if its space was never created
+        """
+
+    @abstractmethod
+    def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
+        """Add the vectors of further parts. False, and nothing happens, if the text has changed since `version`."""
+
+    @abstractmethod
+    def put_off(self, id: str, *, judged: bool | None = None, failed: bool = False) -> None:
+        """Note that embedding failed once more, or that the judgement is done, for a memory in `pending`."""
+
+    @abstractmethod
+    def purge(self, id: str, *, at: datetime) -> None:
+        """Erase a memory's text from row, versions, words, vectors, links' reasons and tags.
+
+        A tombstone stays: id, space, kind, category, importance, user, times, version + 1. Purging twice is no error.
+        """
+
+    @abstractmethod
+    def relate(self, link: Link) -> None:
+        """Write a link; one of the same kind between the same memories is replaced."""
+
+    @abstractmethod
+    def record(self, event: Event) -> Event:
+        """Append to the space's feed; the result carries its number, one higher than the last."""
+
+    @abstractmethod
+    def alias(self, alias: str, id: str) -> None:
+        """Let a memory be found by another id as well.
+
+        :raises Conflict: if the alias belongs to another memory or is a memory's id
+        """
+
+    @abstractmethod
+    def create_space(self, name: str, *, at: datetime, description: str | None = None) -> bool:
+        """Make sure that a space exists; True if it is new."""
+
+    @abstractmethod
+    def set_fact(self, key: str, value: str) -> None:
+        """Remember a fact about the store itself."""
+
+    @abstractmethod
+    def drop_vectors(self) -> None:
+        """Forget every vector and let every memory wait for a new one (another model is taking over)."""
+
+
+class Store(Reads):
+    """One memory's storage. Safe to use from several threads, and together with other processes."""
+
+    origin: str  # names this store among others it may sync with; random, made once
+
+    @abstractmethod
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """Open a transaction: committed when the block ends, undone when it raises.
+
+        Writers wait for each other, at most 10 seconds. Never embed or wait for anything else inside.
+
+        :raises StorageBusy: if another writer held the store for too long
+        :raises StorageFull: if there is no room; nothing was changed
+        """
+
+    @abstractmethod
+    def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
+        """Note that memories were handed out. Cheap: kept in the process, written in batches, seen by the next call.
+
+        Changes neither version nor updated_at nor any clock; what is not yet flushed may be lost in a crash.
+        """
+
+    @abstractmethod
+    def flush_reads(self) -> None:
+        """Write the counted reads now."""
+
+    @abstractmethod
+    def lease(self, name: str, *, holder: str, seconds: float) -> bool:
+        """Take or renew the right to do some work alone; False while another holder's lease runs."""
+
+    @abstractmethod
+    def release(self, name: str, *, holder: str) -> None:
+        """Give a lease back; nothing happens if it is not this holder's."""
+
+    @abstractmethod
+    def check(self, *, deep: bool = False) -> Checkup:
+        """Look for damage and for rows without words or vectors. Writes nothing. `deep` reads every page and text."""
+
+    @abstractmethod
+    def rebuild(self) -> None:
+        """Make the words anew from the texts, and let memories without vectors wait for them."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Flush and let go. Closing twice is no error."""

@@ -1,0 +1,172 @@
+"""The connections of one store: as many readers as read at once, one writer, and the way both are closed.
+
+A reader is borrowed for one call, so no connection is ever used by two threads, and readers never wait for a writer
+(WAL). The writer's transaction is bracketed here: thread lock, file lock, BEGIN IMMEDIATE … COMMIT.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from scrubjay.errors import StorageDamaged, StorageError
+from scrubjay.stores import sqlite_file, sqlite_words
+from scrubjay.stores.sqlite_errors import DOCTOR, translated, translated_errors
+from scrubjay.stores.sqlite_lock import WriteLock
+
+
+class Connections:
+    def __init__(self, path: Path, *, timeout_seconds: float) -> None:
+        """Open the store at a path, or make it.
+
+        :raises StorageDamaged: if there is something else
+        :raises StorageTooNew: if a newer scrubjay has written it
+        """
+        self.path = path
+        self._timeout_seconds = timeout_seconds
+        self._lock = WriteLock(path.with_name(path.name + ".lock"), timeout_seconds=timeout_seconds)
+        self._writer: apsw.Connection | None = None
+        self._idle: list[apsw.Connection] = []
+        self._borrowed = 0
+        self._closed = False
+        self._returned = threading.Condition()
+        self._process = os.getpid()
+        with translated_errors():
+            sqlite_file.check_engine()
+            self._make_ready()
+            self.damaged = sqlite_file.damaged(path)
+            self._idle.append(self._ready_reader())
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """Borrow a connection that sees what is committed and can change nothing."""
+        con = self._borrow()
+        try:
+            with translated_errors():
+                yield con
+        finally:
+            self._give_back(con)
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """Write in the block: committed when it ends, undone when it raises.
+
+        :raises StorageBusy: if another writer held the store for too long
+        :raises StorageDamaged: if the file was found damaged when it was opened
+        """
+        with self._lock.held() as deadline, translated_errors():
+            self._check_open()
+            if self.damaged:
+                raise StorageDamaged("The store is damaged; it can be read but not written.", hint=DOCTOR)
+            con = self._writable()
+            con.set_busy_timeout(max(1, int((deadline - time.monotonic()) * 1000)))
+            con.execute("BEGIN IMMEDIATE")
+            try:
+                yield con
+                con.execute("COMMIT")
+            except BaseException:
+                self._undo(con)
+                raise
+
+    def truncate_log(self) -> None:
+        """Empty the write-ahead log, so that what was erased is gone from there too.
+
+        If a reader stands in the way the next checkpoint does it.
+        """
+        with self._lock.held(), suppress(apsw.BusyError, apsw.LockedError):
+            con = self._writable()
+            con.set_busy_timeout(100)
+            con.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+    def close(self) -> None:
+        """Wait for those who are reading or writing, then close."""
+        with self._returned:
+            self._closed = True
+            self._returned.wait_for(lambda: not self._borrowed, timeout=self._timeout_seconds)
+            idle, self._idle = self._idle, []
+        if os.getpid() != self._process:
+            return
+        for con in idle:
+            con.close()
+        with self._lock.held():
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                writer.close()
+        self._lock.close()
+
+    def _make_ready(self) -> None:
+        """See that there is a store with the newest schema, made by exactly one process."""
+        if not sqlite_file.recognised(self.path):
+            try:
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise translated(error) from error
+            with self._lock.held():
+                if not sqlite_file.recognised(self.path):
+                    sqlite_file.create(self.path)
+
+    def _ready_reader(self) -> apsw.Connection:
+        con = self._reader()
+        if sqlite_file.schema_version(con) < sqlite_file.SCHEMA_VERSION:
+            with self._lock.held():
+                sqlite_file.migrate(self._writable())
+        return con
+
+    def _borrow(self) -> apsw.Connection:
+        with self._returned:
+            self._check_open()
+            self._borrowed += 1
+            if self._idle:
+                return self._idle.pop()
+        try:
+            with translated_errors():
+                return self._reader()
+        except BaseException:
+            self._give_back(None)
+            raise
+
+    def _give_back(self, con: apsw.Connection | None) -> None:
+        if con is not None and con.in_transaction:
+            self._undo(con)
+        with self._returned:
+            self._borrowed -= 1
+            if con is not None and not self._closed:
+                self._idle.append(con)
+            elif con is not None:
+                con.close()
+            self._returned.notify_all()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError("The store is closed.")
+        if os.getpid() != self._process:  # SQLite's connections do not survive a fork
+            raise StorageError("The store was opened in another process.", hint="Open it again in this one.")
+
+    def _reader(self) -> apsw.Connection:
+        con = sqlite_file.connect(self.path)
+        con.set_busy_timeout(int(self._timeout_seconds * 1000))
+        con.pragma("query_only", "ON")
+        sqlite_words.register(con)
+        return con
+
+    def _writable(self) -> apsw.Connection:
+        if self._writer is None:
+            self._writer = sqlite_file.connect(self.path)
+            sqlite_words.register(self._writer)
+        return self._writer
+
+    def _undo(self, con: apsw.Connection) -> None:
+        """Roll back, unless SQLite already has; a connection that cannot is given up."""
+        try:
+            if con.in_transaction:
+                con.execute("ROLLBACK")
+        except apsw.Error:
+            if con is self._writer:
+                self._writer = None
+            con.close(force=True)

@@ -1,0 +1,202 @@
+"""Filter and audience as conditions on rows, with every name looked up.
+
+One value serves two readers: SQL takes `where` and `values`; the vector index takes the numbers as masks and asks SQL
+only for what numbers cannot say (`by_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import apsw
+
+from scrubjay.memory import Audience, Filter, Sight, State
+from scrubjay.stores.base import milliseconds
+
+PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's is its user's number plus the last
+
+Value = str | int | float
+Condition = tuple[str, list[Value]]  # SQL over `memories`, and its parameters
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a caller sees of one space, or of every space."""
+
+    space: int | None
+    audiences: tuple[int, ...] | None  # None: all
+
+    def condition(self) -> Condition:
+        conditions: list[Condition] = []
+        if self.space is not None:
+            conditions.append(("memories.space = ?", [self.space]))
+        if self.audiences is not None:
+            conditions.append(among("memories.audience", self.audiences))
+        return joined(conditions, "AND")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restriction:
+    """Which rows are meant. An empty tuple admits nothing, None everything."""
+
+    views: tuple[View, ...]
+    states: tuple[int, ...]
+    expired: bool | None
+    now: int
+    created_since: int | None
+    created_until: int | None
+    min_importance: float | None
+    max_importance: float | None
+    kinds: tuple[str, ...] | None
+    categories: tuple[str, ...] | None
+    user: int | None
+    conversation: int | None
+    by_rows: tuple[Condition, ...]  # what only SQL can say
+
+    @property
+    def spaces(self) -> tuple[int, ...] | None:
+        """The spaces it stays within; None: it may reach every one."""
+        spaces = tuple(view.space for view in self.views if view.space is not None)
+        return spaces if len(spaces) == len(self.views) else None
+
+    def condition(self) -> Condition:
+        return joined([seen(self.views), *self._by_numbers(), *self.by_rows], "AND")
+
+    def _by_numbers(self) -> Iterator[Condition]:
+        yield among("memories.state", self.states)
+        if self.expired is False:
+            yield "(memories.expires_at IS NULL OR memories.expires_at > ?)", [self.now]
+        if self.expired is True:
+            yield "memories.expires_at <= ?", [self.now]
+        if self.created_since is not None:
+            yield "memories.created_at >= ?", [self.created_since]
+        if self.created_until is not None:
+            yield "memories.created_at <= ?", [self.created_until]
+        if self.min_importance is not None:
+            yield "memories.importance >= ?", [self.min_importance]
+        if self.max_importance is not None:
+            yield "memories.importance <= ?", [self.max_importance]
+        if self.kinds is not None:
+            yield among("memories.kind", self.kinds)
+        if self.categories is not None:
+            yield among("memories.category", self.categories)
+        if self.user is not None:
+            yield "memories.user = ?", [self.user]
+        if self.conversation is not None:
+            yield "memories.conversation = ?", [self.conversation]
+
+
+def restricted(
+    con: apsw.Connection, filter: Filter, audience: Audience, *, now: datetime, purged: bool = False
+) -> Restriction | None:
+    """The filter and the audience in this store's numbers; None if nothing can meet them.
+
+    Purged memories are left out even where the filter names them, unless `purged`.
+    """
+    views = views_of(con, audience)
+    states = tuple(sorted(state for state in filter.states if purged or state is not State.PURGED))
+    user = _number(con, filter.user_id)
+    conversation = _number(con, filter.conversation_id)
+    unknown = (filter.user_id is not None and user is None) or (
+        filter.conversation_id is not None and conversation is None
+    )
+    if not views or not states or unknown:
+        return None
+    return Restriction(
+        views=views,
+        states=states,
+        expired=filter.expired,
+        now=milliseconds(now),
+        created_since=None if filter.created_since is None else milliseconds(filter.created_since),
+        created_until=None if filter.created_until is None else milliseconds(filter.created_until),
+        min_importance=filter.min_importance,
+        max_importance=filter.max_importance,
+        kinds=_sorted(filter.kinds),
+        categories=_sorted(filter.categories),
+        user=user,
+        conversation=conversation,
+        by_rows=tuple(_by_rows(filter)),
+    )
+
+
+def views_of(con: apsw.Connection, audience: Audience) -> tuple[View, ...]:
+    """The scopes of an audience; those of unknown spaces show nothing."""
+    private = _number(con, audience.user)
+    own = () if private is None else (FIRST_PRIVATE + private,)
+    audiences = {
+        Sight.PUBLIC: (PUBLIC,),
+        Sight.SHARED: (PUBLIC, SHARED),
+        Sight.OWN: (PUBLIC, SHARED, *own),
+        Sight.ALL: None,
+    }
+    views = []
+    for scope in audience.scopes:
+        space = None if scope.space is None else space_number(con, scope.space)
+        if scope.space is None or space is not None:
+            views.append(View(space, audiences[scope.sight]))
+    return tuple(views)
+
+
+def seen(views: Collection[View]) -> Condition:
+    """The audience predicate; without a view it admits nothing."""
+    if not views:
+        return "FALSE", []
+    return joined([view.condition() for view in views], "OR")
+
+
+def space_number(con: apsw.Connection, name: str) -> int | None:
+    row = con.execute("SELECT number FROM spaces WHERE name = ?", (name,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def among(column: str, values: Collection[Value]) -> Condition:
+    if len(values) == 1:
+        return f"{column} = ?", list(values)
+    return f"{column} IN ({placeholders(values)})", list(values)
+
+
+def placeholders(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def joined(conditions: Collection[Condition], word: str) -> Condition:
+    """Several conditions as one, in brackets; no condition admits everything."""
+    if not conditions:
+        return "TRUE", []
+    sql = f"\n{word} ".join(sql for sql, _ in conditions)
+    return f"({sql})", [value for _, values in conditions for value in values]
+
+
+def _by_rows(filter: Filter) -> Iterator[Condition]:
+    if filter.tags is not None:  # tags_by_tag
+        sql, values = among("tag", sorted(filter.tags))
+        yield f"memories.seq IN (SELECT memory FROM tags WHERE {sql})", values
+    if filter.session_id is not None:
+        yield "memories.session = ?", [filter.session_id]
+    if filter.access_levels is not None:
+        yield among("memories.access_level", sorted(filter.access_levels))
+    if filter.source is not None:
+        yield "memories.source = ?", [filter.source]
+    if filter.client is not None:
+        yield "memories.client = ?", [filter.client]
+    if filter.flag is not None:
+        yield "EXISTS (SELECT 1 FROM json_each(memories.flags) WHERE value = ?)", [filter.flag]
+    if filter.topic is not None:  # memories_by_topic
+        yield "memories.topic = ?", [filter.topic]
+    if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
+        yield "(memories.path = ? OR (memories.path >= ? AND memories.path < ?))", [folder, folder + "/", folder + "0"]
+    if filter.ids is not None:
+        yield among("memories.id", sorted(filter.ids))
+
+
+def _number(con: apsw.Connection, name: str | None) -> int | None:
+    if name is None:
+        return None
+    row = con.execute("SELECT number FROM names WHERE name = ?", (name,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _sorted(names: frozenset[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(sorted(names))

@@ -1,0 +1,101 @@
+"""One writer at a time, in this process and beside it.
+
+SQLite's own lock lets waiting processes try again at growing intervals, so that a busy one starves the others for
+seconds. A lock on a file of its own costs microseconds and is fair. A file lock does not hold off a second thread
+that shares the descriptor, hence the thread lock before it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from scrubjay.errors import StorageBusy
+from scrubjay.stores.sqlite_errors import translated
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(file: int) -> bool:
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(file: int) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+class WriteLock:
+    """Held by one thread of one process."""
+
+    def __init__(self, path: Path, *, timeout_seconds: float) -> None:
+        self._path = path
+        self._timeout_seconds = timeout_seconds
+        self._threads = threading.Lock()
+        self._holder: int | None = None
+        self._file: int | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[float]:
+        """Hold the lock in the block; gives the time, as of `time.monotonic`, at which waiting should end.
+
+        :raises StorageBusy: if it could not be had in time
+        """
+        if self._holder == threading.get_ident():
+            raise RuntimeError("A transaction is already open in this thread.")
+        deadline = time.monotonic() + self._timeout_seconds
+        if not self._threads.acquire(timeout=self._timeout_seconds):
+            raise StorageBusy()
+        try:
+            self._holder = threading.get_ident()
+            file = self._opened()
+            self._wait(file, deadline)
+            try:
+                yield deadline
+            finally:
+                _unlock(file)
+        finally:
+            self._holder = None
+            self._threads.release()
+
+    def close(self) -> None:
+        with self._threads:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+    def _opened(self) -> int:
+        if self._file is None:
+            try:
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                raise translated(error) from error
+        return self._file
+
+    def _wait(self, file: int, deadline: float) -> None:
+        pause = 0.0002
+        while not _try_lock(file):
+            if time.monotonic() > deadline:
+                raise StorageBusy()
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.005)

@@ -1,0 +1,137 @@
+"""Which words a text holds: what goes into a full-text index, and what a query asks of it.
+
+Every backend indexes `indexed(text)` with a plain tokenizer and asks for `query_words(text)`, so all of them agree on
+what a word is. Stemming, case and accents are the backend's work. Three kinds of text need help:
+
+    東京都に住む      scripts without spaces    東 京 都 に 住 む 東京 京都 都に に住 住む    (asked: the pairs)
+    parseHttpURL     identifiers               parse http url parsehttpurl                 (asked: the same)
+    snake_case.v2    compounds                 snake case v 2 snakecasev2                  (asked: the same)
+
+Both functions are linear in the text, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+MAX_QUERY_WORDS = 64
+MAX_WORD = 100  # characters; what is longer is no word, and is found by its beginning
+MAX_WHOLE = 64  # an identifier longer than this is found by its parts only
+
+# Words that say nothing about what is looked for, and cost most: they stand in nearly every row.
+STOP_WORDS = frozenset(
+    """
+    a about after again all also am an and any are as at be because been before being between both but by can could
+    did do does doing don down during each few for from further had has have having he her here hers him his how i if
+    in into is it its itself just me more most my myself no nor not now of off on once only or other our ours out over
+    own same she should so some such than that the their theirs them themselves then there these they this those
+    through to too under until up us very was we were what when where which while who whom why will with would you
+    your yours s t d ll m re ve
+    """.split()
+)
+
+# Scripts that put no spaces between words, and Hangul, whose words carry their grammar as endings.
+_UNSPACED = (
+    "\u0e00-\u0e7f\u0e80-\u0eff\u0f00-\u0fbc\u1000-\u109f\u1780-\u17d3\ua9e0-\ua9fe\uaa60-\uaa7f"  # Thai … Myanmar
+    "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # Hangul
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u309f\u30a1-\u30fa\u30fc-\u312f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"  # kana and Han
+)
+# Vowel signs of Indic scripts are marks, not letters, but belong to the word (their full stops \u0964-5 do not).
+_SIGNS = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"
+_LETTERS = rf"[^\W_{_UNSPACED}]++(?:[{_SIGNS}]++[^\W_{_UNSPACED}]*+)*+"  # possessive: never tried a second way
+_EMOJI = "[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff]"
+
+_PIECE = re.compile(
+    rf"(?P<word>{_LETTERS}(?:[_.\-]++{_LETTERS})*+)(?:['’](?:[stdmSTDM]|ll|re|ve|LL|RE|VE)(?!\w))?"
+    rf"|(?P<run>[{_UNSPACED}]++)"
+    rf"|(?P<emoji>{_EMOJI})"
+)
+_JOINTS = str.maketrans("", "", "_.-")
+_PART = re.compile(_LETTERS)
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_DIGITS = re.compile(r"\d+|\D+")
+
+# Signs that are written or left out at will: soft hyphens, joiners, Arabic and Hebrew vowels, tatweel.
+_OPTIONAL = re.compile(
+    "[\u00ad\u200b-\u200f\u2060\ufe00-\ufe0f\ufeff\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc]+"
+)
+# Short chunks, because normalising a long run of combining marks is quadratic; marks stay with their letter.
+_CHUNK = re.compile("(?s:.{1,200})[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]{0,8}")
+
+
+def indexed(text: str) -> str:
+    """The words of a text, parts of words included, separated by spaces."""
+    return " ".join(_index_words(text))
+
+
+def query_words(text: str) -> list[str]:
+    """The words to look for, each once, in the order of the text and spelt as there.
+
+    Stop words are left out unless there is nothing else.
+    """
+    words: dict[str, str] = {}
+    stopped: dict[str, str] = {}
+    for word in _query_words(text):
+        lower = word.lower()
+        (stopped if lower in STOP_WORDS else words).setdefault(lower, word)
+        if len(words) == MAX_QUERY_WORDS:
+            break
+    return list((words or stopped).values())[:MAX_QUERY_WORDS]
+
+
+def term(word: str) -> str:
+    """What stands in the index for a query word: tokenizers would cut `snake_case`, so it is kept as `snakecase`."""
+    return word.translate(_JOINTS)
+
+
+def _index_words(text: str) -> Iterator[str]:
+    for piece in _PIECE.finditer(_normalised(text)):
+        if run := piece["run"]:
+            yield from (char for char in run if char.isalnum())  # a vowel sign alone is no word
+            yield from map("".join, zip(run, run[1:], strict=False))
+        elif word := piece["word"]:
+            parts = _parts(word)
+            yield from parts
+            if len(parts) > 1 and len(word) <= MAX_WHOLE:
+                yield term(word)
+        else:
+            yield piece["emoji"]
+
+
+def _query_words(text: str) -> Iterator[str]:
+    for piece in _PIECE.finditer(_normalised(text)):
+        if run := piece["run"]:
+            yield from map("".join, zip(run, run[1:], strict=False)) if len(run) > 1 else run
+        elif word := piece["word"]:
+            parts = _parts(word)
+            if len(parts) > 1 and len(word) <= MAX_WHOLE:
+                yield word
+            yield from parts
+        else:
+            yield piece["emoji"]
+
+
+def _parts(word: str) -> list[str]:
+    """A word cut at its joints; a plain one is its only part."""
+    if word.isalpha() and (word.islower() or word[1:].islower() or word.isupper()):
+        return [word[:MAX_WORD]]
+    return [part for piece in _PART.findall(word) for part in _cut(piece[:MAX_WORD])]
+
+
+def _cut(piece: str) -> list[str]:
+    if piece.isascii():
+        return _CAMEL.findall(piece)
+    return _DIGITS.findall(piece)
+
+
+def _normalised(text: str) -> str:
+    """One spelling for what looks the same: full-width letters, half-width kana, letters composed of several signs."""
+    if text.isascii():
+        return text
+    text = _OPTIONAL.sub("", text)
+    if unicodedata.is_normalized("NFKC", text):
+        return text
+    return "".join(unicodedata.normalize("NFKC", chunk) for chunk in _CHUNK.findall(text))

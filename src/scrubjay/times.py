@@ -1,0 +1,40 @@
+"""Times on the wire and in files: UTC with milliseconds and Z. Naive times are refused: nobody knows what they mean."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from scrubjay.errors import InvalidInput
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def iso(when: datetime) -> str:
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def milliseconds(when: datetime) -> int:
+    """Whole milliseconds since 1970: what stores keep."""
+    return round(when.timestamp() * 1000)
+
+
+def from_milliseconds(value: int) -> datetime:
+    return datetime.fromtimestamp(value / 1000, UTC)
+
+
+def parse_time(text: str, *, field: str) -> datetime:
+    """Read an ISO 8601 time; a date alone is its midnight in UTC.
+
+    :raises InvalidInput: if it is no time, or has no zone
+    """
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"{field} is not a time.", hint="Write it like 2026-11-15T10:00:00Z.", field=field) from None
+    if when.tzinfo is None:
+        if "T" in text or " " in text.strip():
+            raise InvalidInput(f"{field} has no time zone.", hint="End it with Z or with +02:00.", field=field)
+        when = when.replace(tzinfo=UTC)
+    return when.astimezone(UTC)
