@@ -8,7 +8,7 @@ import pytest
 from scrubjay.embedders import catalogue
 from scrubjay.embedders.local import LocalEmbedder
 
-pytest.register_assert_rewrite("embedder_contract")
+pytest.register_assert_rewrite("tests.embedders.embedder_contract")
 
 
 @pytest.fixture(scope="session")

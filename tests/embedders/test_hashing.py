@@ -2,9 +2,9 @@ import subprocess
 import sys
 
 import pytest
-from embedder_contract import EmbedderContract
 
 from scrubjay.embedders.hashing import HashingEmbedder
+from tests.embedders.embedder_contract import EmbedderContract
 
 
 class TestHashingEmbedder(EmbedderContract):

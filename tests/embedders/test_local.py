@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from embedder_contract import FILLER, EmbedderContract
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from scrubjay.embedders import catalogue
 from scrubjay.embedders.local import LocalEmbedder, checked, pooled
 from scrubjay.embedders.wordpiece import WordPiece
 from scrubjay.errors import EmbeddingError, ModelMissing
+from tests.embedders.embedder_contract import FILLER, EmbedderContract
 
 ARCTIC = catalogue.find("arctic-embed-s")
 

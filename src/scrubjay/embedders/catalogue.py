@@ -212,7 +212,7 @@ def _model_toml(path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"model.toml cannot be read: {error}.") from None
     for key, value in settings.items():
-        if not _ACCEPTED.get(key, lambda value: False)(value):
+        if key not in _ACCEPTED or not _ACCEPTED[key](value):
             raise InvalidInput(f"model.toml: {key} = {value!r} is not usable.", hint=f"Known: {', '.join(_ACCEPTED)}.")
     return settings
 

@@ -55,21 +55,21 @@ def _checked(line: bytes, value: Any) -> Message:
         raise BadFrame(INVALID_REQUEST, "Batches are not part of this protocol: send one message a line.")
     if not isinstance(value, dict):
         raise BadFrame(INVALID_REQUEST, "A message must be a JSON object.")
-    id = _checked_id(value)
+    request_id = _checked_id(value)
     if value.get("jsonrpc") != "2.0":
-        raise BadFrame(INVALID_REQUEST, 'The member jsonrpc must be "2.0".', id)
+        raise BadFrame(INVALID_REQUEST, 'The member jsonrpc must be "2.0".', request_id)
     if "method" not in value and "id" in value and ("result" in value) != ("error" in value):
         return value
     if "method" not in value:
-        raise BadFrame(INVALID_REQUEST, "The member method is missing.", id)
+        raise BadFrame(INVALID_REQUEST, "The member method is missing.", request_id)
     if not isinstance(value["method"], str) or not value["method"]:
-        raise BadFrame(INVALID_REQUEST, "The member method must be a name.", id)
+        raise BadFrame(INVALID_REQUEST, "The member method must be a name.", request_id)
     if not isinstance(value.get("params", {}), dict):
-        raise BadFrame(INVALID_REQUEST, "The member params must be an object.", id)
+        raise BadFrame(INVALID_REQUEST, "The member params must be an object.", request_id)
     # A tool call with broken text goes on: its dialect says which argument it was. Anything else with it ends here,
     # because it might come back in an error that then cannot be written.
     if value["method"] != "tools/call" and not _is_text(line, value):
-        raise BadFrame(INVALID_REQUEST, LONE_SURROGATE, id)
+        raise BadFrame(INVALID_REQUEST, LONE_SURROGATE, request_id)
     return value
 
 
@@ -103,12 +103,12 @@ _DECODER = json.JSONDecoder(parse_constant=_refused, parse_float=_finite)
 
 
 def _checked_id(value: Message) -> Id:
-    id: Id = value.get("id")
-    if "id" in value and (isinstance(id, bool) or not isinstance(id, int | str)):
+    request_id: Id = value.get("id")
+    if "id" in value and (isinstance(request_id, bool) or not isinstance(request_id, int | str)):
         raise BadFrame(INVALID_REQUEST, "The member id must be a string or a whole number.")
-    if isinstance(id, str) and not _encodes(id):
+    if isinstance(request_id, str) and not _encodes(request_id):
         raise BadFrame(INVALID_REQUEST, LONE_SURROGATE)
-    return id
+    return request_id
 
 
 def _is_text(line: bytes, value: Message) -> bool:
@@ -139,7 +139,7 @@ def too_long(start: bytes, end: bytes) -> BadFrame:
     """The error for a line of which only both ends were kept: clients write the id in one of them."""
     found = re.match(_ID_AT_START, start) or re.search(_ID_AT_END, end)
     try:
-        id: Id = json.loads(found[1]) if found else None
+        request_id: Id = json.loads(found[1]) if found else None
     except ValueError:
-        id = None
-    return BadFrame(INVALID_REQUEST, f"A line may have at most {MAX_LINE // 1024 // 1024} MiB.", id)
+        request_id = None
+    return BadFrame(INVALID_REQUEST, f"A line may have at most {MAX_LINE // 1024 // 1024} MiB.", request_id)

@@ -194,7 +194,7 @@ class Front:
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
-    def _on_signal(self, number: int, frame: object) -> None:
+    def _on_signal(self, _number: int, _frame: object) -> None:
         # Raising anywhere else could cut a line in half that is just being written.
         self._stopping.set()
         if self._reading:

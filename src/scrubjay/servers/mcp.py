@@ -91,7 +91,7 @@ def build_server(
         tool = served.get(name)
         return tool.dialect.operations[tool.operation].takes if tool else None
 
-    async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(_ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return listed
 
     async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -168,7 +168,7 @@ def run_streams(
     serving: threading.Event,
 ) -> None:
     """Serve one client until the inbox says None. Messages come in parsed, and go out as lines with their ids."""
-    server = build_server(dialects, lambda ctx: engine(), transport="stdio", extras=extras)
+    server = build_server(dialects, lambda _ctx: engine(), transport="stdio", extras=extras)
 
     async def main() -> None:
         send_in, receive_in = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -198,8 +198,8 @@ async def _drain(
     async with stream:
         async for item in stream:
             message = item.message
-            id = message.id if isinstance(message, JSONRPCResponse | JSONRPCError) else None
-            deliver(id, message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            answers = message.id if isinstance(message, JSONRPCResponse | JSONRPCError) else None
+            deliver(answers, message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
 
 # --- HTTP ------------------------------------------------------------------------------------------------------------

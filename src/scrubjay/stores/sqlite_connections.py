@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -34,7 +34,7 @@ class Connections:
         self._writer: apsw.Connection | None = None
         self._idle: list[apsw.Connection] = []
         self._borrowed = 0
-        self._closed = False
+        self.closed = False
         self._returned = threading.Condition()
         self._process = os.getpid()
         with translated_errors():
@@ -52,6 +52,13 @@ class Connections:
                 yield con
         finally:
             self._give_back(con)
+
+    @contextmanager
+    def fresh(self) -> Iterator[apsw.Connection]:
+        """A reader of its own. FTS5 checks what it remembers of its index, which in a used one may be out of date."""
+        self._check_open()
+        with translated_errors(), closing(self._reader()) as con:
+            yield con
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
@@ -87,7 +94,7 @@ class Connections:
     def close(self) -> None:
         """Wait for those who are reading or writing, then close."""
         with self._returned:
-            self._closed = True
+            self.closed = True
             self._returned.wait_for(lambda: not self._borrowed, timeout=self._timeout_seconds)
             idle, self._idle = self._idle, []
         if os.getpid() != self._process:
@@ -136,14 +143,14 @@ class Connections:
             self._undo(con)
         with self._returned:
             self._borrowed -= 1
-            if con is not None and not self._closed:
+            if con is not None and not self.closed:
                 self._idle.append(con)
             elif con is not None:
                 con.close()
             self._returned.notify_all()
 
     def _check_open(self) -> None:
-        if self._closed:
+        if self.closed:
             raise StorageError("The store is closed.")
         if os.getpid() != self._process:  # SQLite's connections do not survive a fork
             raise StorageError("The store was opened in another process.", hint="Open it again in this one.")

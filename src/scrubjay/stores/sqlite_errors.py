@@ -24,7 +24,7 @@ def translated_errors() -> Iterator[None]:
         raise InvalidInput("The text holds half of a surrogate pair, which no file can keep.") from error
 
 
-def translated(error: apsw.Error | OSError) -> StorageError:
+def translated(error: apsw.Error | OSError) -> StorageError:  # noqa: PLR0911 -- a table
     match error:
         case apsw.FullError():
             return StorageFull()

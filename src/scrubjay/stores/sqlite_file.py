@@ -134,6 +134,10 @@ def permissions(path: Path) -> str:
     return f"{path.stat().st_mode & 0o777:04o}"
 
 
+def others_may_read(path: Path) -> bool:
+    return sys.platform != "win32" and bool(path.stat().st_mode & 0o077)
+
+
 def bytes_on_disk(path: Path) -> int:
     return _size(path) + _size(_wal(path))
 

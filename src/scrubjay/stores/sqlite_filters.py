@@ -4,6 +4,8 @@ One value serves two readers: SQL takes `where` and `values`; the vector index t
 only for what numbers cannot say (`by_rows`).
 """
 
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
@@ -17,7 +19,7 @@ from scrubjay.stores.base import milliseconds
 
 PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's is its user's number plus the last
 
-Value = str | int | float
+Value = str | int | float | bytes
 Condition = tuple[str, list[Value]]  # SQL over `memories`, and its parameters
 
 

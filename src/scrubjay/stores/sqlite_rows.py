@@ -84,13 +84,13 @@ TABLES = """
 
 def memory_of(row: Row) -> Memory:
     (
-        seq, id, space, kind, content, title, path, topic, category, tags, auto_tags, importance, confidence, source,
+        seq, key, space, kind, content, title, path, topic, category, tags, auto_tags, importance, confidence, source,
         access_level, user, conversation, session, metadata, detail, flags, client, caller, transport, dialect, status,
         supersedes, superseded_by, expires_at, valid_from, valid_until, verified_at, deleted_at, recoverable_until,
         created_at, updated_at, accessed_at, access_count, version, hlc, origin,
     ) = row  # fmt: skip
     return Memory(
-        id=id,
+        id=key,
         space=space,
         kind=Kind(kind),
         content=content,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 
 MAX_QUERY_WORDS = 64
 MAX_WORD = 100  # characters; what is longer is no word, and is found by its beginning
@@ -29,7 +30,7 @@ STOP_WORDS = frozenset(
     own same she should so some such than that the their theirs them themselves then there these they this those
     through to too under until up us very was we were what when where which while who whom why will with would you
     your yours s t d ll m re ve
-    """.split()
+    """.split()  # noqa: SIM905 -- read as words
 )
 
 # Scripts that put no spaces between words, and Hangul, whose words carry their grammar as endings.
@@ -91,7 +92,7 @@ def _index_words(text: str) -> Iterator[str]:
     for piece in _PIECE.finditer(_normalised(text)):
         if run := piece["run"]:
             yield from (char for char in run if char.isalnum())  # a vowel sign alone is no word
-            yield from map("".join, zip(run, run[1:], strict=False))
+            yield from map("".join, pairwise(run))
         elif word := piece["word"]:
             parts = _parts(word)
             yield from parts
@@ -104,7 +105,7 @@ def _index_words(text: str) -> Iterator[str]:
 def _query_words(text: str) -> Iterator[str]:
     for piece in _PIECE.finditer(_normalised(text)):
         if run := piece["run"]:
-            yield from map("".join, zip(run, run[1:], strict=False)) if len(run) > 1 else run
+            yield from map("".join, pairwise(run)) if len(run) > 1 else run
         elif word := piece["word"]:
             parts = _parts(word)
             if len(parts) > 1 and len(word) <= MAX_WHOLE:

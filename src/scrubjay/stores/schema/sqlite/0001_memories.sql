@@ -17,54 +17,55 @@ CREATE TABLE names (
     name   TEXT NOT NULL UNIQUE
 ) STRICT;
 
+-- What filters ask for comes first and long text last: SQLite reads a row from its beginning.
 CREATE TABLE memories (
     seq               INTEGER PRIMARY KEY,
     id                TEXT NOT NULL UNIQUE,
     space             INTEGER NOT NULL REFERENCES spaces,
-    kind              TEXT NOT NULL,
-    content           TEXT NOT NULL,
-    content_length    INTEGER NOT NULL,  -- code points
-    title             TEXT NOT NULL,
-    path              TEXT NOT NULL,
-    topic             TEXT,
-    category          TEXT NOT NULL,
-    tags              TEXT NOT NULL,     -- JSON
-    auto_tags         TEXT NOT NULL,     -- JSON
-    importance        REAL NOT NULL,
-    confidence        REAL NOT NULL,
-    source            TEXT NOT NULL,
-    access_level      TEXT NOT NULL,
+    state             INTEGER NOT NULL,  -- memory.State
     audience          INTEGER NOT NULL,  -- 0 public, 1 shared, 2 + user's number: private to that user
     user              INTEGER NOT NULL REFERENCES names,
     conversation      INTEGER REFERENCES names,
-    session           TEXT,
-    metadata          TEXT NOT NULL,     -- JSON
-    detail            TEXT NOT NULL,     -- JSON
-    flags             TEXT NOT NULL,     -- JSON
-    client            TEXT NOT NULL,     -- provenance
-    caller            TEXT NOT NULL,
-    transport         TEXT NOT NULL,
-    dialect           TEXT,
-    status            TEXT NOT NULL,
-    state             INTEGER NOT NULL,  -- memory.State
-    supersedes        TEXT,
-    superseded_by     TEXT,
+    kind              TEXT NOT NULL,
+    category          TEXT NOT NULL,
+    importance        REAL NOT NULL,
+    created_at        INTEGER NOT NULL,
     expires_at        INTEGER,
+    change            INTEGER NOT NULL,  -- the transaction that last touched the row or its vectors
+    version           INTEGER NOT NULL,
+    text_version      INTEGER NOT NULL,  -- the version that last changed the text
+    parts             INTEGER NOT NULL,  -- how many vectors the text should have
+    status            TEXT NOT NULL,
+    source            TEXT NOT NULL,
+    access_level      TEXT NOT NULL,
+    confidence        REAL NOT NULL,
+    updated_at        INTEGER NOT NULL,
     valid_from        INTEGER,
     valid_until       INTEGER,
     verified_at       INTEGER,
     deleted_at        INTEGER,
     recoverable_until INTEGER,
-    created_at        INTEGER NOT NULL,
-    updated_at        INTEGER NOT NULL,
-    version           INTEGER NOT NULL,
     hlc               INTEGER NOT NULL,
     origin            TEXT NOT NULL,
+    supersedes        TEXT,
+    superseded_by     TEXT,
+    session           TEXT,
+    client            TEXT NOT NULL,     -- provenance
+    caller            TEXT NOT NULL,
+    transport         TEXT NOT NULL,
+    dialect           TEXT,
     fingerprint       BLOB,              -- of the text as the engine compares it; none once erased
     content_hash      BLOB,              -- SHA-256 of the text as written: makes bit rot visible
-    text_version      INTEGER NOT NULL,  -- the version that last changed the text
-    parts             INTEGER NOT NULL,  -- how many vectors the text should have
-    change            INTEGER NOT NULL   -- the transaction that last touched the row or its vectors
+    content_length    INTEGER NOT NULL,  -- code points
+    topic             TEXT,
+    path              TEXT NOT NULL,
+    title             TEXT NOT NULL,
+    flags             TEXT NOT NULL,     -- JSON
+    tags              TEXT NOT NULL,     -- JSON
+    auto_tags         TEXT NOT NULL,     -- JSON
+    metadata          TEXT NOT NULL,     -- JSON
+    detail            TEXT NOT NULL,     -- JSON
+    content           TEXT NOT NULL
 ) STRICT;
 
 CREATE INDEX memories_by_created ON memories (space, state, created_at, seq);

@@ -1,0 +1,88 @@
+"""What every request over HTTP must pass, whatever its address: Host, Origin and the size of its body.
+
+A web page can make a browser send requests to this machine, and make its own name point here (DNS rebinding). Such a
+request names a foreign host or a foreign origin, and is refused. No answer ever allows another origin to read it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_BODY_BYTES = 2 * 1024 * 1024
+
+# The whole header must fit: `127.0.0.1.evil.example` and `localhost@evil.example` are not us.
+LOOPBACK = r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
+PORT = r"(?::[0-9]{1,5})?"
+
+
+class Guard:
+    """Refuses before anything else sees the request."""
+
+    def __init__(
+        self, app: ASGIApp, *, allowed_hosts: Sequence[str] = (), max_body_bytes: int = MAX_BODY_BYTES
+    ) -> None:
+        names = "|".join([LOOPBACK, *map(re.escape, allowed_hosts)])
+        self._app = app
+        self._host = re.compile(f"(?:{names}){PORT}", re.IGNORECASE)
+        self._origin = re.compile(f"https?://(?:{names}){PORT}", re.IGNORECASE)
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        if scope["type"] != "http":  # nothing here speaks WebSocket
+            return await send({"type": "websocket.close", "code": 1008})
+        if refusal := self._refusal(Headers(scope=scope)):
+            return await refusal(scope, receive, send)
+        body = await read_body(receive, self._max_body_bytes)
+        if body is None:
+            return await too_large(self._max_body_bytes)(scope, receive, send)
+        await self._app(scope, replayed(body, receive), send)
+
+    def _refusal(self, headers: Headers) -> JSONResponse | None:
+        if not all(self._host.fullmatch(host) for host in headers.getlist("host") or [""]):
+            return failure(421, "misdirected", "This server answers to loopback addresses only.")
+        if not all(self._origin.fullmatch(origin) for origin in headers.getlist("origin")):
+            return failure(403, "forbidden", "Pages of other origins may not use this server.")
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > self._max_body_bytes:
+            return too_large(self._max_body_bytes)
+        return None
+
+
+async def read_body(receive: Receive, max_bytes: int) -> Message | None:
+    """The request's body as one message; None as soon as it is too large, whatever length it claimed."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return message
+        body += message.get("body", b"")
+        if len(body) > max_bytes:
+            return None
+        if not message.get("more_body", False):
+            return {"type": "http.request", "body": bytes(body), "more_body": False}
+
+
+def replayed(first: Message, receive: Receive) -> Receive:
+    waiting = [first]
+
+    async def next_message() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return next_message
+
+
+def failure(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"error": {"code": code, "message": message}}, status_code=status, headers=headers)
+
+
+def too_large(max_bytes: int) -> JSONResponse:
+    # The rest of the body is not worth reading, so the connection ends with this answer.
+    message = f"A request may have at most {max_bytes // 1024} KiB."
+    return failure(413, "too_large", message, headers={"connection": "close"})

@@ -1,0 +1,352 @@
+"""What can be asked of a SQLite store, on whatever connection: a reader's, or a transaction's own."""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import apsw
+
+from scrubjay.memory import (
+    Audience,
+    Event,
+    Filter,
+    Link,
+    LinkKind,
+    Match,
+    Memory,
+    Order,
+    Recall,
+    Space,
+    State,
+    Version,
+)
+from scrubjay.stores import sqlite_words
+from scrubjay.stores.base import List, Pending, Position, Reads, moment
+from scrubjay.stores.sqlite_filters import (
+    Condition,
+    Restriction,
+    among,
+    joined,
+    restricted,
+    seen,
+    space_number,
+    views_of,
+)
+from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, event_of, link_of, memory_of, memory_of_snapshot
+from scrubjay.stores.sqlite_tally import Tally
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+SORT_VALUES: Mapping[Order, str] = {
+    Order.CREATED: "memories.created_at",
+    Order.UPDATED: "memories.updated_at",
+    Order.ACCESSED: "max(coalesce(reads.accessed_at, memories.created_at), coalesce(uncounted.at, 0))",
+    Order.IMPORTANCE: "memories.importance",
+    Order.ACCESSES: "coalesce(reads.count, 0) + coalesce(uncounted.count, 0)",
+    Order.LENGTH: "memories.content_length",
+}
+
+
+class SqliteReads(Reads):
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[apsw.Connection]:
+        """A connection for one call."""
+
+    @abstractmethod
+    def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
+        """Search by meaning on this connection."""
+
+    def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
+        with self._reading() as con:
+            visible = joined([seen(views_of(con, audience)), ("memories.state <> ?", [State.PURGED])], "AND")
+            found = {memory.id: memory for memory in self._by_ids(con, ids, visible)}
+            aliases = _aliased(con, [name for name in ids if name not in found])
+            found |= {memory.id: memory for memory in self._by_ids(con, [*aliases.values()], visible)}
+        named = dict.fromkeys(aliases.get(name, name) for name in ids)
+        return [found[name] for name in named if name in found]
+
+    def list(
+        self,
+        filter: Filter,
+        audience: Audience,
+        *,
+        now: datetime,
+        order: Order = Order.CREATED,
+        descending: bool = True,
+        limit: int = 20,
+        offset: int = 0,
+        after: Position | None = None,
+    ) -> List[Memory]:
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now)
+            if restriction is None:
+                return []
+            value, (direction, beyond) = SORT_VALUES[order], ("DESC", "<") if descending else ("ASC", ">")
+            conditions = [restriction.condition()]
+            if after is not None and after.value is not None:
+                conditions.append((f"({value}, memories.seq) {beyond} (?, ?)", [after.value, after.seq]))
+            elif after is not None:
+                conditions.append((f"memories.seq {beyond} ?", [after.seq]))
+            where, values = joined(conditions, "AND")
+            rows = con.execute(
+                # memories_by_created, if one space and one state are asked for in that order; else sorted.
+                f"""
+                WITH uncounted (id, count, at) AS (SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?))
+                SELECT {COLUMNS}
+                FROM {TABLES}
+                LEFT JOIN uncounted ON uncounted.id = memories.id
+                WHERE {where}
+                ORDER BY {value} {direction}, memories.seq {direction}
+                LIMIT ? OFFSET ?
+                """,
+                (self._tally.as_rows(), *values, limit, offset),
+            )
+            return self._memories(rows)
+
+    def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now, purged=True)
+            if restriction is None:
+                return 0
+            where, values = restriction.condition()
+            [(count,)] = con.execute(f"SELECT count(*) FROM memories WHERE {where}", values)
+            return int(count)
+
+    def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now)
+            return [] if restriction is None else sqlite_words.match(con, text, restriction, limit)
+
+    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        with self._reading() as con:
+            return sqlite_words.words_held(con, text, ids)
+
+    def nearest(
+        self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> List[Match]:
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now)
+            return [] if restriction is None else self._nearest(con, vector, restriction, limit)
+
+    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+        from scrubjay.stores import vectors
+
+        which, values = among("memories.id", ids)
+        with self._reading() as con:
+            rows = con.execute(
+                f"""
+                SELECT memories.id, vectors.vector
+                FROM memories
+                JOIN vectors ON vectors.memory = memories.seq
+                WHERE {which}
+                """,
+                values,
+            )
+            return vectors.best_cosines(vector, rows)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        from scrubjay.stores import vectors
+
+        which, values = among("memories.id", ids)
+        with self._reading() as con:
+            rows = con.execute(
+                f"""
+                SELECT memories.id, vectors.vector
+                FROM memories
+                JOIN vectors ON vectors.memory = memories.seq AND vectors.part = 0
+                WHERE {which}
+                """,
+                values,
+            )
+            return {memory: vectors.from_blob(blob) for memory, blob in rows}
+
+    def twins(self, fingerprint: bytes, audience: Audience) -> List[Memory]:
+        with self._reading() as con:
+            where, values = joined(
+                [
+                    ("memories.fingerprint = ?", [fingerprint]),  # memories_by_fingerprint
+                    among("memories.state", [State.ACTIVE, State.ARCHIVED]),
+                    seen(views_of(con, audience)),
+                ],
+                "AND",
+            )
+            rows = con.execute(
+                f"""
+                SELECT {COLUMNS}
+                FROM {TABLES}
+                WHERE {where}
+                ORDER BY memories.created_at, memories.seq
+                """,
+                values,
+            )
+            return self._memories(rows)
+
+    def taken_paths(self, space: str, path: str) -> set[str]:
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_path; "." comes just after "-"
+                """
+                SELECT path
+                FROM memories
+                WHERE space = (SELECT number FROM spaces WHERE name = ?)
+                AND state IN (0, 1)
+                AND (path = ? OR (path >= ? AND path < ?))
+                """,
+                (space, path, path + "-", path + "."),
+            )
+            return {path for (path,) in rows}
+
+    def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> List[Link]:
+        ends = joined([among("source", ids), among("target", ids)], "OR")  # the unique index, links_by_target
+        where, values = joined([ends] if kinds is None else [ends, among("kind", sorted(kinds))], "AND")
+        with self._reading() as con:
+            rows = con.execute(
+                f"""
+                SELECT kind, source, target, score, state, given, reason, created_at, hlc, origin
+                FROM links
+                WHERE {where}
+                ORDER BY created_at, number
+                """,
+                values,
+            )
+            return [link_of(row) for row in rows]
+
+    def versions(self, id: str) -> List[Version]:
+        with self._reading() as con:
+            rows = con.execute(
+                """
+                SELECT versions.id, versions.snapshot, versions.replaced_at, versions.replaced_by, versions.reason
+                FROM memories
+                JOIN versions ON versions.memory = memories.seq
+                WHERE memories.id = ?
+                ORDER BY versions.version DESC
+                """,
+                (id,),
+            )
+            return [
+                Version(
+                    id=version,
+                    memory=memory_of_snapshot(snapshot),
+                    replaced_at=moment(at),
+                    replaced_by=user,
+                    reason=reason,
+                )
+                for version, snapshot, at, user, reason in rows
+            ]
+
+    def events(self, space: str, *, after: int = 0, limit: int = 1000) -> List[Event]:
+        with self._reading() as con:
+            rows = con.execute(
+                """
+                SELECT number, at, action, memory, fields, user, client, caller, transport, dialect, reason
+                FROM events
+                WHERE space = ?
+                AND number > ?
+                ORDER BY number
+                LIMIT ?
+                """,
+                (space_number(con, space), after, limit),
+            )
+            return [event_of(space, row) for row in rows]
+
+    def spaces(self) -> List[Space]:
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_created
+                """
+                SELECT name, description, created_at,
+                    (SELECT count(*) FROM memories WHERE space = spaces.number AND state = 0)
+                FROM spaces
+                ORDER BY name
+                """
+            )
+            return [
+                Space(name=name, description=description, created_at=moment(at), memories=memories)
+                for name, description, at, memories in rows
+            ]
+
+    def fact(self, key: str) -> str | None:
+        with self._reading() as con:
+            row = con.execute("SELECT value FROM facts WHERE key = ?", (key,)).fetchone()
+            return None if row is None else str(row[0])
+
+    def pending(self, *, limit: int) -> List[Pending]:
+        with self._reading() as con:
+            rows = con.execute(
+                # pending_by_attempts
+                f"""
+                SELECT {COLUMNS}, pending.next_part, pending.attempts, pending.judged
+                FROM pending
+                CROSS JOIN {TABLES}
+                WHERE memories.seq = pending.memory
+                AND memories.state < 3
+                ORDER BY pending.attempts, pending.memory
+                LIMIT ?
+                """,
+                (limit,),
+            )
+            return [
+                Pending(
+                    memory=self._tally.laid_over(memory_of(row[: len(FIELDS)])),
+                    next_part=row[-3],
+                    attempts=row[-2],
+                    judged=bool(row[-1]),
+                )
+                for row in rows
+            ]
+
+    def recalls(self, memory: str, *, limit: int = 100) -> List[Recall]:
+        with self._reading() as con:
+            rows = con.execute(
+                # At most KEPT_RECALLS rows, read rarely: no index of their memories.
+                """
+                SELECT at, space, user, client, memories
+                FROM recalls
+                WHERE EXISTS (SELECT 1 FROM json_each(recalls.memories) WHERE value = ?)
+                ORDER BY number DESC
+                LIMIT ?
+                """,
+                (memory, limit),
+            )
+            written = [
+                Recall(at=moment(at), space=space, user=user, client=client, memories=tuple(json.loads(memories)))
+                for at, space, user, client, memories in rows
+            ]
+        return [*self._tally.recalls_of(memory), *written][:limit]
+
+    def _memories(self, rows: apsw.Cursor) -> List[Memory]:
+        return [self._tally.laid_over(memory_of(row)) for row in rows]
+
+    def _by_ids(self, con: apsw.Connection, ids: Sequence[str], visible: Condition) -> List[Memory]:
+        if not ids:
+            return []
+        where, values = joined([among("memories.id", ids), visible], "AND")
+        return self._memories(con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE {where}", values))
+
+
+def _aliased(con: apsw.Connection, aliases: Sequence[str]) -> dict[str, str]:
+    """The ids that these aliases stand for."""
+    if not aliases:
+        return {}
+    which, values = among("aliases.alias", aliases)
+    rows = con.execute(
+        f"""
+        SELECT aliases.alias, memories.id
+        FROM aliases
+        JOIN memories ON memories.seq = aliases.memory
+        WHERE {which}
+        """,
+        values,
+    )
+    return dict(rows)

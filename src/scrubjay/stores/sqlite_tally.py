@@ -1,0 +1,133 @@
+"""Reads that were counted and not yet written, and how they are.
+
+Handing a memory out must not cost a durable write, so counts gather here, are laid over what is read, and are written
+with the next transaction or batch.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import apsw
+
+from scrubjay.memory import Memory, Recall
+from scrubjay.stores.base import milliseconds, moment
+from scrubjay.stores.sqlite_rows import as_json
+
+KEPT_RECALLS = 10_000
+HOUR = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    count: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one write takes along."""
+
+    readings: Mapping[str, Reading]
+    recalls: tuple[Recall, ...]
+
+
+NOTHING = Batch({}, ())
+
+
+class Tally:
+    """Counted reads of this process. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readings: dict[str, Reading] = {}
+        self._recalls: deque[Recall] = deque(maxlen=KEPT_RECALLS)
+
+    def add(self, reads: Mapping[str, int], at: datetime, recall: Recall | None) -> int:
+        """Count; gives how much is waiting."""
+        with self._lock:
+            for memory, count in reads.items():
+                self._merge(memory, Reading(count, milliseconds(at)))
+            if recall is not None:
+                self._recalls.append(recall)
+            return len(self._readings) + len(self._recalls)
+
+    def laid_over(self, memory: Memory) -> Memory:
+        """The memory with the reads that are not written yet."""
+        reading = self._readings.get(memory.id)
+        if reading is None:
+            return memory
+        return replace(
+            memory,
+            access_count=memory.access_count + reading.count,
+            accessed_at=max(memory.accessed_at, moment(reading.at)),
+        )
+
+    def batch(self) -> Batch:
+        with self._lock:
+            return Batch(dict(self._readings), tuple(self._recalls))
+
+    def written(self, batch: Batch) -> None:
+        """Take out what is now in the file; what was counted meanwhile stays."""
+        with self._lock:
+            for memory, reading in batch.readings.items():
+                left = self._readings[memory].count - reading.count
+                if left:
+                    self._readings[memory] = replace(self._readings[memory], count=left)
+                else:
+                    del self._readings[memory]
+            for _ in range(min(len(batch.recalls), len(self._recalls))):
+                self._recalls.popleft()
+
+    def as_rows(self) -> str:
+        """The readings as JSON rows `[id, count, at]`, for a list that is sorted by them."""
+        return json.dumps([[memory, reading.count, reading.at] for memory, reading in self.batch().readings.items()])
+
+    def recalls_of(self, memory: str) -> list[Recall]:
+        return [recall for recall in reversed(self.batch().recalls) if memory in recall.memories]
+
+    def _merge(self, memory: str, reading: Reading) -> None:
+        known = self._readings.get(memory, Reading(0, reading.at))
+        self._readings[memory] = Reading(known.count + reading.count, max(known.at, reading.at))
+
+
+def write(con: apsw.Connection, batch: Batch) -> None:
+    """Add a batch to the counters and the recall log; ids of no memory are passed over."""
+    con.executemany(
+        """
+        INSERT INTO reads (memory, count, accessed_at)
+        SELECT seq, ?2, max(?3, created_at) FROM memories WHERE id = ?1 AND state < 4
+        ON CONFLICT (memory) DO UPDATE SET
+            count = count + excluded.count,
+            accessed_at = max(accessed_at, excluded.accessed_at)
+        """,
+        [(memory, reading.count, reading.at) for memory, reading in batch.readings.items()],
+    )
+    if not batch.recalls:
+        return
+    con.executemany(
+        "INSERT INTO recalls (at, space, user, client, memories) VALUES (?, ?, ?, ?, ?)",
+        [
+            (milliseconds(recall.at), recall.space, recall.user, recall.client, as_json(recall.memories))
+            for recall in batch.recalls
+        ],
+    )
+    con.executemany(
+        """
+        INSERT INTO recall_counts (space, user, hour, recalls, memories)
+        VALUES (?, ?, ?, 1, ?)
+        ON CONFLICT (space, user, hour) DO UPDATE SET
+            recalls = recalls + 1,
+            memories = memories + excluded.memories
+        """,
+        [
+            (recall.space, recall.user, milliseconds(recall.at) // HOUR, len(recall.memories))
+            for recall in batch.recalls
+        ],
+    )
+    con.execute("DELETE FROM recalls WHERE number <= (SELECT max(number) FROM recalls) - ?", (KEPT_RECALLS,))

@@ -1,0 +1,38 @@
+"""Every error, in every dialect."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrubjay import errors
+from scrubjay.dialects.table import DIALECTS, find
+from scrubjay.dialects.validation import Checker
+
+
+def tree(top: type[errors.Error]) -> list[type[errors.Error]]:
+    return [top, *(each for below in top.__subclasses__() for each in tree(below))]
+
+
+EVERY = tree(errors.Error)
+
+
+@pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
+def test_every_error_has_a_code_of_its_own_and_a_sentence(kind):
+    assert [other for other in EVERY if other.code == kind.code] == [kind]
+    assert kind().message.endswith(".")
+
+
+@pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
+def test_every_error_is_drawn_in_the_tree(kind):
+    assert kind.__name__ in (errors.__doc__ or "")
+
+
+@pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("dialect", [find(name) for name in DIALECTS], ids=lambda dialect: dialect.name)
+def test_every_error_is_rendered_by_every_operation_inside_its_schema(dialect, kind):
+    for operation in dialect.operations.values():
+        reply = dialect.failure(kind("Something.", hint="Do this."), operation.name)
+
+        assert reply.failed
+        assert reply.text
+        Checker(operation.gives).check(reply.body)

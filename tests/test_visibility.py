@@ -1,0 +1,91 @@
+"""Who sees superseded, expired, archived and deleted memories: the table of the design, a test per cell.
+
+Each dialect adds its rows here; a cell is (verb, condition) and what the verb does with such a memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from scrubjay.dialects.memento import memento
+from scrubjay.memory import Status
+
+TEXT = "The harbour master is called Ottilie"
+
+
+class World:
+    """One memory in a given condition, and a healthy one beside it."""
+
+    def __init__(self, engine, clock):
+        self.engine = engine
+        self.clock = clock
+        self.it = engine.store(TEXT, expires_at=clock() + timedelta(days=1)).memory.id
+        self.other = engine.store("The lighthouse keeper retired").memory.id
+
+    def become(self, condition):
+        engine = self.engine
+        if condition == "superseded":
+            engine.supersede(old=self.it, new=self.other)
+        elif condition == "expired":
+            self.clock.move(days=2)
+        elif condition == "archived":
+            # The verb that archives comes with the system dialect; the state is already the store's.
+            with engine._records.writing() as tx:
+                memory = engine.get(self.it)
+                engine._ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status")
+        elif condition == "deleted":
+            engine.forget(self.it)
+        elif condition == "purged":
+            engine.forget(self.it, hard=True)
+
+    def call(self, tool, **arguments):
+        return memento.call(self.engine, tool, arguments)
+
+
+def memento_search(world):
+    found = world.call("search_memories", query="Who is the harbour master?").body["memories"]
+    return "shown" if world.it in [memory["id"] for memory in found] else "hidden"
+
+
+def memento_recent(world):
+    listed = world.call("list_recent_memories").body["memories"]
+    return "shown" if world.it in [memory["id"] for memory in listed] else "hidden"
+
+
+def memento_similar(world):
+    similar = world.call("store_memory", content=TEXT).body["similar"]
+    return "shown" if world.it in [memory["id"] for memory in similar] else "hidden"
+
+
+def memento_supersede(world):
+    newer = world.engine.store("The harbour master is called Ada").memory.id
+    reply = world.call("supersede_memory", old_memory_id=world.it, new_memory_id=newer)
+    return "not found" if reply.failed and reply.body["error"]["code"] == "MEMORY_NOT_FOUND" else "ok"
+
+
+CELLS = {
+    #                  active   superseded  expired   archived  deleted      purged
+    memento_search:    ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    memento_recent:    ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    memento_similar:   ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    memento_supersede: ("ok", "ok", "ok", "ok", "not found", "not found"),
+}  # fmt: skip
+CONDITIONS = ("active", "superseded", "expired", "archived", "deleted", "purged")
+
+
+@pytest.mark.parametrize(
+    ("verb", "condition", "expected"),
+    [
+        pytest.param(verb, condition, expected, id=f"{verb.__name__}-{condition}")
+        for verb, row in CELLS.items()
+        for condition, expected in zip(CONDITIONS, row, strict=True)
+    ],
+)
+def test_who_sees_what(jay, clock, verb, condition, expected):
+    world = World(jay, clock)
+    world.become(condition)
+
+    assert verb(world) == expected
