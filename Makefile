@@ -4,7 +4,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all serve test test-long check bench bench-quality model vectors manifests lock clean
+.PHONY: all serve test test-long check bench bench-quality model vectors manifests docs lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -44,6 +44,9 @@ vectors: .venv/ready-dev model
 
 manifests: .venv/ready-dev
 	$(RUN) -m scrubjay.servers.manifest
+
+docs: .venv/ready-dev
+	$(RUN) -c "from scrubjay.settings import reference; print(reference(), end='')" > docs/settings.md
 
 lock:
 	$(RUN) -m uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate pyproject.toml -o requirements.lock

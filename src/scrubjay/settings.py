@@ -120,3 +120,20 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     else:
         base = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "scrubjay" / "models"
+
+
+def reference() -> str:
+    """The page docs/settings.md; `make docs` writes it, and a test holds it to the code."""
+    lines = [
+        "# Settings",
+        "",
+        "Flag > environment > `config.toml` in the home > default. `scrubjay settings` shows the values in force and",
+        "where each comes from. This page is made from `settings.py` by `make docs`.",
+        "",
+        "| setting | environment | default | what it is |",
+        "|---|---|---|---|",
+    ]
+    for entry in fields(Settings):
+        default = "" if entry.default in (Path(), "") else f"`{entry.default}`"
+        lines.append(f"| `{entry.name}` | `{environment_name(entry.name)}` | {default} | {entry.metadata['help']} |")
+    return "\n".join([*lines, ""])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrubjay.errors import InvalidInput
+from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.memory import DEFAULT_SPACE, Caller
 from scrubjay.projects import project_space
 from scrubjay.settings import Settings, load
@@ -15,33 +18,32 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.stores.base import Store
 
+log = logging.getLogger(__name__)
 
-def open_engine(settings: Settings) -> Engine:
+
+def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
     """The engine of these settings, bound to the local owner."""
     from scrubjay.engine.engine import Engine
 
     return Engine(
         open_store(settings.store),
-        open_embedder(settings),
+        embedder or open_embedder(settings),
         caller=Caller(user=settings.user),
         spaces=spaces_of(settings.space, Path.cwd()),
         wait_seconds=settings.embed_wait,
+        fetch=model_fetcher(settings),
     )
 
 
 def open(target: str | Path | None = None, *, embedder: Embedder | None = None) -> Engine:
     """Open a memory: a file, a URL, or None for the default home. Use it in a `with` block."""
-    from scrubjay.engine.engine import Engine
-
     settings = load()
-    where = settings.store if target is None else str(target)
-    return Engine(
-        open_store(where if "://" in where else f"sqlite:///{Path(where).absolute()}"),
-        embedder or open_embedder(settings),
-        caller=Caller(user=settings.user),
-        spaces=spaces_of(settings.space, Path.cwd()),
-        wait_seconds=settings.embed_wait,
-    )
+    if target is not None:
+        where = str(target)
+        settings = replace(
+            settings, store=where if "://" in where else f"sqlite:///{Path(where).expanduser().absolute()}"
+        )
+    return open_engine(settings, embedder=embedder)
 
 
 def open_store(url: str) -> Store:
@@ -67,7 +69,25 @@ def open_embedder(settings: Settings) -> Embedder | None:
     from scrubjay.embedders.catalogue import find
     from scrubjay.embedders.local import LocalEmbedder
 
-    return LocalEmbedder(find(name), settings.models)
+    try:
+        return LocalEmbedder(find(name), settings.models)
+    except ModelMissing as error:  # a folder of one's own that is not there: words must be enough until it is
+        log.warning("%s Only words are searched.", error.message)
+        return None
+
+
+def model_fetcher(settings: Settings) -> Callable[[], None] | None:
+    """What brings a missing model to this machine in the background, where that is allowed."""
+    if settings.model_pull == "never" or settings.embedder in ("none", "hashing"):
+        return None
+
+    def fetch() -> None:
+        from scrubjay.embedders.catalogue import find
+        from scrubjay.embedders.pull import pull
+
+        pull(find(settings.embedder), settings.models)
+
+    return fetch
 
 
 def spaces_of(space: str, folder: Path) -> tuple[str, ...]:

@@ -45,6 +45,11 @@ BROKEN: dict[str, tuple[bytes, int, int | str | None]] = {
     "id is an object": (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', INVALID_REQUEST, None),
     "id is half a pair": (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', INVALID_REQUEST, None),
     "method is half a pair": (b'{"jsonrpc":"2.0","id":7,"method":"\\uDFFF"}', INVALID_REQUEST, 7),
+    "a tool's name is half a pair": (
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"\\ud800","arguments":{}}}',
+        INVALID_REQUEST,
+        7,
+    ),
     "params is an array": (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}', INVALID_REQUEST, 7),
     "params is a string": (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"x"}', INVALID_REQUEST, 7),
     "result and error": (b'{"jsonrpc":"2.0","id":7,"result":{},"error":{}}', INVALID_REQUEST, 7),

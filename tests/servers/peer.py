@@ -8,6 +8,7 @@ import queue
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -55,10 +56,8 @@ class Peer:
         for thread in self._threads:
             thread.join()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            try:
+            with suppress(BrokenPipeError):
                 pipe.close()
-            except BrokenPipeError:
-                pass
 
     def _collect(self) -> None:
         for line in self.process.stdout:

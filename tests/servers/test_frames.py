@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp.types import jsonrpc_message_adapter
 
 from scrubjay.servers.frames import BadFrame, decoded, encoded, too_long
 from tests.servers.broken_frames import BROKEN
@@ -27,6 +28,31 @@ def test_no_bytes_at_all_break_the_reader(line):
         decoded(line)
     except BadFrame as bad:
         encoded(bad.reply())
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+messages = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0"), "method": st.sampled_from(["ping", "tools/call", "initialize"]) | st.text()},
+    optional={
+        "id": st.integers() | st.text() | anything,
+        "params": st.fixed_dictionaries({}, optional={"name": st.text(), "arguments": anything, "_meta": anything})
+        | st.dictionaries(st.text() | st.just("\ud800"), anything),
+    },
+)
+
+
+@given(messages)
+def test_whatever_passes_is_a_message_to_the_library(message):
+    try:
+        parsed = decoded(json.dumps(message).encode())
+    except BadFrame:
+        return
+
+    jsonrpc_message_adapter.validate_python(parsed, by_name=False)
 
 
 def test_an_error_never_quotes_the_line():
@@ -67,6 +93,7 @@ def test_an_id_that_is_not_the_lines_own_is_not_taken_for_it(start, end):
         b'{"jsonrpc":"2.0","id":1,"method":"ping"}',
         b'{"jsonrpc":"2.0","id":"","method":"ping","params":{}}\r\n',
         b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":null}',
         b'{"jsonrpc":"2.0","id":1,"result":{}}',
         b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}',
         b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"content":"\\ud800"}}}',

@@ -25,5 +25,6 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
 def find(name: str) -> Dialect:
     """:raises InvalidInput: naming the dialects that there are"""
     if name not in DIALECTS:
-        raise InvalidInput(f"There is no dialect {name[:40]!r}.", hint=f"Known: {', '.join(DIALECTS)}.", field="dialect")
+        known = f"Known: {', '.join(DIALECTS)}."
+        raise InvalidInput(f"There is no dialect {name[:40]!r}.", hint=known, field="dialect")
     return DIALECTS[name]()

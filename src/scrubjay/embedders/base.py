@@ -51,8 +51,9 @@ class Embedder(ABC):
     def calibrate(self, cosine: float) -> float:
         """Map this model's cosine of a query and a stored text to 0..1: unrelated near 0, the same fact near 1."""
 
-    def load(self, progress: Callable[[str], None] | None = None) -> None:
+    # Both may do nothing: an embedder without a model has nothing to load or to let go of.
+    def load(self, progress: Callable[[str], None] | None = None) -> None:  # noqa: B027
         """Make ready; slow the first time. Embedding does it too, so calling this early only saves the wait."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Let go of the model."""

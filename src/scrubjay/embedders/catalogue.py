@@ -15,8 +15,6 @@ do not fit, ``model.toml``::
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
 import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -172,17 +170,6 @@ def find(name: str) -> Model:
     except KeyError:
         known = ", ".join(CATALOGUE)
         raise InvalidInput(f"No embedding model {name!r}.", hint=f"Known are {known}, and folder:/path.") from None
-
-
-def user_cache_folder() -> Path:
-    """The per-user folder of model files, shared by all homes on this machine."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "scrubjay" / "models"
 
 
 def _in_folder(location: Path) -> Model:

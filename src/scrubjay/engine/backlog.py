@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.engine.embedding import Embedding
-from scrubjay.errors import EmbeddingError, Error
+from scrubjay.errors import EmbeddingError, Error, ModelMissing
 from scrubjay.memory import Memory, random_suffix
 from scrubjay.stores.base import Pending, Store
 
@@ -79,7 +79,7 @@ class Backlog:
         self._wake.set()
         if self._thread is not None:
             self._thread.join(timeout=CLOSING_SECONDS)
-        elif self._left_behind:
+        elif self._left_behind and self._embedding.embedder is not None:
             self._try_drain(seconds=CLOSING_SECONDS)
 
     def _run(self) -> None:
@@ -108,6 +108,8 @@ class Backlog:
         for start in range(one.next_part, len(parts), BATCH):
             try:
                 vectors = self._embedding.at_leisure(parts[start : start + BATCH])
+            except ModelMissing:
+                raise  # not this text's fault
             except EmbeddingError:
                 with self._store.writing() as tx:
                     tx.put_off(memory.id, failed=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.engine import subjects
 from scrubjay.engine.attributes import Attributes, same_kind
-from scrubjay.memory import Audience, Filter, Kind, Memory
+from scrubjay.memory import Audience, Filter, Kind, Memory, Status
 from scrubjay.stores.base import Reads
 
 if TYPE_CHECKING:
@@ -119,9 +119,11 @@ class Judge:
 
 
 def current(old: Memory, new: Memory, now: datetime) -> bool:
-    """Only what still counts as true can be outdated, and not by itself."""
-    alive = old.expires_at is None or old.expires_at > now
-    return old.id != new.id and old.superseded_by is None and old.status == "active" and alive
+    """Only what still counts as true can be outdated, and only by something newer."""
+    alive = old.status is Status.ACTIVE and (old.expires_at is None or old.expires_at > now)
+    # A memory that is just being stored has no arrival number yet.
+    earlier = (old.created_at, old.seq) < (new.created_at, new.seq or math.inf)
+    return old.id != new.id and old.superseded_by is None and alive and earlier
 
 
 def compared(

@@ -16,21 +16,18 @@ def bounded(body: Body, *, max_bytes: int = MAX_BYTES) -> Body:
 
     At least one item stays, and no item is ever altered: a body may remain too large rather than become wrong.
     """
-    excess = size(body) - max_bytes
-    if excess <= 0:
-        return body
-    path = max(lists(body), key=lambda found: size(at(body, found)), default=None)
+    total = size(body)
+    path = max(lists(body), key=lambda found: size(at(body, found)), default=None) if total > max_bytes else None
     if path is None:
         return body
     items = at(body, path)
-    kept = len(items)
-    excess += len(f',"left_out":{kept}')
-    while kept > 1 and excess > 0:
-        kept -= 1
-        excess -= size(items[kept]) + len(",")
-    if kept == len(items):
-        return body
-    return {**replaced(body, path, items[:kept]), "left_out": len(items) - kept}
+    dropped = 0
+    for kept in range(len(items) - 1, 0, -1):
+        total -= size(items[kept]) + len(",")
+        dropped += 1
+        if total + len(f',"left_out":{dropped}') <= max_bytes:
+            break
+    return {**replaced(body, path, items[: len(items) - dropped]), "left_out": dropped} if dropped else body
 
 
 def size(value: Any) -> int:

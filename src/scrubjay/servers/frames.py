@@ -64,11 +64,12 @@ def _checked(line: bytes, value: Any) -> Message:
         raise BadFrame(INVALID_REQUEST, "The member method is missing.", request_id)
     if not isinstance(value["method"], str) or not value["method"]:
         raise BadFrame(INVALID_REQUEST, "The member method must be a name.", request_id)
-    if not isinstance(value.get("params", {}), dict):
+    params = {} if value.get("params") is None else value["params"]
+    if not isinstance(params, dict):
         raise BadFrame(INVALID_REQUEST, "The member params must be an object.", request_id)
-    # A tool call with broken text goes on: its dialect says which argument it was. Anything else with it ends here,
+    # Broken text in the arguments of a tool goes on: its dialect says which one it was. Anywhere else it ends here,
     # because it might come back in an error that then cannot be written.
-    if value["method"] != "tools/call" and not _is_text(line, value):
+    if not _is_text(line, {**value, "params": {**params, "arguments": None}}):
         raise BadFrame(INVALID_REQUEST, LONE_SURROGATE, request_id)
     return value
 

@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import time
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from scrubjay.servers.answers import Answers
 from scrubjay.servers.frames import MAX_LINE, BadFrame, decoded, encoded, too_long
@@ -114,7 +114,8 @@ class Front:
         self._needed = threading.Event()  # the library, now
         self._serving = threading.Event()
         self._closed = threading.Event()
-        self._stopping = threading.Event()
+        self._stopping = False
+        self._alarm: SimpleQueue[None] = SimpleQueue()  # unlike an Event, safe to use in a signal handler
 
     def run(self) -> NoReturn:
         for name in ("SIGTERM", "SIGINT", "SIGHUP"):
@@ -123,7 +124,7 @@ class Front:
         threading.Thread(target=self._watch, args=(os.getppid(),), daemon=True).start()
         threading.Thread(target=self._serve, daemon=True).start()
         try:
-            while not self._stopping.is_set() and (line := self._next_line()):
+            while not self._stopping and (line := self._next_line()):
                 self._take(line)
         except (Stop, BrokenPipeError):
             pass
@@ -144,12 +145,14 @@ class Front:
         except BadFrame as bad:
             self._wire.send(encoded(bad.reply()))
             return
-        if "method" in message and "id" in message:
+        if "method" not in message:
+            return  # a reply, and we never ask
+        if "id" in message:
             self._take_request(message)
-        else:
-            if message.get("method") == "notifications/cancelled":
-                self._forget(message.get("params", {}).get("requestId"))
-            self._inbox.put(message)
+            return
+        if message["method"] == "notifications/cancelled":
+            self._forget((message.get("params") or {}).get("requestId"))
+        self._inbox.put(message)
 
     def _take_request(self, request: Message) -> None:
         result, heard = self._answers.answer(request)
@@ -158,8 +161,8 @@ class Front:
             if heard:
                 self._inbox.put({**request, "id": REPLAYED})
             return
-        while len(self._unanswered) >= MAX_WAITING and not self._stopping.wait(0.01):
-            pass
+        while len(self._unanswered) >= MAX_WAITING and not self._stopping:
+            time.sleep(0.01)
         self._unanswered.add(request["id"])
         self._inbox.put(request)
         self._needed.set()
@@ -195,16 +198,19 @@ class Front:
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def _on_signal(self, _number: int, _frame: object) -> None:
-        # Raising anywhere else could cut a line in half that is just being written.
-        self._stopping.set()
-        if self._reading:
+        self._stopping = True
+        self._alarm.put(None)
+        if self._reading:  # raising anywhere else could cut a line in half that is just being written
             raise Stop
 
     def _watch(self, parent: int) -> None:
         """Stop when the parent is gone, though others may hold our pipes open; and make sure that stopping ends."""
-        while not self._stopping.wait(PARENT_SECONDS):
-            if os.getppid() != parent:
-                self._interrupt()
+        while not self._stopping:
+            try:
+                self._alarm.get(timeout=PARENT_SECONDS)
+            except Empty:
+                if os.getppid() != parent:
+                    self._interrupt()
         time.sleep(STOP_SECONDS + 0.2)
         os._exit(0)
 
@@ -222,7 +228,7 @@ class Front:
         Without the interpreter's own tidying: it would wait for threads that may be deep in a model. Whatever is cut
         off was not acknowledged, and the store keeps all of a change or nothing.
         """
-        patience = STOP_SECONDS if self._stopping.is_set() else ANSWER_SECONDS
+        patience = STOP_SECONDS if self._stopping else ANSWER_SECONDS
         deadline = time.monotonic() + patience
         while self._unanswered and time.monotonic() < deadline and self._wire.is_read():
             time.sleep(0.01)

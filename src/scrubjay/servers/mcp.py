@@ -98,6 +98,8 @@ def build_server(
         tool = served.get(params.name)
         if tool is None:
             raise unknown_tool(params.name, served)
+        if params.request_state is not None or params.input_responses is not None:
+            raise MCPError(code=INVALID_PARAMS, message="This server has asked nothing that could be answered.")
         return await run_sync(answered, tool, params.arguments, engine, ctx, transport, limiter=workers)
 
     fresh = CacheHint(ttl_ms=FRESH_MS, scope="public")

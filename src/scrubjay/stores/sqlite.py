@@ -64,59 +64,55 @@ class SqliteStore(SqliteReads, Store):
             self._index = ExactIndex()
         return self._index.nearest(con, vector, restriction, limit)
 
+    def writing(self) -> AbstractContextManager[Transaction]:
+        return self._changing()
+
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
-        with self._connections.writing() as con:
+    def _changing(self, timeout_seconds: float | None = None) -> Iterator[SqliteTransaction]:
+        """A transaction; it takes along what reads were counted, so that they cost no write of their own."""
+        with self._connections.writing(timeout_seconds) as con:
             transaction = SqliteTransaction(con, self._tally)
             yield transaction
             batch = self._tally.batch()
             sqlite_tally.write(con, batch)
-        self._tally.written(batch)
-        if transaction.erased:
-            self._connections.truncate_log()
+            con.execute("COMMIT")
+            self._tally.written(batch)
+            if transaction.erased:
+                self._connections.erase_log(con)
 
     def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
         waiting = self._tally.add(reads, at, recall)
         if waiting >= FLUSH_WAITING or time.monotonic() >= self._flush_at:
             with suppress(StorageError):  # a full disk or a busy writer must not keep anyone from reading
-                self.flush_reads()
+                self._flush(timeout_seconds=0.0)
 
     def flush_reads(self) -> None:
-        self._flush_at = time.monotonic() + FLUSH_SECONDS
-        if self._tally.batch() != sqlite_tally.NOTHING:
-            with self.writing():
-                pass  # a transaction takes along what is counted
+        self._flush(timeout_seconds=None)
 
     def lease(self, name: str, *, holder: str, seconds: float) -> bool:
-        now = time.time_ns() // 1_000_000
-        with self._connections.writing() as con:
-            con.execute(
-                # A lease from the future was taken before the clock was set back; it holds nobody off.
-                """
-                INSERT INTO leases (name, holder, taken_at, until)
-                VALUES (:name, :holder, :now, :until)
-                ON CONFLICT (name) DO UPDATE SET
-                    holder = excluded.holder, taken_at = excluded.taken_at, until = excluded.until
-                WHERE holder = :holder OR until <= :now OR taken_at > :now
-                """,
-                {"name": name, "holder": holder, "now": now, "until": now + int(seconds * 1000)},
-            )
-            return con.changes() == 1
+        with self._changing() as transaction:
+            return transaction.lease(name, holder=holder, seconds=seconds, now=time.time_ns() // 1_000_000)
 
     def release(self, name: str, *, holder: str) -> None:
-        with self._connections.writing() as con:
-            con.execute("DELETE FROM leases WHERE name = ? AND holder = ?", (name, holder))
+        with self._changing() as transaction:
+            transaction.release(name, holder=holder)
 
     def check(self, *, deep: bool = False) -> Checkup:
         with self._connections.fresh() as con:
             return sqlite_checkup.check(con, self._connections.path, deep=deep, damaged=self._connections.damaged)
 
     def rebuild(self) -> None:
-        with self._connections.writing() as con:
-            sqlite_checkup.rebuild(con)
+        with self._changing() as transaction:
+            transaction.rebuild()
 
     def close(self) -> None:
         if not self._connections.closed:
-            with suppress(StorageError):  # counted reads may be lost, and closing always closes
-                self.flush_reads()
-            self._connections.close()
+            with suppress(StorageError):  # counted reads may be lost; closing always closes
+                self._flush(timeout_seconds=1.0)
+        self._connections.close()
+
+    def _flush(self, timeout_seconds: float | None) -> None:
+        self._flush_at = time.monotonic() + FLUSH_SECONDS
+        if self._tally.batch() != sqlite_tally.NOTHING:
+            with self._changing(timeout_seconds):
+                pass

@@ -1,4 +1,4 @@
-"""What `doctor` asks: is the file whole, and does every memory have its words and vectors?"""
+"""What `doctor` asks: is the file whole, and does every memory have its words and vectors? Writes nothing."""
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
 
@@ -13,9 +13,8 @@ import apsw
 from scrubjay.stores import sqlite_file
 from scrubjay.stores.base import Checkup
 from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, content_hash, memory_of
-from scrubjay.stores.sqlite_words import found_by, scope_token
-from scrubjay.stores.words import indexed
 
+UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
 UNREADABLE = "The file cannot be read to its end."
 
 
@@ -41,7 +40,7 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Che
             con, "SELECT count(*) FROM pending JOIN memories ON memories.seq = pending.memory WHERE state < 3"
         )
         wrong = tuple(_wrong_hashes(con)) if deep else ()
-    except apsw.CorruptError:
+    except UNREADABLE_ERRORS:
         problems.append(UNREADABLE)
         memories = with_words = with_vectors = pending = 0
     return Checkup(
@@ -61,31 +60,6 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Che
     )
 
 
-def rebuild(con: apsw.Connection) -> None:
-    """Make the words anew, and let memories without all their vectors wait for them."""
-    [(definition,)] = con.execute("SELECT sql FROM sqlite_schema WHERE name = 'words'")
-    con.execute("DROP TABLE words")  # what is damaged cannot be deleted row by row
-    con.execute(definition)
-    con.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
-    for row in con.execute(f"SELECT {COLUMNS}, memories.space FROM {TABLES} WHERE memories.state < 4"):
-        memory = memory_of(row[: len(FIELDS)])
-        con.execute(
-            "INSERT INTO words (rowid, text, scope) VALUES (?, ?, ?)",
-            (memory.seq, indexed(found_by(memory)), scope_token(row[-1])),
-        )
-    con.execute(
-        # The first part without a vector is where embedding goes on.
-        """
-        INSERT INTO pending (memory, next_part, judged)
-        SELECT seq, (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq) AS done, 1
-        FROM memories
-        WHERE state < 4
-        AND done < max(parts, 1)
-        ON CONFLICT (memory) DO NOTHING
-        """
-    )
-
-
 def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Iterator[str]:
     if damaged:
         yield "The file was found damaged when it was opened."
@@ -94,7 +68,7 @@ def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) ->
         for (line,) in con.execute("PRAGMA integrity_check(20)" if deep else "PRAGMA quick_check(20)"):
             if line != "ok":
                 yield str(line)
-    except apsw.CorruptError:
+    except UNREADABLE_ERRORS:
         yield UNREADABLE
     if sqlite_file.others_may_read(path):
         yield "Other users of this machine may read the file."

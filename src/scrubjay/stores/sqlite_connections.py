@@ -29,19 +29,22 @@ class Connections:
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         self.path = path
+        self.closed = False
         self._timeout_seconds = timeout_seconds
-        self._lock = WriteLock(path.with_name(path.name + ".lock"), timeout_seconds=timeout_seconds)
+        self._lock = WriteLock(path.with_name(path.name + ".lock"))
         self._writer: apsw.Connection | None = None
         self._idle: list[apsw.Connection] = []
         self._borrowed = 0
-        self.closed = False
         self._returned = threading.Condition()
         self._process = os.getpid()
-        with translated_errors():
-            sqlite_file.check_engine()
-            self._make_ready()
-            self.damaged = sqlite_file.damaged(path)
-            self._idle.append(self._ready_reader())
+        sqlite_file.check_engine()
+        try:
+            with translated_errors():
+                self._make_ready()
+                self.damaged = sqlite_file.damaged(path)
+        except BaseException:
+            self.close()
+            raise
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
@@ -61,33 +64,31 @@ class Connections:
             yield con
 
     @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
-        """Write in the block: committed when it ends, undone when it raises.
+    def writing(self, timeout_seconds: float | None = None) -> Iterator[apsw.Connection]:
+        """Hold the write lock and a transaction; what the block has not committed when it ends is undone.
 
         :raises StorageBusy: if another writer held the store for too long
         :raises StorageDamaged: if the file was found damaged when it was opened
         """
-        with self._lock.held() as deadline, translated_errors():
+        with self._lock.held(self._timeout_seconds if timeout_seconds is None else timeout_seconds) as deadline:
             self._check_open()
             if self.damaged:
                 raise StorageDamaged("The store is damaged; it can be read but not written.", hint=DOCTOR)
-            con = self._writable()
-            con.set_busy_timeout(max(1, int((deadline - time.monotonic()) * 1000)))
-            con.execute("BEGIN IMMEDIATE")
-            try:
-                yield con
-                con.execute("COMMIT")
-            except BaseException:
-                self._undo(con)
-                raise
+            with translated_errors():
+                con = self._writable()
+                con.set_busy_timeout(max(1, int((deadline - time.monotonic()) * 1000)))
+                con.execute("BEGIN IMMEDIATE")
+                try:
+                    yield con
+                finally:
+                    self._undo(con)
 
-    def truncate_log(self) -> None:
-        """Empty the write-ahead log, so that what was erased is gone from there too.
+    def erase_log(self, con: apsw.Connection) -> None:
+        """Empty the write-ahead log, so that what was erased is gone from there too. The caller holds the write lock.
 
-        If a reader stands in the way the next checkpoint does it.
+        A reader may stand in the way: then the next erasure or checkpoint does it, at the latest closing.
         """
-        with self._lock.held(), suppress(apsw.BusyError, apsw.LockedError):
-            con = self._writable()
+        with suppress(apsw.Error):
             con.set_busy_timeout(100)
             con.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
@@ -101,11 +102,11 @@ class Connections:
             return
         for con in idle:
             con.close()
-        with self._lock.held():
+        with self._lock.held_by_thread(self._timeout_seconds):
             writer, self._writer = self._writer, None
             if writer is not None:
                 writer.close()
-        self._lock.close()
+            self._lock.close()
 
     def _make_ready(self) -> None:
         """See that there is a store with the newest schema, made by exactly one process."""
@@ -114,16 +115,14 @@ class Connections:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as error:
                 raise translated(error) from error
-            with self._lock.held():
+            with self._lock.held(self._timeout_seconds):
                 if not sqlite_file.recognised(self.path):
                     sqlite_file.create(self.path)
-
-    def _ready_reader(self) -> apsw.Connection:
         con = self._reader()
+        self._idle.append(con)
         if sqlite_file.schema_version(con) < sqlite_file.SCHEMA_VERSION:
-            with self._lock.held():
+            with self._lock.held(self._timeout_seconds):
                 sqlite_file.migrate(self._writable())
-        return con
 
     def _borrow(self) -> apsw.Connection:
         with self._returned:
@@ -165,6 +164,7 @@ class Connections:
     def _writable(self) -> apsw.Connection:
         if self._writer is None:
             self._writer = sqlite_file.connect(self.path)
+            self._writer.set_busy_timeout(int(self._timeout_seconds * 1000))
             sqlite_words.register(self._writer)
         return self._writer
 

@@ -48,54 +48,61 @@ else:
 class WriteLock:
     """Held by one thread of one process."""
 
-    def __init__(self, path: Path, *, timeout_seconds: float) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._timeout_seconds = timeout_seconds
         self._threads = threading.Lock()
         self._holder: int | None = None
         self._file: int | None = None
 
     @contextmanager
-    def held(self) -> Iterator[float]:
-        """Hold the lock in the block; gives the time, as of `time.monotonic`, at which waiting should end.
+    def held(self, timeout_seconds: float) -> Iterator[float]:
+        """Hold the lock in the block; gives the time, as of `time.monotonic`, at which all waiting should end.
 
         :raises StorageBusy: if it could not be had in time
         """
-        if self._holder == threading.get_ident():
-            raise RuntimeError("A transaction is already open in this thread.")
-        deadline = time.monotonic() + self._timeout_seconds
-        if not self._threads.acquire(timeout=self._timeout_seconds):
-            raise StorageBusy()
-        try:
-            self._holder = threading.get_ident()
+        deadline = time.monotonic() + timeout_seconds
+        with self.held_by_thread(timeout_seconds):
             file = self._opened()
-            self._wait(file, deadline)
+            _wait(file, deadline)
             try:
                 yield deadline
             finally:
                 _unlock(file)
+
+    @contextmanager
+    def held_by_thread(self, timeout_seconds: float) -> Iterator[None]:
+        """Hold off the other threads of this process only."""
+        if self._holder == threading.get_ident():
+            raise RuntimeError("A transaction is already open in this thread.")
+        if not self._threads.acquire(timeout=timeout_seconds):
+            raise StorageBusy()
+        try:
+            self._holder = threading.get_ident()
+            yield
         finally:
             self._holder = None
             self._threads.release()
 
     def close(self) -> None:
-        with self._threads:
-            if self._file is not None:
-                os.close(self._file)
-                self._file = None
+        """The caller holds the lock."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     def _opened(self) -> int:
         if self._file is None:
             try:
-                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
                 raise translated(error) from error
         return self._file
 
-    def _wait(self, file: int, deadline: float) -> None:
-        pause = 0.0002
-        while not _try_lock(file):
-            if time.monotonic() > deadline:
-                raise StorageBusy()
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.005)
+
+def _wait(file: int, deadline: float) -> None:
+    """Try until it works: no system lock can be waited for with a limit. Short pauses keep it fair."""
+    pause = 0.0002
+    while not _try_lock(file):
+        if time.monotonic() > deadline:
+            raise StorageBusy()
+        time.sleep(pause)
+        pause = min(pause * 2, 0.001)

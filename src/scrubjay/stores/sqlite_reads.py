@@ -100,15 +100,25 @@ class SqliteReads(Reads):
                 conditions.append((f"memories.seq {beyond} ?", [after.seq]))
             where, values = joined(conditions, "AND")
             rows = con.execute(
-                # memories_by_created, if one space and one state are asked for in that order; else sorted.
+                # The page is chosen first, so that no text is sorted. memories_by_created gives it without sorting
+                # if one space and one state are asked for in that order.
                 f"""
-                WITH uncounted (id, count, at) AS (SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?))
+                WITH uncounted (id, count, at) AS (
+                    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
+                ), page (seq, value) AS MATERIALIZED (
+                    SELECT memories.seq, {value}
+                    FROM memories
+                    LEFT JOIN reads ON reads.memory = memories.seq
+                    LEFT JOIN uncounted ON uncounted.id = memories.id
+                    WHERE {where}
+                    ORDER BY {value} {direction}, memories.seq {direction}
+                    LIMIT ? OFFSET ?
+                )
                 SELECT {COLUMNS}
-                FROM {TABLES}
-                LEFT JOIN uncounted ON uncounted.id = memories.id
-                WHERE {where}
-                ORDER BY {value} {direction}, memories.seq {direction}
-                LIMIT ? OFFSET ?
+                FROM page
+                CROSS JOIN {TABLES}
+                WHERE memories.seq = page.seq
+                ORDER BY page.value {direction}, page.seq {direction}
                 """,
                 (self._tally.as_rows(), *values, limit, offset),
             )
@@ -329,10 +339,19 @@ class SqliteReads(Reads):
         return [self._tally.laid_over(memory_of(row)) for row in rows]
 
     def _by_ids(self, con: apsw.Connection, ids: Sequence[str], visible: Condition) -> List[Memory]:
-        if not ids:
-            return []
-        where, values = joined([among("memories.id", ids), visible], "AND")
-        return self._memories(con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE {where}", values))
+        where, values = visible
+        rows = con.execute(
+            # CROSS JOIN keeps the order: each id by the unique index of ids, never a scan of the space.
+            f"""
+            SELECT {COLUMNS}
+            FROM json_each(?) AS wanted
+            CROSS JOIN {TABLES}
+            WHERE memories.id = wanted.value
+            AND {where}
+            """,
+            (json.dumps(list(ids)), *values),
+        )
+        return self._memories(rows) if ids else []
 
 
 def _aliased(con: apsw.Connection, aliases: Sequence[str]) -> dict[str, str]:

@@ -231,6 +231,45 @@ class SqliteTransaction(SqliteReads, Transaction):
         )
         self._con.execute("UPDATE memories SET change = ? WHERE state < 4", (self._changed(),))
 
+    # --- what a store does in a transaction of its own ---
+
+    def lease(self, name: str, *, holder: str, seconds: float, now: int) -> bool:
+        self._con.execute(
+            # A lease from the future was taken before the clock was set back; it holds nobody off.
+            """
+            INSERT INTO leases (name, holder, taken_at, until)
+            VALUES (:name, :holder, :now, :until)
+            ON CONFLICT (name) DO UPDATE SET
+                holder = excluded.holder, taken_at = excluded.taken_at, until = excluded.until
+            WHERE holder = :holder OR until <= :now OR taken_at > :now
+            """,
+            {"name": name, "holder": holder, "now": now, "until": now + int(seconds * 1000)},
+        )
+        return self._con.changes() == 1
+
+    def release(self, name: str, *, holder: str) -> None:
+        self._con.execute("DELETE FROM leases WHERE name = ? AND holder = ?", (name, holder))
+
+    def rebuild(self) -> None:
+        [(definition,)] = self._con.execute("SELECT sql FROM sqlite_schema WHERE name = 'words'")
+        self._con.execute("DROP TABLE words")  # what is damaged cannot be deleted row by row
+        self._con.execute(definition)
+        self._con.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
+        for row in self._con.execute(f"SELECT {COLUMNS}, memories.space FROM {TABLES} WHERE memories.state < 4"):
+            memory = memory_of(row[: len(FIELDS)])
+            self._write_words(memory.seq, memory, row[-1])
+        self._con.execute(
+            # The first part without a vector is where embedding goes on; what had all its vectors was judged.
+            """
+            INSERT INTO pending (memory, next_part, judged)
+            SELECT seq, (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq) AS done, 1
+            FROM memories
+            WHERE state < 4
+            AND done < max(parts, 1)
+            ON CONFLICT (memory) DO NOTHING
+            """
+        )
+
     # --- parts of put ---
 
     def _stored(self, id: str) -> Row | None:

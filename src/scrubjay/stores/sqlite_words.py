@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import log
+from typing import cast
 
 import apsw
 
@@ -17,6 +18,7 @@ from scrubjay.stores.sqlite_filters import Restriction, among
 from scrubjay.stores.words import query_words, term
 
 SMALL_ROWS = 1_000  # an index in which most words are common by chance; see _small_bm25
+ROWS_TO_COME = 50  # how many more a small index is taken to have
 COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
 COMMON_FROM_ROWS = 5_000  # … in an index of this size
 _TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
@@ -68,7 +70,7 @@ def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int)
 
 def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """For each memory the words of the text that it holds."""
-    words = [word for word in query_words(text) if _stem(con, word)]
+    words = [*_stems(con, query_words(text))]
     if not words or not ids:
         return {}
     which, values = among("memories.id", ids)
@@ -102,7 +104,7 @@ def _small_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> flo
     if api.aux_data is None:
         weights = [float(weight) for weight in str(arguments[0]).split()]
         api.aux_data = weights, api.column_total_size(0) / api.row_count
-    weights, average = api.aux_data
+    weights, average = cast("tuple[list[float], float]", api.aux_data)
     damping = 1.2 * (0.25 + 0.75 * api.column_size(0) / average)
     counts = (len(api.phrase_locations(number)[0]) for number in range(len(weights)))
     return sum(weight * count * 2.2 / (count + damping) for weight, count in zip(weights, counts, strict=True))
@@ -110,22 +112,25 @@ def _small_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> flo
 
 def _frequencies(con: apsw.Connection, words: Iterable[str]) -> dict[str, int]:
     """In how many rows each word stands; of words with the same stem only the first is kept."""
-    frequencies: dict[str, int] = {}
-    stems: set[str] = set()
-    for word in words:
-        stem = _stem(con, word)
-        if stem and stem not in stems:
-            stems.add(stem)
-            row = con.execute("SELECT doc FROM vocabulary WHERE term = ? AND col = 'text'", (stem,)).fetchone()
-            frequencies[word] = row[0] if row else 0
-    return frequencies
+    by_stem: dict[str, str] = {}
+    for word, stem in _stems(con, words).items():
+        by_stem.setdefault(stem, word)
+    return {word: _frequency(con, stem) for stem, word in by_stem.items()}
 
 
-def _stem(con: apsw.Connection, word: str) -> str:
-    """The word as the index keeps it; empty if its tokenizer sees no word there."""
+def _frequency(con: apsw.Connection, stem: str) -> int:
+    row = con.execute("SELECT doc FROM vocabulary WHERE term = ? AND col = 'text'", (stem,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _stems(con: apsw.Connection, words: Iterable[str]) -> dict[str, str]:
+    """The words as the index keeps them, without those in which its tokenizer sees no word."""
     tokenize = con.fts5_tokenizer("porter", _TOKENIZER)
-    tokens = tokenize(term(word).encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
-    return "".join(str(token) for token, *_ in tokens)
+    stems = {}
+    for word in words:
+        tokens = tokenize(term(word).encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+        stems[word] = "".join(str(token[0]) for token in tokens)
+    return {word: stem for word, stem in stems.items() if stem}
 
 
 def _distinctive(frequencies: dict[str, int], rows: int) -> dict[str, int]:
@@ -137,9 +142,10 @@ def _distinctive(frequencies: dict[str, int], rows: int) -> dict[str, int]:
 
 
 def _idf(frequency: int, rows: int) -> float:
-    """What a word is worth: as FTS5 computes it, in a small index never nothing."""
-    rarity = (rows - frequency + 0.5) / (frequency + 0.5)
-    return log(1 + rarity) if rows < SMALL_ROWS else max(log(rarity), 1e-6)
+    """What a word is worth: as FTS5 computes it, but in a small index as if there were more rows without it."""
+    if rows < SMALL_ROWS:
+        return log(1 + (rows + ROWS_TO_COME - frequency + 0.5) / (frequency + 0.5))
+    return max(log((rows - frequency + 0.5) / (frequency + 0.5)), 1e-6)
 
 
 def _scope(con: apsw.Connection, restriction: Restriction, matching_rows: int) -> tuple[int, ...]:

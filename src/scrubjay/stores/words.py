@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 
 MAX_QUERY_WORDS = 64
@@ -42,25 +43,26 @@ _UNSPACED = (
 )
 # Vowel signs of Indic scripts are marks, not letters, but belong to the word (their full stops \u0964-5 do not).
 _SIGNS = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"
-_LETTERS = rf"[^\W_{_UNSPACED}]++(?:[{_SIGNS}]++[^\W_{_UNSPACED}]*+)*+"  # possessive: never tried a second way
 _EMOJI = "[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff]"
-
-_PIECE = re.compile(
-    rf"(?P<word>{_LETTERS}(?:[_.\-]++{_LETTERS})*+)(?:['’](?:[stdmSTDM]|ll|re|ve|LL|RE|VE)(?!\w))?"
-    rf"|(?P<run>[{_UNSPACED}]++)"
-    rf"|(?P<emoji>{_EMOJI})"
+# Signs that are written or left out at will: soft hyphens, joiners, Arabic and Hebrew vowels, tatweel.
+_OPTIONAL = (
+    "[\u00ad\u200b-\u200f\u2060\ufe00-\ufe0f\ufeff\u0591-\u05bd\u05bf\u05c1\u05c2"
+    "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc]+"
 )
-_JOINTS = str.maketrans("", "", "_.-")
-_PART = re.compile(_LETTERS)
+# Short chunks, because normalising a long run of combining marks is quadratic; marks stay with their letter.
+_CHUNK = "(?s:.{1,200})[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]{0,8}"
+
+# Words joined to a compound, without what an apostrophe adds. Possessive, so that nothing is tried a second way.
+_ENDING = r"(?:['’](?:[stdmSTDM]|ll|re|ve|LL|RE|VE)(?!\w))?"
+_LETTERS = rf"[^\W_]++(?:[{_SIGNS}]++[^\W_]*+)*+"
+_WORD = rf"({_LETTERS}(?:[_.\-]++{_LETTERS})*+|{_EMOJI}){_ENDING}"
+_ASCII_WORD = re.compile(rf"([^\W_]++(?:[_.\-]++[^\W_]++)*+){_ENDING}", re.ASCII)
+
+_JOINTS = re.compile(r"[_.\-]+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _DIGITS = re.compile(r"\d+|\D+")
 
-# Signs that are written or left out at will: soft hyphens, joiners, Arabic and Hebrew vowels, tatweel.
-_OPTIONAL = re.compile(
-    "[\u00ad\u200b-\u200f\u2060\ufe00-\ufe0f\ufeff\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc]+"
-)
-# Short chunks, because normalising a long run of combining marks is quadratic; marks stay with their letter.
-_CHUNK = re.compile("(?s:.{1,200})[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]{0,8}")
+_pattern = cache(re.compile)  # large classes take milliseconds to compile, and most texts need none of them
 
 
 def indexed(text: str) -> str:
@@ -85,54 +87,58 @@ def query_words(text: str) -> list[str]:
 
 def term(word: str) -> str:
     """What stands in the index for a query word: tokenizers would cut `snake_case`, so it is kept as `snakecase`."""
-    return word.translate(_JOINTS)
+    return _JOINTS.sub("", word)
 
 
 def _index_words(text: str) -> Iterator[str]:
-    for piece in _PIECE.finditer(_normalised(text)):
-        if run := piece["run"]:
-            yield from (char for char in run if char.isalnum())  # a vowel sign alone is no word
-            yield from map("".join, pairwise(run))
-        elif word := piece["word"]:
-            parts = _parts(word)
-            yield from parts
-            if len(parts) > 1 and len(word) <= MAX_WHOLE:
-                yield term(word)
+    for piece, unspaced in _pieces(text):
+        if unspaced:
+            yield from (char for char in piece if char.isalnum())  # a vowel sign alone is no word
+            yield from map("".join, pairwise(piece))
         else:
-            yield piece["emoji"]
+            parts = _parts(piece)
+            yield from parts
+            if len(parts) > 1 and len(piece) <= MAX_WHOLE:
+                yield term(piece)
 
 
 def _query_words(text: str) -> Iterator[str]:
-    for piece in _PIECE.finditer(_normalised(text)):
-        if run := piece["run"]:
-            yield from map("".join, pairwise(run)) if len(run) > 1 else run
-        elif word := piece["word"]:
-            parts = _parts(word)
-            if len(parts) > 1 and len(word) <= MAX_WHOLE:
-                yield word
-            yield from parts
+    for piece, unspaced in _pieces(text):
+        if unspaced:
+            yield from map("".join, pairwise(piece)) if len(piece) > 1 else piece
         else:
-            yield piece["emoji"]
+            parts = _parts(piece)
+            if len(parts) > 1 and len(piece) <= MAX_WHOLE:
+                yield piece
+            yield from parts
+
+
+def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """Words and compounds as they stand in the text, and runs of an unspaced script, which are True."""
+    if text.isascii():
+        yield from ((word, False) for word in _ASCII_WORD.findall(text))
+        return
+    for number, stretch in enumerate(_pattern(f"([{_UNSPACED}]+)").split(_normalised(text))):
+        if number % 2:
+            yield stretch, True
+        else:
+            yield from ((word[1], False) for word in _pattern(_WORD).finditer(stretch))
 
 
 def _parts(word: str) -> list[str]:
     """A word cut at its joints; a plain one is its only part."""
     if word.isalpha() and (word.islower() or word[1:].islower() or word.isupper()):
         return [word[:MAX_WORD]]
-    return [part for piece in _PART.findall(word) for part in _cut(piece[:MAX_WORD])]
+    return [part for piece in _JOINTS.split(word) for part in _cut(piece[:MAX_WORD])]
 
 
 def _cut(piece: str) -> list[str]:
-    if piece.isascii():
-        return _CAMEL.findall(piece)
-    return _DIGITS.findall(piece)
+    return (_CAMEL if piece.isascii() else _DIGITS).findall(piece)
 
 
 def _normalised(text: str) -> str:
     """One spelling for what looks the same: full-width letters, half-width kana, letters composed of several signs."""
-    if text.isascii():
-        return text
-    text = _OPTIONAL.sub("", text)
+    text = _pattern(_OPTIONAL).sub("", text)
     if unicodedata.is_normalized("NFKC", text):
         return text
-    return "".join(unicodedata.normalize("NFKC", chunk) for chunk in _CHUNK.findall(text))
+    return "".join(unicodedata.normalize("NFKC", chunk) for chunk in _pattern(_CHUNK).findall(text))

@@ -1,0 +1,236 @@
+"""`scrubjay doctor`
+
+Each check yields findings: `ok`, `warning` (works, but could be better) or `problem`, and what to do about it. Checks
+write nothing, and one that cannot be made keeps no other from being made.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.failures import FAILED
+from scrubjay.cli.output import note, print_json, print_table
+from scrubjay.cli.session import Session
+from scrubjay.errors import Error
+
+if TYPE_CHECKING:
+    from scrubjay.settings import Settings
+    from scrubjay.stores.base import Checkup, Store
+
+OK, WARNING, PROBLEM = "ok", "warning", "problem"
+FILE = "sqlite:///"
+RESCUE = (
+    "Stop every scrubjay and copy the home folder. What can still be read: scrubjay export rescued.jsonl; "
+    "then import it into a new home."
+)
+REBUILD = "scrubjay doctor --rebuild"
+PULL = "scrubjay model pull"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    state: str
+    check: str
+    found: str
+    do: str = ""
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay doctor
+    scrubjay doctor --deep
+    scrubjay doctor --rebuild
+    """,
+)
+@click.option("--deep", is_flag=True, help="Read every page and text, and compare each with its hash.")
+@click.option("--rebuild", is_flag=True, help="First make words and missing vectors anew from the texts.")
+@click.pass_context
+def doctor(ctx: click.Context, deep: bool, rebuild: bool) -> None:
+    """Check the memory's health, and say what to do about each finding.
+
+    Changes nothing unless --rebuild is given. The exit code is 1 if there is a problem.
+    """
+    session: Session = ctx.obj
+    findings = list(examined(session, deep=deep, rebuild=rebuild))
+    problems = sum(finding.state == PROBLEM for finding in findings)
+    if session.as_json:
+        print_json({"ok": not problems, "findings": [asdict(finding) for finding in findings]})
+    else:
+        print_table(
+            ("", "check", "found", "what to do"), [(one.state, one.check, one.found, one.do) for one in findings]
+        )
+        note("All is well." if not problems else f"Problems: {problems}.", session)
+    if problems:
+        ctx.exit(FAILED)
+
+
+def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding]:
+    try:
+        settings = session.settings()
+    except Error as error:
+        yield Finding(PROBLEM, "settings", error.message, error.hint or "scrubjay settings --help")
+        return
+    yield Finding(OK, "settings", "They can be read.")
+    yield from home(settings.home)
+    yield from model_files(settings)
+    path = Path(settings.store.removeprefix(FILE))
+    if settings.store.startswith(FILE) and not path.exists():
+        yield Finding(OK, "store", "There is none yet.", "The first memory makes it: scrubjay store TEXT")
+        return
+    if rebuild:
+        yield from rebuilt(session)
+    yield from store(settings, deep=deep)
+
+
+# --- around the store ------------------------------------------------------------------------------------------------
+
+
+def home(folder: Path) -> Iterator[Finding]:
+    """Memories are private: nobody else should be able to open the folder they lie in."""
+    try:
+        mode = folder.stat().st_mode & 0o777
+    except FileNotFoundError:
+        yield Finding(OK, "home", f"{folder} is made with the first memory.")
+        return
+    except OSError as error:
+        yield Finding(PROBLEM, "home", f"{folder}: {error.strerror}.", "Choose another with --home or SCRUBJAY_HOME.")
+        return
+    if not folder.is_dir():
+        yield Finding(PROBLEM, "home", f"{folder} is no folder.", "Choose another with --home or SCRUBJAY_HOME.")
+    elif sys.platform != "win32" and mode & 0o077:
+        yield Finding(WARNING, "home", f"Others on this machine may open {folder} ({mode:04o}).", f"chmod 700 {folder}")
+    else:
+        yield Finding(OK, "home", f"{folder} is yours alone.")
+
+
+def model_files(settings: Settings) -> Iterator[Finding]:
+    """Whether memories can be found by meaning here, and in which languages."""
+    if settings.embedder == "none":
+        yield Finding(WARNING, "model", "None: memories are found by words only.", "Unset SCRUBJAY_EMBEDDER.")
+        return
+    if settings.embedder == "hashing":
+        yield Finding(WARNING, "model", "hashing is for tests and knows no meaning.", "Unset SCRUBJAY_EMBEDDER.")
+        return
+    from scrubjay.embedders.catalogue import DEFAULT, find
+    from scrubjay.embedders.pull import verify
+
+    try:
+        model = find(settings.embedder)
+    except Error as error:
+        yield Finding(PROBLEM, "model", error.message, error.hint or "scrubjay model list")
+        return
+    wrong = verify(model, settings.models)
+    if wrong:
+        found = f"{model.name}: {' '.join(wrong)} Until it is here, memories are found by words only."
+        yield Finding(WARNING, "model", found, PULL)
+    else:
+        yield Finding(OK, "model", f"{model.name} is here and whole.")
+    if settings.embedder == DEFAULT:
+        yield Finding(
+            OK,
+            "languages",
+            "The default model reads English best; other languages are found by their words.",
+            "For another: SCRUBJAY_EMBEDDER=folder:PATH, with a model for your language.",
+        )
+
+
+# --- the store -------------------------------------------------------------------------------------------------------
+
+
+def rebuilt(session: Session) -> Iterator[Finding]:
+    note("Rebuilding words and vectors …", session)
+    try:
+        with session.engine() as engine:
+            engine.rebuild()
+    except Error as error:
+        yield Finding(PROBLEM, "rebuild", error.message, error.hint or RESCUE)
+    else:
+        yield Finding(OK, "rebuild", "Words and missing vectors were made anew.")
+
+
+def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
+    from scrubjay.wiring import open_embedder, open_store
+
+    try:
+        opened = open_store(settings.store)
+    except Error as error:
+        yield Finding(PROBLEM, "store", error.message, remedy(error))
+        return
+    try:
+        checkup = opened.check(deep=deep)
+        yield from integrity(checkup, deep=deep)
+        yield from counts(checkup)
+        embedder = open_embedder(settings)
+        if embedder is not None:
+            yield from fingerprint(opened, embedder.fingerprint)
+    except Error as error:
+        yield Finding(PROBLEM, "store", error.message, remedy(error))
+    finally:
+        opened.close()
+
+
+def remedy(error: Error) -> str:
+    if error.code == "storage_damaged":
+        return RESCUE
+    return error.hint or "Try again; if it stays, restore an export."
+
+
+def integrity(checkup: Checkup, *, deep: bool) -> Iterator[Finding]:
+    for sentence in checkup.problems:
+        yield Finding(PROBLEM, "integrity", sentence, REMEDIES.get(sentence, RESCUE))
+    if not checkup.problems:
+        size = f"{checkup.bytes_on_disk / 1_000_000:,.1f} MB, schema {checkup.schema}"
+        facts = "".join(f", {name} {value}" for name, value in checkup.facts.items())
+        yield Finding(OK, "integrity", f"The store is whole ({size}{facts}).")
+    if not deep:
+        yield Finding(OK, "hashes", "Texts were not compared with their hashes.", "scrubjay doctor --deep")
+    elif checkup.wrong_hashes:
+        some = ", ".join(checkup.wrong_hashes[:5]) + (" …" if len(checkup.wrong_hashes) > 5 else "")
+        found = f"{len(checkup.wrong_hashes):,} texts have changed behind our back: {some}"
+        yield Finding(PROBLEM, "hashes", found, "Look at each: scrubjay show ID, scrubjay history ID")
+    else:
+        yield Finding(OK, "hashes", "Every text fits its hash.")
+
+
+REMEDIES = {"Other users of this machine may read the file.": "chmod 600 the store's file (scrubjay settings names it)"}
+
+
+def counts(checkup: Checkup) -> Iterator[Finding]:
+    """Every memory should be found by words at once, and by meaning soon."""
+    total = checkup.memories
+    wordless = total - checkup.with_words
+    yield Finding(OK, "texts", f"{total:,} memories.")
+    if wordless:
+        yield Finding(PROBLEM, "words", f"{wordless:,} of {total:,} memories are not found by words.", REBUILD)
+    else:
+        yield Finding(OK, "words", f"All {total:,} are found by words.")
+    if checkup.with_vectors == total:
+        yield Finding(OK, "vectors", f"All {total:,} are found by meaning.")
+        return
+    found = f"{checkup.with_vectors:,} of {total:,} are found by meaning; {checkup.pending:,} wait for the model."
+    do = f"A running server sees to it; or: {REBUILD}" if checkup.pending else REBUILD
+    yield Finding(WARNING, "vectors", found, do)
+
+
+def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
+    """Vectors of two models cannot be compared, so a store keeps to the first."""
+    kept = opened.fact("model")
+    if kept is None:
+        yield Finding(OK, "fingerprint", "The store has no vectors yet.")
+    elif kept == ours:
+        yield Finding(OK, "fingerprint", "The store's vectors come from this model.")
+    else:
+        yield Finding(
+            PROBLEM,
+            "fingerprint",
+            f"The store's vectors come from another model ({kept}); only words are searched.",
+            "Set SCRUBJAY_EMBEDDER back, or export and import into a new home.",
+        )

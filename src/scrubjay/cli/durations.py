@@ -1,0 +1,105 @@
+"""Times as people type them: 30d from now, 12h ago, 2026-12-01, or a full ISO time with its zone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import click
+
+from scrubjay.errors import InvalidInput
+from scrubjay.times import parse_time, utc_now
+
+UNITS = {
+    "min": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "y": timedelta(days=365),
+}
+SPAN = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+HOW = "Write 45min, 12h, 30d, 6w or 1y, a date like 2026-12-01, or a time like 2026-12-01T10:00:00Z."
+
+
+def span(text: str) -> timedelta | None:
+    """A length of time, or None if the text does not look like one.
+
+    :raises InvalidInput: if it looks like one but has no such unit, or is nothing or endless
+    """
+    found = SPAN.fullmatch(text.strip())
+    if found is None:
+        return None
+    number, unit = int(found[1][:12]), found[2].lower()  # more digits are endless all the same
+    if unit == "m":
+        raise InvalidInput(f"{text!r} could mean minutes or months.", hint="Write 5min, or 150d.")
+    if unit not in UNITS:
+        raise InvalidInput(f"{text!r} has no unit of time.", hint=HOW)
+    if number == 0:
+        raise InvalidInput(f"{text!r} is no time at all.", hint=HOW)
+    try:
+        return number * UNITS[unit]
+    except OverflowError:
+        raise InvalidInput(f"{text!r} is longer than calendars reach.") from None
+
+
+def ahead(text: str, now: datetime) -> datetime:
+    """:raises InvalidInput: if it is no time, or one that has passed"""
+    length = span(text)
+    moment = _moment(text) if length is None else _shifted(text, now, length)
+    if moment <= now:
+        raise InvalidInput(f"{text!r} has already passed.")
+    return moment
+
+
+def ago(text: str, now: datetime, *, end: bool = False) -> datetime:
+    """A moment in the past, or any moment if it is written out; with `end`, a date alone is the end of its day.
+
+    :raises InvalidInput: if it is no time
+    """
+    length = span(text)
+    if length is not None:
+        return _shifted(text, now, -length)
+    whole_day = end and DATE.fullmatch(text.strip())
+    return _shifted(text, _moment(text), timedelta(days=1, milliseconds=-1) if whole_day else timedelta())
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return parse_time(text.strip(), field="time")
+    except (InvalidInput, OverflowError) as error:
+        zone = isinstance(error, InvalidInput) and "zone" in error.message
+        raise InvalidInput(f"{text!r} {'has no time zone' if zone else 'is no time'}.", hint=HOW) from None
+
+
+def _shifted(text: str, start: datetime, by: timedelta) -> datetime:
+    try:
+        return start + by
+    except OverflowError:
+        raise InvalidInput(f"{text!r} is further away than calendars reach.") from None
+
+
+# --- as options ------------------------------------------------------------------------------------------------------
+
+
+def read_ahead(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
+    """`--expires 30d`"""
+    return None if value is None else _usable(lambda: ahead(value, utc_now()))
+
+
+def read_since(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
+    """`--since 7d`"""
+    return None if value is None else _usable(lambda: ago(value, utc_now()))
+
+
+def read_until(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
+    """`--until 2026-11-15`, which includes that day"""
+    return None if value is None else _usable(lambda: ago(value, utc_now(), end=True))
+
+
+def _usable(read: Callable[[], datetime]) -> datetime:
+    try:
+        return read()
+    except InvalidInput as error:
+        raise click.BadParameter(" ".join(filter(None, (error.message, error.hint)))) from None

@@ -1,0 +1,88 @@
+"""Errors as people and programs see them: one line, a hint, an exit code; never a traceback unless asked for.
+
+    0    done
+    1    an error; with --json the last line of standard error is {"error": {"code", "message", "hint"}}
+    2    wrong usage, always as text
+    3    no such memory, no such space
+    130  interrupted
+    141  nobody reads the output any more (| head), as other programs end then
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from scrubjay.errors import Error, NotFound
+
+if TYPE_CHECKING:
+    from scrubjay.cli.session import Session
+
+DONE, FAILED, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 3, 130, 141
+
+
+class NobodyReads(Exception):
+    """The reader of our output has gone away."""
+
+
+def report(error: BaseException, session: Session) -> int:
+    """Say what went wrong, and give the exit code."""
+    match error:
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else DONE
+        case NobodyReads() | BrokenPipeError():
+            silence()
+            return CLOSED_PIPE
+        case click.Abort() | KeyboardInterrupt():
+            click.echo("Interrupted.", err=True)
+            return INTERRUPTED
+        case click.ClickException():
+            error.show()
+            return error.exit_code
+    if session.debug:
+        import traceback
+
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    code, message, hint = described(error)
+    say(code, message, hint, session)
+    return NOT_FOUND if isinstance(error, NotFound) else FAILED
+
+
+def described(error: BaseException) -> tuple[str, str, str | None]:
+    """Code, message and hint; for what nobody foresaw, how to learn more."""
+    if isinstance(error, Error):
+        return error.code, error.message, error.hint
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return "internal", f"{place}{error.strerror}.", "Run it again with --debug to see where."
+    return (
+        "internal",
+        f"Something went wrong inside scrubjay ({type(error).__name__}).",
+        "Run it again with --debug and report what it shows.",
+    )
+
+
+def say(code: str, message: str, hint: str | None, session: Session) -> None:
+    from scrubjay.cli.output import safe  # a message may quote what somebody stored
+
+    if session.as_json:
+        import json
+
+        click.echo(json.dumps({"error": {"code": code, "message": message, "hint": hint}}), err=True)
+    else:
+        click.echo(f"Error: {safe(message)}", err=True)
+        if hint:
+            click.echo(safe(hint), err=True)
+
+
+def silence() -> None:
+    """Let the interpreter flush its remains into nothing when it ends."""
+    with_nothing = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (BrokenPipeError, AttributeError, ValueError):
+            os.dup2(with_nothing, stream.fileno())

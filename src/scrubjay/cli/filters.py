@@ -1,0 +1,60 @@
+"""The options of `search` and `list` that say which memories are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+import click
+
+from scrubjay.cli.durations import read_since, read_until
+from scrubjay.memory import Category, Filter, State
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+ALL_STATES = frozenset(State) - {State.PURGED}
+CATEGORIES = click.Choice([category.value for category in Category])
+
+
+def filter_options(command: Decorated) -> Decorated:
+    """Adds the options; the command hands them on to :func:`chosen`."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+OPTIONS = (
+    click.option("--tag", "tags", multiple=True, help="Only with this tag; give it again for any of several."),
+    click.option("--category", "categories", multiple=True, type=CATEGORIES, help="Only of this category."),
+    click.option("--since", callback=read_since, metavar="WHEN", help="Only stored since then: 7d, 12h, 2026-11-01."),
+    click.option("--until", callback=read_until, metavar="WHEN", help="Only stored until then."),
+    click.option("--user", metavar="NAME", help="Only this user's."),
+    click.option("--conversation", metavar="ID", help="Only from this conversation."),
+    click.option("--client", metavar="NAME", help="Only what this program stored."),
+)
+
+
+def chosen(
+    *,
+    tags: tuple[str, ...],
+    categories: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    user: str | None,
+    conversation: str | None,
+    client: str | None,
+    states: frozenset[State] = frozenset({State.ACTIVE}),
+    expired: bool | None = False,
+) -> Filter:
+    return Filter(
+        states=states,
+        expired=expired,
+        tags=frozenset(tags) or None,
+        categories=frozenset(map(Category, categories)) or None,
+        created_since=since,
+        created_until=until,
+        user_id=user,
+        conversation_id=conversation,
+        client=client,
+    )

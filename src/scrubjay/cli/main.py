@@ -1,0 +1,137 @@
+"""The program: its commands, its global options and how it ends.
+
+Only click and the standard library are imported here; a command's own file is imported when the command is used, and
+the list of commands is a table, so that `scrubjay --help` imports none of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from scrubjay.cli import failures
+from scrubjay.cli.command import Examples, global_options
+from scrubjay.cli.session import Session
+
+SECTIONS = {
+    "Remember": {
+        "store": "Keep a memory.",
+        "update": "Change a memory; its former state stays in the history.",
+        "supersede": "Mark a memory as outdated by a newer one.",
+    },
+    "Find": {
+        "search": "Find memories by meaning and by words, best first.",
+        "list": "List memories, newest first.",
+        "show": "Show everything about a memory.",
+        "history": "Show a memory's former states, or bring one back.",
+    },
+    "Forget": {
+        "forget": "Forget memories: for thirty days they can be brought back.",
+        "prune": "Forget what has expired.",
+    },
+    "Move": {
+        "export": "Write every memory of a space as lines of JSON.",
+        "import": "Take in lines of JSON: an export, or a list of your own.",
+    },
+    "Serve agents": {
+        "mcp": "Be an MCP server on standard input and output; your client runs this.",
+        "serve": "Serve the memory over HTTP.",
+    },
+    "Look after": {
+        "doctor": "Check the memory's health, and say what to do about each finding.",
+        "model": "Fetch, list or check embedding models.",
+        "spaces": "List or create spaces, one per project or purpose.",
+        "settings": "Show every setting, its value and where it comes from.",
+        "completion": "Print the script that lets your shell complete commands.",
+    },
+}
+COMMANDS = {name: sentence for section in SECTIONS.values() for name, sentence in section.items()}
+SPELT = {"import": ("import_", "import_"), "list": ("list", "list_")}  # where Python has taken the plain name
+EXAMPLES = """
+scrubjay store "User moved to Austin" --tag home
+scrubjay search "Where does the user live?"
+claude mcp add scrubjay -- scrubjay mcp --space auto
+"""
+
+
+class Program(Examples, click.Group):
+    """Finds a command in its file, and turns every way of ending into an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+        if cmd_name not in COMMANDS:
+            return None
+        file, function = SPELT.get(cmd_name, (cmd_name, cmd_name))
+        found: click.Command = getattr(import_module(f"scrubjay.cli.{file}"), function)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            more = f"Did you mean {near[0]!r}?" if near else "`scrubjay --help` lists them."
+            ctx.fail(f"There is no command {args[0]!r}. {more}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(10), sentence) for name, sentence in commands.items()])
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run, and leave with an exit code; click's own endings would show tracebacks and know no 3 or 130."""
+        session = Session()
+        extra |= {"prog_name": "scrubjay", "standalone_mode": False, "obj": session}
+        try:
+            code = super().main(*args, **extra) or failures.DONE
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BaseException as error:  # noqa: BLE001 - the one place where every failure becomes a line and a code
+            code = failures.report(error, session)
+        sys.exit(code)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise failures.NobodyReads from error  # click would make it exit code 1
+
+
+def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from scrubjay import __version__
+
+        click.echo(f"scrubjay {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Program,
+    examples=EXAMPLES,
+    params=[
+        *global_options(),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=show_version,
+            help="Show the version and exit.",
+        ),
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+def main() -> None:
+    """Long-term memory for AI agents: one memory, no cloud.
+
+    Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 an error, 2 wrong usage,
+    3 no such memory or space, 130 interrupted.
+    """

@@ -1,0 +1,91 @@
+"""Results on standard output: tables for people, JSON for programs.
+
+    a terminal          a table as wide as the window
+    a pipe or a file    a line per row, columns separated by tabs, no headings
+    --json              one document, exact
+
+Stored text is data. It may hold sequences that drive a terminal, so for people control characters are shown as
+escapes, and nothing in it is read as markup. JSON has its own escapes and stays exact.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from scrubjay.cli.session import Session
+    from scrubjay.engine.engine import Engine
+
+# Control characters, line separators, and marks that turn the direction of text and so can disguise it.
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROL_BUT_LINES = re.compile(CONTROL.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+LONG = 300  # characters of a text in a table
+
+
+def safe(text: str, *, lines: bool = False) -> str:
+    """The text with control characters shown as escapes; with `lines`, line ends and tabs stay as they are."""
+    return (CONTROL_BUT_LINES if lines else CONTROL).sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def when(moment: datetime | None) -> str:
+    """A time for people, in UTC like every time that they type."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if moment else ""
+
+
+def print_json(value: Any) -> None:
+    """One document in UTF-8, whatever the terminal thinks of."""
+    import json
+
+    write_bytes(json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n")
+
+
+def write_bytes(data: bytes) -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def note(text: str, session: Session) -> None:
+    """A remark beside the result; programs find it in the document or not at all."""
+    if not session.as_json:
+        click.echo(safe(text), err=True)
+
+
+def nothing(sentence: str, engine: Engine, session: Session) -> None:
+    """Say that there is no result; or that there could be none, because nobody has used such a space yet."""
+    spaces = {space.name for space in engine.list_spaces()}
+    if not spaces.intersection(engine.spaces):
+        sentence = f"There is no space {engine.spaces[0]} yet. `scrubjay spaces list` shows those there are."
+    note(sentence, session)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows under headings on a terminal, where columns without anything are left out; else lines of tabs."""
+    if not (sys.stdout is not None and sys.stdout.isatty()):
+        for row in rows:
+            click.echo("\t".join(safe(cell) for cell in row))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place in used:
+        short = all(len(row[place]) <= 20 for row in rows)
+        table.add_column(columns[place], no_wrap=short, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(clipped(safe(row[place]))) for place in used))
+    Console().print(table)
+
+
+def clipped(text: str) -> str:
+    return text if len(text) <= LONG else f"{text[: LONG - 1]}…"

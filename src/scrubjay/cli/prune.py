@@ -1,0 +1,35 @@
+"""`scrubjay prune`"""
+
+from __future__ import annotations
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.session import Session
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay prune --dry-run
+    scrubjay prune
+    """,
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
+@click.pass_obj
+def prune(session: Session, dry_run: bool) -> None:
+    """Forget what has expired.
+
+    Expired memories are hidden anyway; pruned ones can be brought back for thirty days and are then gone.
+    """
+    with session.engine(meaning=False) as engine:
+        pruned = engine.prune(dry_run=dry_run)
+    if session.as_json:
+        from scrubjay.engine.transfer import plain
+
+        print_json(plain(list(pruned)))
+        return
+    print_table(("id", "expired", "memory"), [(one.id, when(one.expires_at), one.text) for one in pruned])
+    verb = "would be forgotten" if dry_run else "forgotten"
+    note(f"{len(pruned):,} {verb}." if pruned else "Nothing has expired.", session)

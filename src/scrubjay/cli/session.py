@@ -1,0 +1,35 @@
+"""What the global options of one call said, and the engine they open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+    from scrubjay.settings import Settings
+
+
+class Session:
+    """One call of the program. Imports nothing until a command asks for something."""
+
+    def __init__(self) -> None:
+        self.home: str | None = None
+        self.space: str | None = None
+        self.as_json = False
+        self.debug = False
+
+    def settings(self, **flags: Any) -> Settings:
+        """:raises InvalidInput: naming the setting that has a bad value"""
+        from scrubjay.settings import load
+
+        return load(home=self.home, space=self.space, **flags)
+
+    def engine(self, *, meaning: bool = True) -> Engine:
+        """The memory, to be used in a `with` block. Without meaning no model is opened: much quicker, and enough for
+        whatever neither embeds nor compares texts.
+        """
+        from scrubjay.memory import Provenance
+        from scrubjay.wiring import open_engine
+
+        engine = open_engine(self.settings() if meaning else self.settings(embedder="none"))
+        return engine.bound_to(provenance=Provenance(client="scrubjay-cli", transport="cli"))

@@ -1,0 +1,33 @@
+"""`scrubjay supersede`"""
+
+from __future__ import annotations
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import print_json, safe
+from scrubjay.cli.session import Session
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay supersede mem_4x1k9c0d2m7q mem_8w3b5n6p1r2t
+    """,
+)
+@click.argument("old")
+@click.argument("new")
+@click.pass_obj
+def supersede(session: Session, old: str, new: str) -> None:
+    """Mark a memory as outdated by a newer one.
+
+    Both stay; searches show only NEW. Forgetting NEW brings OLD back.
+    """
+    with session.engine(meaning=False) as engine:
+        outdated, successor = engine.supersede(old=old, new=new)
+    if session.as_json:
+        from scrubjay.engine.transfer import plain
+
+        print_json({"old": plain(outdated), "new": plain(successor)})
+    else:
+        click.echo(f"{safe(outdated.id)} is outdated by {safe(successor.id)}.")

@@ -1,0 +1,186 @@
+"""An embedder that is missing, slow or wrong is never in a write's way."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.errors import EmbeddingError, ModelMissing
+
+
+class Faulty(HashingEmbedder):
+    """The tests' embedder with a fault that can be switched off."""
+
+    def __init__(self, fault=None):
+        super().__init__()
+        self.fault = fault
+        self.calls = 0
+        self.questions = 0
+
+    def embed(self, texts):
+        self._misbehave()
+        return super().embed(texts)
+
+    def embed_query(self, text):
+        self.questions += 1
+        self._misbehave()
+        return super().embed_query(text)
+
+    def _misbehave(self):
+        self.calls += 1
+        if self.fault is not None:
+            self.fault()
+
+
+def failing():
+    raise EmbeddingError("The model gave no usable numbers.")
+
+
+class Missing(HashingEmbedder):
+    """A model whose files arrive later."""
+
+    def __init__(self):
+        super().__init__()
+        self.there = False
+
+    def load(self, progress=None):
+        if not self.there:
+            raise ModelMissing
+
+
+def contents(hits):
+    return [hit.memory.content for hit in hits]
+
+
+def test_a_failing_embedder_does_not_refuse_a_write(open_engine):
+    jay = open_engine(Faulty(failing))
+
+    stored = jay.store("The spare key hangs behind the boiler")
+
+    assert stored.degraded == "The model gave no usable numbers."
+    assert contents(jay.search("boiler")) == ["The spare key hangs behind the boiler"]
+    assert jay.search("boiler").degraded
+
+
+def test_a_slow_embedder_is_waited_for_once_and_then_known_to_be_down(open_engine):
+    never = threading.Event()
+    embedder = Faulty(lambda: never.wait(30))
+    jay = open_engine(embedder, wait_seconds=0.05)
+    try:
+        assert jay.store("first").degraded == "The embedding model did not answer in time."
+
+        assert jay.search("first").degraded == "The embedding model did not answer in time."
+
+        assert embedder.questions == 0, "what is known to time out must not be asked again"
+    finally:
+        never.set()
+
+
+def test_what_was_stored_without_a_vector_gets_one_when_the_embedder_is_back(open_engine):
+    embedder = Faulty(failing)
+    jay = open_engine(embedder)
+    stored = jay.store("User lives in Seattle").memory
+    assert jay.check().pending == 1
+
+    embedder.fault = None
+    jay._backlog.drain()
+
+    assert jay.check().pending == 0
+    hit = jay.search("user lives in seattle", explain=True)[0]
+    assert hit.memory.id == stored.id
+    assert hit.explanation.cosine is not None
+
+
+def test_what_was_stored_without_a_vector_is_judged_when_it_has_one(open_engine, model):
+    jay = open_engine(None)
+    old = jay.store("User lives in Seattle").memory
+    new = jay.store("User moved to Austin").memory
+    jay.close()
+
+    jay = open_engine(model_shared(model))
+    jay._backlog.drain()
+
+    assert [(link.source, link.target) for link in jay.links(new.id)] == [(new.id, old.id)]
+
+
+def model_shared(model):
+    from tests.conftest import Shared
+
+    return Shared(model)
+
+
+def test_a_missing_model_is_fetched_in_the_background_where_allowed(open_engine):
+    embedder = Missing()
+
+    def fetch():
+        embedder.there = True
+
+    jay = open_engine(embedder, fetch=fetch)
+    jay._embedding.warm().result(timeout=10)
+
+    assert jay.store("now with a vector").degraded is None
+
+
+def test_a_missing_model_without_leave_to_fetch_means_words_only(open_engine):
+    jay = open_engine(Missing())
+
+    assert jay.store("no vector yet").degraded == ModelMissing().message
+    assert contents(jay.search("vector")) == ["no vector yet"]
+
+
+def test_two_models_never_mix(open_engine):
+    jay = open_engine()
+    jay.store("made by the first model")
+    jay.close()
+
+    class Other(HashingEmbedder):
+        fingerprint = "another-model"
+
+        def embed(self, texts):
+            return [np.ones(8, dtype=np.float32)] * len(texts)
+
+    jay = open_engine(Other())
+    assert "another embedding model" in jay.store("made by the second model").degraded
+    hits = jay.search("made by model")
+
+    assert "another embedding model" in hits.degraded
+    assert sorted(contents(hits)) == ["made by the first model", "made by the second model"]
+    assert jay.check().pending == 1
+
+
+def test_a_text_that_fails_again_and_again_is_left_alone(open_engine):
+    embedder = Faulty(failing)
+    jay = open_engine(embedder)
+    jay.store("poison")
+    for _ in range(10):
+        with pytest.raises(EmbeddingError):
+            if jay._backlog.drain():
+                raise EmbeddingError("left alone")
+
+    calls = embedder.calls
+    jay._backlog.drain()
+
+    assert embedder.calls == calls
+    assert jay.check().pending == 1
+
+
+def test_the_parts_past_the_first_two_follow_in_the_background(open_engine):
+    jay = open_engine()
+    text = "\n".join(f"On day {number} the ferry was late." for number in range(1_500))
+    jay.store(text[:49_000])
+
+    jay._backlog.drain()
+
+    assert jay.check().pending == 0
+    assert jay.check().with_vectors == 1
+
+
+def test_closing_finishes_a_long_text(open_engine):
+    jay = open_engine()
+    jay.store("All work and no play. " * 2_000)
+    jay.close()
+
+    assert open_engine().check().pending == 0

@@ -1,0 +1,34 @@
+"""A dialect for tests: what servers do with one is a matter of its table, not of Memento."""
+
+from __future__ import annotations
+
+from scrubjay.dialects.base import Dialect, object_schema
+
+ANY = {"type": "object"}
+
+
+def small_dialect(**operations) -> Dialect:
+    """Two tools that do little, and the ones given: functions of an engine and arguments."""
+    dialect = Dialect(
+        name="small",
+        title="Small: a dialect for tests",
+        server_name="small-server",
+        instructions="Use echo_words when told, or `search`. We search with `search`, or call search().\n",
+        error_body=lambda error, operation: {"oops": error.message, "in": operation},
+    )
+
+    @dialect.operation("echo_words", title="Echo", changes=False, gives=ANY, takes=object_schema(
+        {"words": {"type": "array", "items": {"type": "string"}, "description": "For echo_words only."}}
+    ))
+    def echo_words(engine, args):
+        """Says it again. Better than echo_words_twice."""
+        return {"words": args["words"]}
+
+    @dialect.operation("search", title="Search", changes=True, destructive=True, listed=False, takes=ANY, gives=ANY)
+    def search(engine, args):
+        """Nothing to search."""
+        return {"space": list(engine.spaces), "provenance": repr(engine.provenance)}
+
+    for name, run in operations.items():
+        dialect.operation(name, title=name, changes=False, takes=ANY, gives=ANY)(run)
+    return dialect

@@ -1,0 +1,358 @@
+"""The memory over real HTTP: who is let in, both eras of the protocol, spaces, and how the server ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import anyio
+import httpx
+import pytest
+import uvicorn
+from mcp import Client
+
+from scrubjay.errors import InvalidInput, StorageError
+from scrubjay.servers.http import build_app, listening
+from tests.servers.peer import ENVELOPE, HANDSHAKE, environment
+from tests.servers.small_dialect import small_dialect
+
+SERVE = "from scrubjay.servers.http import serve; from scrubjay.settings import load; serve(load(port=0))"
+ROUTES = ["/mcp", "/mcp/memento", "/healthz", "/readyz", "/no/such/page"]
+JSON = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+LIMIT = 2 * 1024 * 1024
+
+
+@contextmanager
+def real_server(home) -> Iterator[tuple[str, subprocess.Popen]]:
+    """`scrubjay serve` on a free port: its address and its process."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(home),
+    )
+    try:
+        line = process.stderr.readline().decode()
+        yield re.search(r"http://\S+", line)[0], process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Iterator[str]:
+    with real_server(tmp_path_factory.mktemp("home")) as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[httpx.Client]:
+    with httpx.Client(timeout=30) as client:
+        yield client
+
+
+def modern(tool, id=1, **arguments):
+    """A call in the modern era: its body and its headers."""
+    body = {"jsonrpc": "2.0", "id": id, "method": "tools/call"}
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": tool}
+    return {
+        "json": {**body, "params": {"name": tool, "arguments": arguments, **ENVELOPE}},
+        "headers": {**JSON, **headers},
+    }
+
+
+def listed(http, url, **headers):
+    call = modern("list_recent_memories", limit=50)
+    reply = http.post(url, json=call["json"], headers={**call["headers"], **headers})
+    return [memory["content"] for memory in reply.json()["result"]["structuredContent"]["memories"]]
+
+
+# --- who is let in ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8377", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.1@evil.example",
+     "0.0.0.0", "192.168.1.7:8377", "localhost:port", "[::1", "", "example.com, localhost"],
+)
+def test_a_foreign_host_is_refused_on_every_route(http, site, route, host):
+    for method in ("GET", "POST"):
+        reply = http.request(method, site + route, headers={"host": host})
+
+        assert reply.status_code == 421, (method, reply.text)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "https://127.0.0.1.evil.example", "null", "", "file://", "http://localhost.evil.example",
+     "http://localhost@evil.example", "chrome-extension://localhost"],
+)
+def test_a_foreign_origin_is_refused_on_every_route(http, site, route, origin):
+    for method in ("GET", "POST", "OPTIONS"):
+        reply = http.request(method, site + route, headers={"origin": origin})
+
+        assert reply.status_code == 403, (method, reply.text)
+        assert not [name for name in reply.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_no_origin_is_ever_allowed_to_read_an_answer(http, site, route):
+    """Not even a page on this machine, as long as there is none of ours."""
+    headers = {"origin": "http://localhost:5173", "access-control-request-method": "POST"}
+
+    for method in ("OPTIONS", "GET", "POST"):
+        reply = http.request(method, site + route, headers=headers)
+
+        assert not [name for name in reply.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_body_that_says_it_is_too_large_is_refused_unread(site, route):
+    """A gigabyte is announced, and the answer comes before any of it is sent."""
+    with connection(site) as (sock, host):
+        sock.sendall(f"POST {route} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1000000000\r\n\r\n".encode())
+
+        assert sock.makefile("rb").readline().split()[1] == b"413"
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_body_in_chunks_is_refused_as_soon_as_it_is_too_large(site, route):
+    with connection(site) as (sock, host):
+        sock.sendall(f"POST {route} HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        sent = 0
+        try:
+            while sent < 40 * LIMIT:
+                sock.sendall(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+                sent += 65536
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+        assert sent < 20 * LIMIT  # pipes hold some; it did not read on
+
+
+def test_a_body_just_below_the_limit_is_read(http, site):
+    call = modern("store_memory", content="x" * (LIMIT - 2000))
+
+    reply = http.post(site + "/mcp", **call)
+
+    assert reply.status_code == 200
+    assert reply.json()["result"]["structuredContent"]["error"]["code"] == "INVALID_PARAMETER"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "example.com", ""])
+def test_an_address_beyond_this_machine_is_not_served(host):
+    with pytest.raises(InvalidInput, match="this machine"):
+        listening(host, 0)
+
+
+def test_a_port_in_use_is_said_in_a_sentence(site):
+    port = int(site.rpartition(":")[2])
+
+    with pytest.raises(InvalidInput, match=f"Port {port}"):
+        listening("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("name", ["Upper", "has space", "../up", "", "x" * 500, "a\x00b"])
+def test_a_space_with_a_bad_name_is_refused(http, site, name):
+    reply = http.post(site + "/mcp", params={"space": name}, **modern("list_recent_memories"))
+
+    assert reply.status_code == 400
+    assert reply.json()["error"]["code"] == "invalid_input"
+
+
+def test_there_is_no_stream_to_get(http, site):
+    reply = http.get(site + "/mcp", headers={"accept": "text/event-stream"})
+
+    assert reply.status_code == 405
+    assert "POST" in reply.headers["allow"]
+
+
+def test_broken_json_is_answered_in_both_eras(http, site):
+    for headers in ({}, {"mcp-protocol-version": "2026-07-28"}):
+        reply = http.post(site + "/mcp", content=b"{oops", headers={**JSON, **headers})
+
+        assert reply.status_code == 400
+        assert reply.json()["error"]["code"] == -32700
+
+
+def test_half_a_surrogate_pair_is_refused(http, site):
+    call = modern("store_memory", content="HALF")
+    body = json.dumps(call["json"]).replace("HALF", "\\ud800")
+
+    reply = http.post(site + "/mcp", content=body, headers=call["headers"])
+
+    assert reply.json()["result"]["structuredContent"]["error"]["code"] == "INVALID_PARAMETER"
+
+
+# --- what it answers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:99", "127.1.2.3", "[::1]:8377"])
+def test_this_machines_own_names_are_let_in(http, site, host):
+    assert http.get(site + "/healthz", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:5173", "https://127.0.0.1", "http://[::1]:80"])
+def test_pages_of_this_machine_are_let_in(http, site, origin):
+    assert http.get(site + "/healthz", headers={"origin": origin}).status_code == 200
+
+
+def test_health_says_nothing_but_that_it_is_well(http, site):
+    reply = http.get(site + "/healthz")
+
+    assert reply.content == b'{"status":"ok"}'
+    assert "server" not in reply.headers
+
+
+def test_ready_means_that_the_store_answers(http, site):
+    assert http.get(site + "/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("route", ["/mcp", "/mcp/memento"])
+def test_a_real_client_stores_and_finds(site, mode, route):
+    content = f"The {mode} lighthouse of {route.replace('/', ' ')}"
+
+    async def conversation():
+        async with Client(site + route, mode=mode) as client:
+            tools = (await client.list_tools()).tools
+            await client.call_tool("store_memory", {"content": content})
+            found = await client.call_tool("search_memories", {"query": content, "limit": 1})
+            return [tool.name for tool in tools], found.structured_content["memories"]
+
+    names, [found] = anyio.run(conversation)
+
+    assert names == ["store_memory", "supersede_memory", "search_memories", "list_recent_memories"]
+    assert found["content"] == content
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_fifty_clients_that_all_ask_under_id_1_get_their_own_answers(site, era):
+    def mark(number):
+        content = f"{era} mark {number}"
+        call = modern("store_memory", id=1, content=content)
+        with httpx.Client(timeout=60) as client:
+            if era == "handshake":
+                opened = client.post(
+                    site + "/mcp",
+                    json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE},
+                    headers=JSON,
+                )
+                session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+                del call["json"]["params"]["_meta"]
+                call["headers"] = {**JSON, **session}
+            reply = client.post(site + "/mcp", **call).json()
+        assert reply["id"] == 1
+        return reply["result"]["structuredContent"]["created"]["content"] == content
+
+    with ThreadPoolExecutor(50) as clients:
+        assert all(clients.map(mark, range(50)))
+
+
+def test_a_space_is_chosen_by_header_or_address_for_each_request(http, site):
+    store = modern("store_memory", content="Only in the attic.")
+    store["headers"]["x-scrubjay-space"] = "attic"
+
+    http.post(site + "/mcp", **store)
+
+    assert listed(http, site + "/mcp?space=attic") == ["Only in the attic."]
+    assert listed(http, site + "/mcp", **{"x-scrubjay-space": "attic"}) == ["Only in the attic."]
+    assert listed(http, site + "/mcp?space=cellar", **{"x-scrubjay-space": "attic"}) == []
+    assert "Only in the attic." not in listed(http, site + "/mcp")
+
+
+def test_what_comes_over_http_says_so(jay):
+    with running_app(build_app(jay, [small_dialect()])) as (address, _):
+        reply = httpx.post(address + "/mcp/small", **modern("search"))
+
+    provenance = reply.json()["result"]["structuredContent"]["provenance"]
+    assert "client='peer'" in provenance
+    assert "transport='http'" in provenance
+    assert "dialect='small'" in provenance
+
+
+# --- how it ends -----------------------------------------------------------------------------------------------------
+
+
+def test_a_signal_ends_the_server_and_nothing_went_to_stdout(tmp_path, http):
+    with real_server(tmp_path) as (address, process):
+        assert http.get(address + "/readyz").status_code == 200
+
+        process.send_signal(signal.SIGTERM)
+
+        assert process.wait(timeout=5) == 0
+        assert process.stdout.read() == b""
+        assert b"claude mcp add" in process.stderr.read()
+
+
+def test_a_running_call_is_finished_before_the_server_ends(jay):
+    entered, go_on = threading.Event(), threading.Event()
+
+    def wait(engine, args):
+        """Waits."""
+        entered.set()
+        return {"finished": go_on.wait(30)}
+
+    with running_app(build_app(jay, [small_dialect(wait=wait)])) as (address, server), ThreadPoolExecutor() as pool:
+        reply = pool.submit(httpx.post, address + "/mcp", **modern("wait"), timeout=30)
+        assert entered.wait(30)
+
+        server.should_exit = True
+        while still_takes(address):
+            pass
+        go_on.set()
+
+        assert reply.result().json()["result"]["structuredContent"] == {"finished": True}
+
+
+def test_not_ready_when_the_store_does_not_answer(jay):
+    jay.close()
+
+    with running_app(build_app(jay, [small_dialect()])) as (address, _):
+        with pytest.raises(StorageError):
+            jay.list_spaces()
+
+        reply = httpx.get(address + "/readyz")
+
+        assert (reply.status_code, reply.json()) == (503, {"status": "unavailable"})
+
+
+def still_takes(address):
+    """Whether a new connection is answered."""
+    try:
+        return httpx.get(address + "/healthz").is_success
+    except httpx.TransportError:
+        return False
+
+
+@contextmanager
+def running_app(app) -> Iterator[tuple[str, uvicorn.Server]]:
+    """An app of our own making on a free port."""
+    listener = listening("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=20))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", server
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
+
+
+@contextmanager
+def connection(site) -> Iterator[tuple[socket.socket, str]]:
+    host = site.removeprefix("http://")
+    name, _, port = host.partition(":")
+    with socket.create_connection((name, int(port)), timeout=10) as sock:
+        yield sock, host

@@ -1,0 +1,79 @@
+"""What the documentation says is true: its examples run, its links lead somewhere, its lists are complete."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scrubjay.settings import load, reference
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+EXAMPLES = [
+    pytest.param(code, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, code in enumerate(blocks(page, "python"), 1)
+]
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_a_python_example_runs(tmp_path, code):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        env={"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_MODELS": str(load().models), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_readmes_example_prints_what_it_says(tmp_path):
+    [code] = blocks(ROOT / "README.md", "python")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_MODELS": str(load().models), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    first, second = done.stdout.splitlines()
+    assert first == "['User lives in Seattle']"
+    assert second.endswith("User moved to Austin")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_settings_page_is_up_to_date():
+    assert (ROOT / "docs" / "settings.md").read_text("utf-8") == reference()
+
+
+def test_nothing_in_the_repository_names_this_machine():
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    for name in filter(None, tracked):
+        path = ROOT / name
+        if path.suffix in {".npz", ".png"} or not path.is_file():
+            continue
+        text = path.read_text("utf-8", errors="replace")
+        assert str(Path.home()) + "/" not in text or Path.home() == Path("/"), name
+        assert str(ROOT) not in text, name

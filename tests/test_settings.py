@@ -1,0 +1,69 @@
+"""Settings: where a value comes from, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from scrubjay.errors import InvalidInput
+from scrubjay.settings import Settings, load
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"SCRUBJAY_PORT": "many"}, "SCRUBJAY_PORT must be a int"),
+        ({"SCRUBJAY_MODEL_PULL": "sometimes"}, "auto, never"),
+        ({"SCRUBJAY_LOG_LEVEL": "loud"}, "debug, info"),
+        ({"SCRUBJAY_EMBED_WAIT": "soon"}, "SCRUBJAY_EMBED_WAIT"),
+    ],
+)
+def test_a_bad_value_is_refused_and_its_origin_named(tmp_path, environ, said):
+    with pytest.raises(InvalidInput, match=said):
+        load({"SCRUBJAY_HOME": str(tmp_path), **environ})
+
+
+@pytest.mark.parametrize(("text", "said"), [("port = = 1", "cannot be read"), ("colour = 'red'", "colour is no setting")])
+def test_a_broken_configuration_file_is_refused_and_left_alone(tmp_path, text, said):
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+
+    with pytest.raises(InvalidInput, match=said):
+        load({"SCRUBJAY_HOME": str(tmp_path)})
+
+    assert file.read_text() == text
+
+
+def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default(tmp_path):
+    home = {"SCRUBJAY_HOME": str(tmp_path)}
+    assert load(home).port == 8377
+
+    (tmp_path / "config.toml").write_text("port = 1111")
+    assert load(home).port == 1111
+    assert load({**home, "SCRUBJAY_PORT": "2222"}).port == 2222
+    assert load({**home, "SCRUBJAY_PORT": "2222"}, port=3333).port == 3333
+
+
+def test_the_store_lies_in_the_home_unless_said_otherwise(tmp_path):
+    assert load({"SCRUBJAY_HOME": str(tmp_path)}).store == f"sqlite:///{tmp_path / 'memories.db'}"
+
+
+def test_models_are_shared_by_all_homes(tmp_path):
+    one, two = (load({"SCRUBJAY_HOME": str(tmp_path / name)}) for name in ("one", "two"))
+
+    assert one.models == two.models
+
+
+def test_an_empty_variable_counts_as_unset(tmp_path):
+    assert load({"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_SPACE": ""}).space == "default"
+
+
+def test_a_tilde_is_the_users_folder():
+    assert load({"SCRUBJAY_HOME": "~/memories"}).home == Path.home() / "memories"
+
+
+@pytest.mark.parametrize("entry", fields(Settings), ids=lambda entry: entry.name)
+def test_every_setting_has_a_sentence_of_help(entry):
+    assert entry.metadata["help"].endswith(".")
