@@ -33,6 +33,7 @@ class CachedEmbedder(Embedder):
         self.name, self.dimension = inner.name, inner.dimension
         self._inner = inner
         self._lock = Lock()
+        self._parts: dict[str, list[str]] = {}
         path = path or default_cache()
         path.parent.mkdir(parents=True, exist_ok=True)
         self._con = apsw.Connection(str(path))
@@ -46,7 +47,9 @@ class CachedEmbedder(Embedder):
         return self._inner.fingerprint
 
     def split(self, text: str) -> list[str]:
-        return self._inner.split(text)
+        if text not in self._parts:
+            self._parts[text] = self._inner.split(text)
+        return list(self._parts[text])
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         return self._known("text", texts, self._inner.embed)
@@ -89,7 +92,7 @@ class CachedEmbedder(Embedder):
         return None if row is None else np.frombuffer(row[0], dtype="<f4").astype(np.float32)
 
     def _key(self, kind: str, text: str) -> bytes:
-        return sha256(f"{self.fingerprint}\0{kind}\0{text}".encode()).digest()
+        return sha256(f"{self.fingerprint}\0{kind}\0{text}".encode(errors="surrogatepass")).digest()
 
 
 def say(line: str) -> None:

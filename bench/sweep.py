@@ -97,10 +97,10 @@ def ways() -> dict[str, retrieval.Ask]:
     last: dict[str, Any] = {}
 
     def candidates(jay: Any, text: str, options: dict[str, Any]) -> Candidates:
-        if last.get("asked") != (id(jay), text):
+        if last.get("jay") is not jay or last["text"] != text:
             with patch.object(ranking, "FLOOR", -1.0):
                 hits = jay.search(text, **{**options, "limit": EVERYTHING, "explain": True})
-            last.update(asked=(id(jay), text), candidates=Candidates(hits))
+            last.update(jay=jay, text=text, candidates=Candidates(hits))
         return last["candidates"]
 
     def way(score: Score, floor: float) -> retrieval.Ask:
@@ -121,17 +121,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in options.only.split(","):
         asked = retrieval.run(datasets.load(name), embedder, ways())
         results[name] = graded(name, asked, metrics)
-        rows = [
-            [way, *(percent(one[column]) for column in ("recall@5", "recall@10", "mrr", "auroc", "empty", "empty_none"))]
-            for way, one in results[name].items()
-        ]
+        rows = [[way, *(percent(value) for value in one.values())] for way, one in results[name].items()]
         columns = ["", "recall@5", "recall@10", "mrr", "AUROC", "empty: answerable", "unanswerable"]
         report.table(f"{name} (today: meaning {ranking.MEANING}, floor {ranking.FLOOR})", columns, rows)
     report.console.print(f"\nWritten: {report.write('sweep', results, report.machine())}")
 
 
 def graded(name: str, asked: list[retrieval.Asked], metrics: Any) -> dict[str, Any]:
-    headline = [one for one in asked if one.query.gold and one.query.category in HEADLINE.get(name, {one.query.category})]
+    wanted = HEADLINE.get(name)
+    headline = [one for one in asked if one.query.gold and (wanted is None or one.query.category in wanted)]
     answerable = [one for one in headline if one.query.category != UNANSWERABLE.get(name)]
     unanswerable = [one for one in asked if one.query.category == UNANSWERABLE.get(name)]
     result = {}

@@ -92,9 +92,12 @@ def test_both_eras_give_the_same_answers(jay):
         ("supersede_memory", {"old_memory_id": "mem_a", "new_memory_id": "mem_b"}),
     ]
 
-    handshake, modern = (conversation(served(memento, engine=jay), *calls, mode=mode) for mode in ("legacy", "auto"))
+    handshake, modern = (
+        [(result.is_error, result.structured_content) for result in conversation(server, *calls, mode=mode)]
+        for server, mode in ((served(memento, engine=jay), "legacy"), (served(memento, engine=jay), "auto"))
+    )
 
-    assert [(r.is_error, r.structured_content) for r in handshake] == [(r.is_error, r.structured_content) for r in modern]
+    assert handshake == modern
 
 
 @ERAS

@@ -15,6 +15,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 ALL_STATES = frozenset(State) - {State.PURGED}
 CATEGORIES = click.Choice([category.value for category in Category])
+NAMES = ", ".join(CATEGORIES.choices)
 
 
 def filter_options(command: Decorated) -> Decorated:
@@ -26,7 +27,9 @@ def filter_options(command: Decorated) -> Decorated:
 
 OPTIONS = (
     click.option("--tag", "tags", multiple=True, help="Only with this tag; give it again for any of several."),
-    click.option("--category", "categories", multiple=True, type=CATEGORIES, help="Only of this category."),
+    click.option(
+        "--category", "categories", multiple=True, type=CATEGORIES, metavar="NAME", help=f"Only of this one: {NAMES}."
+    ),
     click.option("--since", callback=read_since, metavar="WHEN", help="Only stored since then: 7d, 12h, 2026-11-01."),
     click.option("--until", callback=read_until, metavar="WHEN", help="Only stored until then."),
     click.option("--user", metavar="NAME", help="Only this user's."),

@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 # Control characters, line separators, and marks that turn the direction of text and so can disguise it.
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-CONTROL_BUT_LINES = re.compile(CONTROL.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+CONTROL = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+CONTROL_BUT_LINES = CONTROL.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f")
 LONG = 300  # characters of a text in a table
 
 
 def safe(text: str, *, lines: bool = False) -> str:
     """The text with control characters shown as escapes; with `lines`, line ends and tabs stay as they are."""
-    return (CONTROL_BUT_LINES if lines else CONTROL).sub(lambda found: ascii(found[0])[1:-1], text)
+    if text.isprintable():  # nearly always
+        return text
+    return re.sub(CONTROL_BUT_LINES if lines else CONTROL, lambda found: ascii(found[0])[1:-1], text)
 
 
 def when(moment: datetime | None) -> str:

@@ -8,7 +8,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
-from scrubjay.cli.filters import CATEGORIES
+from scrubjay.cli.filters import CATEGORIES, NAMES
 from scrubjay.cli.output import note, print_json
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
@@ -25,7 +25,7 @@ from scrubjay.memory import Stored
 )
 @click.argument("text")
 @click.option("--tag", "tags", multiple=True, help="A tag; give it again for more.")
-@click.option("--category", type=CATEGORIES, help="What sort of memory it is. Default: fact.")
+@click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}. Default: fact.")
 @click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1. Default: 0.5.")
 @click.option(
     "--source",
@@ -55,7 +55,8 @@ def store(
     """Keep a memory.
 
     Prints its id. Earlier memories that it may outdate are named on standard error, with the command that marks them.
-    The TEXT - is read from standard input, without the end of its last line.
+    The TEXT - is read from standard input, without the end of its last line. A text that begins with a dash goes
+    behind --.
     """
     content = given_text(text)
     with session.engine() as engine:

@@ -9,7 +9,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
-from scrubjay.cli.filters import CATEGORIES
+from scrubjay.cli.filters import CATEGORIES, NAMES
 from scrubjay.cli.output import print_json, safe
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
@@ -28,7 +28,7 @@ from scrubjay.cli.texts import given_text
 @click.option("--title", help="The new title.")
 @click.option("--tag", "tags", multiple=True, help="A tag to add; give it again for more.")
 @click.option("--untag", "untags", multiple=True, metavar="TAG", help="A tag to take away.")
-@click.option("--category", type=CATEGORIES, help="The new category.")
+@click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}.")
 @click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1.")
 @click.option("--expires", callback=read_ahead, metavar="WHEN", help="Hide it after 30d, 12h, or on 2026-12-01.")
 @click.option("--no-expiry", is_flag=True, help="Never hide it.")

@@ -23,7 +23,10 @@ class Checker:
 
     def check(self, arguments: Any) -> None:
         """:raises InvalidInput: for the first thing that the schema does not allow"""
-        first = next(iter(self._validator.iter_errors(arguments)), None)
+        try:
+            first = next(iter(self._validator.iter_errors(arguments)), None)
+        except (UnicodeEncodeError, ValueError, OverflowError):  # not JSON at all: a lone surrogate, NaN, 2**64
+            raise InvalidInput("The arguments hold something that JSON cannot carry.") from None
         if first is not None:
             raise explained(first, self._schema)
 
@@ -54,10 +57,15 @@ RULES: dict[str, Callable[[Any], str]] = {
 
 
 def unknown_field(where: str, name: str, known: Sequence[str]) -> InvalidInput:
-    full = f"{where}.{name}" if where else name
+    full = writable(f"{where}.{name}" if where else name)[:100]
     near = get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known) or 'none'}."
-    return InvalidInput(f"{full[:100]} is not known. {hint}", field=full[:100])
+    return InvalidInput(f"{full} is not known. {hint}", field=full)
+
+
+def writable(text: str) -> str:
+    """A name as somebody else chose it, without what no reply could carry."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def known_fields(schema: dict[str, Any], schema_path: Sequence[str | int]) -> list[str]:

@@ -224,6 +224,13 @@ def check_name(value: str | None, field: str) -> None:
         raise InvalidInput(f"{field} must not hold control characters.", field=field)
 
 
+def check_id(value: object) -> None:
+    """:raises InvalidInput: for what no memory was ever called"""
+    if not isinstance(value, str):
+        raise InvalidInput("An id must be text.", field="id")
+    check_name(value, "id")
+
+
 def check_json(value: object, field: str) -> None:
     try:
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))

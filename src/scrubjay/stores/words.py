@@ -93,7 +93,7 @@ def term(word: str) -> str:
 def _index_words(text: str) -> Iterator[str]:
     for piece, unspaced in _pieces(text):
         if unspaced:
-            yield from (char for char in piece if char.isalnum())  # a vowel sign alone is no word
+            yield from filter(str.isalnum, piece)  # a vowel sign alone is no word
             yield from map("".join, pairwise(piece))
         else:
             parts = _parts(piece)
@@ -105,7 +105,7 @@ def _index_words(text: str) -> Iterator[str]:
 def _query_words(text: str) -> Iterator[str]:
     for piece, unspaced in _pieces(text):
         if unspaced:
-            yield from map("".join, pairwise(piece)) if len(piece) > 1 else piece
+            yield from map("".join, pairwise(piece)) if len(piece) > 1 else filter(str.isalnum, piece)
         else:
             parts = _parts(piece)
             if len(parts) > 1 and len(piece) <= MAX_WHOLE:

@@ -1,0 +1,1385 @@
+"""What a store promises, as tests. A backend subclasses `StoreContract` and provides two fixtures:
+
+    store    an empty store
+    reopen   a function that closes it and opens it again
+
+The words are those of `base.py`; both change together.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrubjay.embedders.base import Vector
+from scrubjay.errors import Conflict, SpaceNotFound, StorageError
+from scrubjay.memory import (
+    AccessLevel,
+    Audience,
+    Category,
+    Context,
+    Event,
+    Filter,
+    Kind,
+    Link,
+    LinkKind,
+    Memory,
+    Order,
+    Provenance,
+    Recall,
+    Scope,
+    Sight,
+    Source,
+    State,
+    Status,
+    new_id,
+)
+from scrubjay.stores.base import Change, Position, Store, Transaction
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
+EVERYTHING = Audience("local", (Scope(None, Sight.ALL),))
+NOTHING = Audience("local", ())
+EVERY_STATE = frozenset(State)
+DIMENSION = 16
+
+Reopen = Callable[[], Store]
+
+
+def later(minutes: float) -> datetime:
+    return NOW + timedelta(minutes=minutes)
+
+
+def some(content: str = "User lives in Seattle", **fields: Any) -> Memory:
+    """A memory like many; what matters to a test is named there."""
+    id = fields.pop("id", None) or new_id()  # noqa: A001 -- a memory's
+    at = fields.get("created_at", NOW)
+    usual: dict[str, Any] = {
+        "id": id,
+        "space": "default",
+        "title": content[:40],
+        "path": f"inbox/{id}",
+        "category": Category.FACT,
+        "importance": 0.5,
+        "created_at": at,
+        "updated_at": at,
+        "accessed_at": at,
+    }
+    return Memory(content=content, **usual | fields)
+
+
+def unit(seed: int) -> Vector:
+    vector = np.random.default_rng(seed).standard_normal(DIMENSION).astype(np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+def at_cosine(cosine: float) -> Vector:
+    """A vector at this cosine to `QUERY`."""
+    vector = np.zeros(DIMENSION, np.float32)
+    vector[0], vector[1] = cosine, (1 - cosine**2) ** 0.5
+    return vector
+
+
+QUERY = at_cosine(1.0)
+
+
+def put_in(
+    tx: Transaction, memory: Memory, vectors: Sequence[Vector] | None = (QUERY,), parts: int | None = None
+) -> Memory:
+    return tx.put(
+        memory,
+        fingerprint=memory.content.encode()[:32],
+        vectors=vectors,
+        parts=len(vectors or ()) if parts is None else parts,
+        change=Change(user="ann", at=memory.updated_at, reason="because"),
+    )
+
+
+def put(
+    store: Store, memory: Memory, vectors: Sequence[Vector] | None = (QUERY,), parts: int | None = None
+) -> Memory:
+    with store.writing() as tx:
+        return put_in(tx, memory, vectors, parts)
+
+
+def put_all(store: Store, memories: Iterable[Memory], vectors: Sequence[Vector] = (QUERY,)) -> list[Memory]:
+    with store.writing() as tx:
+        return [put_in(tx, memory, vectors) for memory in memories]
+
+
+def changed(store: Store, memory: Memory, **fields: Any) -> Memory:
+    """The next version, text unchanged."""
+    return put(store, replace(memory, version=memory.version + 1, **fields), None)
+
+
+def ids(found: Iterable[Any]) -> list[str]:
+    return [getattr(one, "memory", None) or one.id for one in found]
+
+
+def got(store: Store, id: str) -> Memory:
+    [memory] = store.get([id], EVERYTHING)
+    return memory
+
+
+def listed(store: Store, filter: Filter = Filter(), **options: Any) -> list[str]:  # noqa: B008 -- frozen
+    return ids(store.list(filter, EVERYTHING, now=NOW, **options))
+
+
+def matched(store: Store, text: str, filter: Filter = Filter(), limit: int = 100) -> list[str]:  # noqa: B008 -- frozen
+    return ids(store.match(text, filter, EVERYTHING, now=NOW, limit=limit))
+
+
+def nearest(store: Store, filter: Filter = Filter(), limit: int = 100) -> list[str]:  # noqa: B008 -- frozen
+    return ids(store.nearest(QUERY, filter, EVERYTHING, now=NOW, limit=limit))
+
+
+def an_event(**fields: Any) -> Event:
+    return Event(**{"space": "default", "at": NOW, "action": "stored", "user": "ann"} | fields)
+
+
+def a_link(source: str, target: str, **fields: Any) -> Link:
+    return Link(**{"kind": LinkKind.RELATED, "source": source, "target": target, "created_at": NOW} | fields)
+
+
+def relate(store: Store, *links: Link) -> None:
+    with store.writing() as tx:
+        for link in links:
+            tx.relate(link)
+
+
+def create_spaces(store: Store, *names: str) -> None:
+    with store.writing() as tx:
+        for name in names:
+            tx.create_space(name, at=NOW)
+
+
+# A memory that differs from `some()` in everything a filter can ask for, and each filter that finds it.
+SPECIAL: dict[str, Any] = {
+    "kind": Kind.DECISION,
+    "category": Category.GOAL,
+    "tags": ("given",),
+    "auto_tags": ("found",),
+    "created_at": later(10),
+    "importance": 0.9,
+    "context": Context(user_id="bob", conversation_id="c1", session_id="s1"),
+    "access_level": AccessLevel.PUBLIC,
+    "source": Source.EXPLICIT,
+    "provenance": Provenance(client="editor"),
+    "flags": ("secret",),
+    "topic": "auth",
+    "path": "work/notes/special",
+    "id": "mem_special",
+}
+FILTERS: dict[str, Filter] = {
+    "kinds": Filter(kinds=frozenset({Kind.DECISION, Kind.CHECKPOINT})),
+    "categories": Filter(categories=frozenset({Category.GOAL})),
+    "given tag": Filter(tags=frozenset({"given", "unknown"})),
+    "found tag": Filter(tags=frozenset({"found"})),
+    "created_since": Filter(created_since=later(10)),
+    "created_until": Filter(created_until=later(10), created_since=later(5)),
+    "min_importance": Filter(min_importance=0.9),
+    "importance range": Filter(min_importance=0.6, max_importance=0.9),
+    "user_id": Filter(user_id="bob"),
+    "conversation_id": Filter(conversation_id="c1"),
+    "session_id": Filter(session_id="s1"),
+    "access_levels": Filter(access_levels=frozenset({AccessLevel.PUBLIC})),
+    "source": Filter(source=Source.EXPLICIT),
+    "client": Filter(client="editor"),
+    "flag": Filter(flag="secret"),
+    "topic": Filter(topic="auth"),
+    "folder": Filter(path_prefix="work"),
+    "folder, slashed": Filter(path_prefix="work/notes/"),
+    "path itself": Filter(path_prefix="work/notes/special"),
+    "ids": Filter(ids=frozenset({"mem_special", "mem_unknown"})),
+    "many at once": Filter(kinds=frozenset({Kind.DECISION}), tags=frozenset({"given"}), user_id="bob", topic="auth"),
+}
+MISSES: dict[str, Filter] = {
+    "other user": Filter(user_id="nobody"),
+    "other conversation": Filter(conversation_id="c2"),
+    "other folder": Filter(path_prefix="wor"),
+    "folder of the same beginning": Filter(path_prefix="work/note"),
+    "no kind": Filter(kinds=frozenset()),
+    "no tag": Filter(tags=frozenset()),
+    "no state": Filter(states=frozenset()),
+    "no id": Filter(ids=frozenset()),
+    "one condition of two": Filter(topic="auth", user_id="local"),
+    "too early": Filter(created_until=later(-1)),
+    "too unimportant": Filter(max_importance=0.1),
+}
+
+# Text, a word to find it by, in scripts with and without spaces.
+SCRIPTS = [
+    ("用户住在东京都", "京"),
+    ("用户住在东京都", "东京"),
+    ("用户住在东京都", "东京都"),
+    ("彼女はコーヒーが好きです", "コーヒー"),
+    ("ﾃｽﾄは半角カナ", "テスト"),
+    ("사용자는 서울에서 일합니다", "서울"),
+    ("ผู้ใช้ชอบดื่มกาแฟ", "กาแฟ"),
+    ("ຜູ້ໃຊ້ຢູ່ວຽງຈັນ", "ວຽງຈັນ"),
+    ("المستخدم يحب القهوة", "القهوة"),
+    ("كَتَبَ رسالة", "كتب"),
+    ("Пользователь живёт в Москве", "москве"),
+    ("उपयोगकर्ता दिल्ली में रहता है।", "दिल्ली"),
+    ("Das Café an der Straße", "cafe"),
+    ("Das Cafe an der Ecke", "Café"),
+    ("cafe\u0301 with a combining accent", "café"),
+    ("Launch went well 🚀 today", "🚀"),
+    ("使用Python编写", "python"),
+    ("Python编写", "编写"),
+    ("ＦＵＬＬ width", "full"),
+    ("calls parseHttpResponse twice", "response"),
+    ("calls parseHttpResponse twice", "parseHttpResponse"),
+    ("set max_retry_count to 5", "retry"),
+    ("set max_retry_count to 5", "max_retry_count"),
+    ("runs on node22", "22"),
+    ("upgraded to 3.11.7", "3.11.7"),
+    ("imports os.path.join", "path"),
+    ("User was running late", "runs"),
+]
+
+HOSTILE = [
+    "'; DROP TABLE memories; --",
+    '"',
+    '""" OR ""',
+    "*",
+    "sea*",
+    "NEAR(seattle austin, 2)",
+    "-seattle",
+    "text:seattle",
+    "scope : x",
+    "{text scope} : seattle",
+    "^seattle",
+    "(seattle",
+    "seattle AND",
+    "AND OR NOT",
+    "seattle + user",
+    "%_\\",
+    "a\0b seattle",
+    "\ud800",
+    "",
+    " ",
+    "😀" * 300,
+    "x" * 100_000,
+    "? ?1 :name @name $name",
+    "\ue0001",
+]
+
+
+class StoreContract:
+    # --- transactions ---
+
+    def test_what_a_transaction_wrote_is_seen_when_it_ends(self, store: Store) -> None:
+        memory = put(store, some())
+
+        assert store.get([memory.id], EVERYTHING) == [memory]
+
+    def test_nothing_of_a_transaction_that_raises_remains(self, store: Store) -> None:
+        with pytest.raises(ZeroDivisionError), store.writing() as tx:
+            memory = put_in(tx, some())
+            tx.relate(a_link(memory.id, "other"))
+            tx.record(an_event(memory=memory.id))
+            tx.create_space("new", at=NOW)
+            tx.set_fact("model", "m")
+            tx.alias("another", memory.id)
+            raise ZeroDivisionError
+
+        assert store.get([memory.id, "another"], EVERYTHING) == []
+        assert matched(store, "seattle") == nearest(store) == listed(store) == []
+        assert store.links([memory.id]) == store.events("default") == store.pending(limit=9) == []
+        assert [space.name for space in store.spaces()] == ["default"]
+        assert store.fact("model") is None
+
+    def test_a_store_goes_on_after_a_transaction_that_raised(self, store: Store) -> None:
+        with pytest.raises(ZeroDivisionError), store.writing():
+            raise ZeroDivisionError
+
+        assert put(store, some()).seq
+
+    def test_a_transaction_reads_its_own_writes(self, store: Store) -> None:
+        with store.writing() as tx:
+            memory = put_in(tx, some())
+            tx.set_fact("model", "m")
+
+            assert tx.get([memory.id], EVERYTHING) == [memory]
+            assert ids(tx.match("seattle", Filter(), EVERYTHING, now=NOW, limit=5)) == [memory.id]
+            assert ids(tx.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=5)) == [memory.id]
+            assert tx.fact("model") == "m"
+
+    def test_nobody_else_sees_a_transaction_before_it_ends(self, store: Store) -> None:
+        before = put(store, some())
+
+        with store.writing() as tx:
+            put_in(tx, some())
+
+            assert listed(store) == matched(store, "seattle") == nearest(store) == [before.id]
+
+    def test_what_was_written_is_there_after_reopening(self, store: Store, reopen: Reopen) -> None:
+        memory = put(store, some())
+        origin = store.origin
+
+        store = reopen()
+
+        assert listed(store) == matched(store, "seattle") == nearest(store) == [memory.id]
+        assert store.origin == origin != ""
+
+    def test_threads_write_and_read_at_once(self, store: Store) -> None:
+        seen: list[bool] = []
+
+        def work(number: int) -> None:
+            for step in range(10):
+                memory = put(store, some(f"thread{number} step{step}"))
+                seen.append(memory.id in matched(store, f"thread{number}"))
+                seen.append(memory.id in nearest(store))
+                seen.append(store.get([memory.id], EVERYTHING) == [memory])
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert all(seen)
+        assert len(seen) == 120
+        assert store.count(Filter(), EVERYTHING, now=NOW) == 40
+
+    def test_closing_twice_is_no_error(self, store: Store) -> None:
+        store.close()
+        store.close()
+
+    def test_a_closed_store_says_so(self, store: Store) -> None:
+        store.close()
+
+        with pytest.raises(StorageError, match="closed"):
+            store.get(["x"], EVERYTHING)
+        with pytest.raises(StorageError, match="closed"), store.writing():
+            pass
+
+    # --- put and get ---
+
+    def test_every_field_comes_back_as_it_was(self, store: Store) -> None:
+        memory = some(
+            "text",
+            kind=Kind.DECISION,
+            title="a title",
+            topic="auth",
+            tags=("b", "a"),
+            auto_tags=("z",),
+            confidence=0.25,
+            source=Source.EXPLICIT,
+            access_level=AccessLevel.PRIVATE,
+            context=Context(user_id="bob", conversation_id="c", session_id="s"),
+            metadata={"n": 2**70, "deep": [{"é": None, "x": 1.5}], "t": True},
+            detail={"reasoning": "why"},
+            flags=("secret",),
+            provenance=Provenance(client="c", caller="k", transport="http", dialect="mama"),
+            status=Status.ARCHIVED,
+            supersedes="old",
+            superseded_by="new",
+            expires_at=later(1),
+            valid_from=later(-9),
+            valid_until=later(9),
+            verified_at=later(2),
+            deleted_at=later(3),
+            recoverable_until=later(4),
+            updated_at=later(5),
+            accessed_at=later(6),
+            access_count=7,
+            hlc=8,
+            origin="elsewhere",
+        )
+        unset = {field.name for field in fields(Memory) if getattr(memory, field.name) == field.default}
+
+        stored = put(store, memory)
+
+        assert unset <= {"seq", "version"}, "a field of Memory is not tried here"
+        assert stored == replace(memory, seq=stored.seq)
+        assert store.get([memory.id], EVERYTHING) == [stored]
+
+    def test_times_are_kept_in_milliseconds(self, store: Store) -> None:
+        at = NOW + timedelta(microseconds=999)
+
+        assert put(store, some(created_at=at)).created_at == NOW
+
+    def test_times_long_ago_and_far_off_are_kept(self, store: Store) -> None:
+        early, late = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
+
+        memory = put(store, some(valid_from=early, valid_until=late))
+
+        assert (got(store, memory.id).valid_from, got(store, memory.id).valid_until) == (early, late)
+
+    def test_arrival_numbers_grow(self, store: Store) -> None:
+        memories = put_all(store, (some() for _ in range(20)))
+
+        assert [memory.seq for memory in memories] == sorted({memory.seq for memory in memories})
+
+    def test_a_frozen_clock_makes_no_two_ids_alike(self, store: Store) -> None:
+        memories = put_all(store, (some(f"text {n}") for n in range(500)), ())
+
+        assert len({memory.id for memory in memories}) == 500
+        assert listed(store, limit=500) == ids(reversed(memories))
+
+    def test_get_keeps_the_order_asked_and_leaves_unknown_ids_out(self, store: Store) -> None:
+        first, second = put_all(store, [some(), some()])
+
+        assert ids(store.get([second.id, "unknown", first.id], EVERYTHING)) == [second.id, first.id]
+
+    def test_getting_nothing_is_no_error(self, store: Store) -> None:
+        assert store.get([], EVERYTHING) == []
+
+    def test_get_shows_deleted_and_archived_memories(self, store: Store) -> None:
+        gone = put(store, some(status=Status.DELETED))
+        kept = put(store, some(status=Status.ARCHIVED))
+
+        assert ids(store.get([gone.id, kept.id], EVERYTHING)) == [gone.id, kept.id]
+
+    def test_a_new_memory_with_a_taken_id_is_a_conflict(self, store: Store) -> None:
+        memory = put(store, some())
+
+        with pytest.raises(Conflict):
+            put(store, some(id=memory.id, path="elsewhere"))
+
+    def test_a_memory_goes_into_a_space_that_exists(self, store: Store) -> None:
+        with pytest.raises(SpaceNotFound):
+            put(store, some(space="nowhere"))
+
+    @pytest.mark.parametrize("text", HOSTILE)
+    def test_text_is_data_wherever_it_stands(self, store: Store, text: str) -> None:
+        if "\ud800" in text:
+            pytest.skip("refused at the door")
+        memory = some(text, title=text, path=f"p/{text}", topic=text, tags=(text,), metadata={text: text}, flags=(text,))
+        context = Context(user_id=text, conversation_id=text, session_id=text)
+
+        stored = put(store, replace(memory, context=context))
+
+        assert store.get([memory.id], EVERYTHING) == [stored]
+        assert replace(stored, seq=0) == replace(memory, context=context)
+        every = Filter(
+            tags=frozenset({text}), topic=text, flag=text, user_id=text, conversation_id=text, session_id=text
+        )
+        assert listed(store, every) == [memory.id]
+        assert listed(store, replace(every, tags=frozenset({text + "'"}))) == []
+
+    def test_half_a_surrogate_pair_is_refused_and_harms_nothing(self, store: Store) -> None:
+        with pytest.raises(Exception, match="surrogate"):
+            put(store, some("\ud800"))
+
+        assert listed(store) == []
+
+    # --- versions ---
+
+    def test_a_higher_version_replaces_the_one_before_it(self, store: Store) -> None:
+        memory = put(store, some("User lives in Seattle"))
+
+        newer = put(store, replace(memory, content="User lives in Austin", version=2))
+
+        assert got(store, memory.id) == newer
+        assert newer.seq == memory.seq
+        assert listed(store) == [memory.id]
+
+    def test_a_former_state_is_kept_with_who_changed_it_and_why(self, store: Store) -> None:
+        first = put(store, some(tags=("a",), metadata={"x": 1}))
+        second = put(store, replace(first, content="two", updated_at=later(1), version=2))
+        put(store, replace(second, content="three", updated_at=later(2), version=3))
+
+        newest, oldest = store.versions(first.id)
+
+        assert (newest.memory, oldest.memory) == (second, first)
+        assert (newest.replaced_at, newest.replaced_by, newest.reason) == (later(2), "ann", "because")
+        assert newest.id != oldest.id
+
+    @pytest.mark.parametrize("version", [1, 2, 4, 9])
+    def test_a_version_that_does_not_follow_is_a_conflict(self, store: Store, version: int) -> None:
+        memory = changed(store, put(store, some()))
+
+        with pytest.raises(Conflict):
+            put(store, replace(memory, content="other", version=version))
+
+        assert got(store, memory.id) == memory
+
+    def test_a_later_version_of_nothing_is_a_conflict(self, store: Store) -> None:
+        with pytest.raises(Conflict):
+            put(store, some(version=2))
+
+    def test_two_who_change_the_same_version_do_not_overwrite_each_other(self, store: Store) -> None:
+        memory = put(store, some())
+        put(store, replace(memory, content="mine", version=2))
+
+        with pytest.raises(Conflict):
+            put(store, replace(memory, content="yours", version=2))
+
+        assert got(store, memory.id).content == "mine"
+
+    def test_a_new_text_is_found_and_the_old_one_is_not(self, store: Store) -> None:
+        memory = put(store, some("User lives in Seattle"), [at_cosine(0.9)])
+
+        put(store, replace(memory, content="User lives in Austin", title="Austin", version=2), [at_cosine(0.1)])
+
+        assert matched(store, "austin") == [memory.id]
+        assert matched(store, "seattle") == []
+        assert store.cosines(QUERY, [memory.id])[memory.id] == pytest.approx(0.1, abs=1e-6)
+
+    def test_without_new_vectors_words_and_vectors_stay(self, store: Store) -> None:
+        memory = put(store, some("User lives in Seattle"), [at_cosine(0.9), at_cosine(0.5)])
+
+        changed(store, memory, importance=0.9, tags=("new",))
+
+        assert matched(store, "seattle") == nearest(store) == listed(store, Filter(tags=frozenset({"new"})))
+        assert store.pending(limit=9) == []
+
+    def test_the_state_that_filters_see_follows_the_memory(self, store: Store) -> None:
+        memory = put(store, some())
+        states = []
+        for change in (
+            {"superseded_by": "other"},
+            {"status": Status.ARCHIVED},
+            {"status": Status.DELETED},
+            {"status": Status.ACTIVE, "superseded_by": None},
+        ):
+            memory = changed(store, memory, **change)
+            states += [state for state in State if listed(store, Filter(states=frozenset({state})))]
+
+        assert states == [State.SUPERSEDED, State.ARCHIVED, State.DELETED, State.ACTIVE]
+
+    # --- paths ---
+
+    def test_two_active_memories_of_a_space_cannot_share_a_path(self, store: Store) -> None:
+        put(store, some(path="a/b"))
+
+        with pytest.raises(Conflict):
+            put(store, some(path="a/b"))
+
+    def test_a_superseded_memory_keeps_its_path(self, store: Store) -> None:
+        put(store, some(path="a/b", superseded_by="other"))
+
+        with pytest.raises(Conflict):
+            put(store, some(path="a/b"))
+
+    @pytest.mark.parametrize("status", [Status.ARCHIVED, Status.DELETED])
+    def test_what_is_archived_or_deleted_leaves_its_path_free(self, store: Store, status: Status) -> None:
+        gone = put(store, some(path="a/b", status=status))
+        put(store, some(path="a/b"))
+
+        with pytest.raises(Conflict):
+            changed(store, gone, status=Status.ACTIVE)
+
+    def test_spaces_do_not_share_paths(self, store: Store) -> None:
+        create_spaces(store, "work")
+
+        put(store, some(path="a/b"))
+        put(store, some(path="a/b", space="work"))
+
+    def test_taken_paths_are_the_path_and_its_numbered_ones(self, store: Store) -> None:
+        create_spaces(store, "work")
+        put_all(store, [some(path=path) for path in ("a/b", "a/b-2", "a/b-x", "a/bc", "a/b/c", "a")])
+        put(store, some(path="a/b-3", space="work"))
+        put(store, some(path="a/b-4", status=Status.DELETED))
+
+        assert store.taken_paths("default", "a/b") == {"a/b", "a/b-2", "a/b-x"}
+        assert store.taken_paths("nowhere", "a/b") == set()
+
+    # --- audience ---
+
+    def test_an_audience_without_scopes_sees_nothing(self, store: Store) -> None:
+        memory = put(store, some(access_level=AccessLevel.PUBLIC))
+
+        assert store.get([memory.id], NOTHING) == store.list(Filter(), NOTHING, now=NOW) == []
+        assert store.match("seattle", Filter(), NOTHING, now=NOW, limit=9) == []
+        assert store.nearest(QUERY, Filter(), NOTHING, now=NOW, limit=9) == []
+        assert store.count(Filter(), NOTHING, now=NOW) == 0
+
+    @pytest.mark.parametrize(
+        ("sight", "visible"),
+        [
+            (Sight.PUBLIC, {"public"}),
+            (Sight.SHARED, {"public", "shared"}),
+            (Sight.OWN, {"public", "shared", "own"}),
+            (Sight.ALL, {"public", "shared", "own", "foreign"}),
+        ],
+    )
+    @pytest.mark.parametrize("space", ["default", None])
+    def test_each_sight_shows_its_part(self, store: Store, sight: Sight, space: str | None, visible: set[str]) -> None:
+        for name, level, user in (
+            ("public", AccessLevel.PUBLIC, "bob"),
+            ("shared", AccessLevel.SHARED, "bob"),
+            ("own", AccessLevel.PRIVATE, "ann"),
+            ("foreign", AccessLevel.PRIVATE, "bob"),
+        ):
+            put(store, some(name, id=name, access_level=level, context=Context(user_id=user)))
+
+        shown = store.list(Filter(), Audience("ann", (Scope(space, sight),)), now=NOW)
+
+        assert set(ids(shown)) == visible
+
+    def test_a_user_unknown_to_the_store_owns_nothing(self, store: Store) -> None:
+        put(store, some(access_level=AccessLevel.PRIVATE))
+
+        assert store.list(Filter(), Audience("stranger", (Scope(None, Sight.OWN),)), now=NOW) == []
+
+    def test_an_unknown_space_shows_nothing(self, store: Store) -> None:
+        put(store, some())
+
+        assert store.list(Filter(), Audience("local", (Scope("nowhere", Sight.ALL),)), now=NOW) == []
+
+    def test_each_space_is_seen_with_its_own_sight(self, store: Store) -> None:
+        create_spaces(store, "home", "work")
+        put_all(store, [some(id="a", space="home"), some(id="b", space="work"), some(id="c")])
+        audience = Audience("local", (Scope("home", Sight.ALL), Scope("work", Sight.PUBLIC)))
+
+        assert ids(store.list(Filter(), audience, now=NOW)) == ["a"]
+
+    @given(data=st.data())
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_no_read_ever_shows_what_is_outside_the_audience(self, store: Store, data: st.DataObject) -> None:
+        """Random data of two users in two spaces, and every way of reading it."""
+        spaces = [f"one-{new_id()}", f"two-{new_id()}"]
+        create_spaces(store, *spaces)
+        rows = data.draw(
+            st.lists(
+                st.tuples(st.sampled_from(spaces), st.sampled_from(["ann", "bob"]), st.sampled_from(AccessLevel)),
+                min_size=1,
+                max_size=8,
+            )
+        )
+        audience = Audience(
+            data.draw(st.sampled_from(["ann", "bob", "eve", ""])),
+            tuple(
+                data.draw(
+                    st.lists(st.builds(Scope, st.sampled_from(spaces), st.sampled_from(Sight)), max_size=3)
+                )
+            ),
+        )
+        memories = put_all(
+            store,
+            (
+                some(f"mark {number}", space=space, access_level=level, context=Context(user_id=user))
+                for number, (space, user, level) in enumerate(rows)
+            ),
+        )
+        visible = {memory.id for memory in memories if _sees(audience, memory)}
+
+        assert set(ids(store.get(ids(memories), audience))) == visible
+        assert set(ids(store.list(Filter(), audience, now=NOW))) == visible
+        assert store.count(Filter(), audience, now=NOW) == len(visible)
+        assert set(ids(store.match("mark", Filter(), audience, now=NOW, limit=99))) == visible
+        assert set(ids(store.nearest(QUERY, Filter(), audience, now=NOW, limit=99))) == visible
+        twins = {twin.id for memory in memories for twin in store.twins(memory.content.encode(), audience)}
+        assert twins & set(ids(memories)) == visible
+        with store.writing() as tx:
+            assert set(ids(tx.nearest(QUERY, Filter(), audience, now=NOW, limit=99))) == visible
+
+    # --- filters ---
+
+    @pytest.mark.parametrize("name", FILTERS)
+    def test_a_filter_admits_what_it_names(self, store: Store, name: str) -> None:
+        put(store, some("User lives in Seattle"))
+        special = put(store, some("User lives in Seattle", **SPECIAL))
+
+        assert listed(store, FILTERS[name]) == [special.id]
+        assert matched(store, "seattle", FILTERS[name]) == [special.id]
+        assert nearest(store, FILTERS[name]) == [special.id]
+        assert store.count(FILTERS[name], EVERYTHING, now=NOW) == 1
+
+    @pytest.mark.parametrize("name", MISSES)
+    def test_a_filter_leaves_out_what_it_does_not_name(self, store: Store, name: str) -> None:
+        put(store, some("User lives in Seattle", **SPECIAL))
+
+        assert listed(store, MISSES[name]) == matched(store, "seattle", MISSES[name]) == []
+        assert nearest(store, MISSES[name]) == []
+        assert store.count(MISSES[name], EVERYTHING, now=NOW) == 0
+
+    def test_every_filter_is_tried_here(self) -> None:
+        named = {field.name for field in fields(Filter) for one in FILTERS.values() if _given(one, field.name)}
+
+        assert named | {"states", "expired", "max_importance"} == {field.name for field in fields(Filter)}
+
+    def test_filters_apply_before_the_cut(self, store: Store) -> None:
+        """One memory that meets the filter is found behind 500 better ones that do not."""
+        put_all(store, (some(f"seattle seattle {number}") for number in range(500)), [at_cosine(0.9)])
+        special = put(store, some("User lives in Seattle, a rainy city", **SPECIAL), [at_cosine(0.1)])
+
+        by_words = {name: matched(store, "seattle", filter, limit=1) for name, filter in FILTERS.items()}
+        by_meaning = {name: nearest(store, filter, limit=1) for name, filter in FILTERS.items()}
+
+        assert by_words == by_meaning == dict.fromkeys(FILTERS, [special.id])
+
+    def test_an_audience_applies_before_the_cut(self, store: Store) -> None:
+        create_spaces(store, "mine")
+        put_all(store, (some(f"seattle seattle {number}") for number in range(500)), [at_cosine(0.9)])
+        mine = put(store, some("User lives in Seattle", space="mine"), [at_cosine(0.1)])
+        audience = Audience("local", (Scope("mine", Sight.SHARED),))
+
+        assert ids(store.match("seattle", Filter(), audience, now=NOW, limit=1)) == [mine.id]
+        assert ids(store.nearest(QUERY, Filter(), audience, now=NOW, limit=1)) == [mine.id]
+
+    @pytest.mark.parametrize(
+        ("expired", "found"),
+        [(False, ["living", "never"]), (True, ["expired", "just expired"]), (None, None)],
+    )
+    def test_expiry_is_told_by_the_given_time(self, store: Store, expired: bool | None, found: list[str] | None) -> None:
+        for name, at in {"never": None, "living": later(1), "just expired": NOW, "expired": later(-1)}.items():
+            put(store, some("seattle", id=name, expires_at=at))
+        filter = Filter(expired=expired)
+        everything = ["expired", "just expired", "living", "never"]
+
+        assert sorted(listed(store, filter)) == (found or everything)
+        assert sorted(matched(store, "seattle", filter)) == (found or everything)
+        assert sorted(nearest(store, filter)) == (found or everything)
+
+    # --- lists ---
+
+    @pytest.mark.parametrize("order", Order)
+    @pytest.mark.parametrize("descending", [True, False])
+    def test_a_list_is_in_order_and_equal_ones_by_arrival(self, store: Store, order: Order, descending: bool) -> None:
+        memories = put_all(store, _varied())
+
+        found = store.list(Filter(), EVERYTHING, now=NOW, order=order, descending=descending, limit=99)
+
+        expected = sorted(memories, key=lambda memory: _place(memory, order), reverse=descending)
+        assert ids(found) == ids(expected)
+
+    @pytest.mark.parametrize("order", Order)
+    @pytest.mark.parametrize("descending", [True, False])
+    def test_a_list_goes_on_behind_a_position(self, store: Store, order: Order, descending: bool) -> None:
+        put_all(store, _varied())
+        whole = listed(store, order=order, descending=descending, limit=99)
+
+        pages: list[str] = []
+        after = None
+        while page := store.list(
+            Filter(), EVERYTHING, now=NOW, order=order, descending=descending, limit=4, after=after
+        ):
+            pages += ids(page)
+            after = Position.of(page[-1], order)
+
+        assert pages == whole
+
+    def test_what_is_stored_meanwhile_neither_shifts_nor_repeats_a_page(self, store: Store) -> None:
+        put_all(store, (some(created_at=later(n)) for n in range(6)))
+        whole = listed(store)
+        first = store.list(Filter(), EVERYTHING, now=NOW, limit=3)
+
+        put(store, some(created_at=later(99)))
+        second = listed(store, after=Position.of(first[-1], Order.CREATED), limit=3)
+
+        assert ids(first) + second == whole
+
+    def test_limit_and_offset_cut_a_list(self, store: Store) -> None:
+        put_all(store, (some(created_at=later(n)) for n in range(6)))
+        whole = listed(store)
+
+        assert listed(store, limit=2, offset=3) == whole[3:5]
+        assert listed(store, offset=6) == listed(store, limit=0) == []
+
+    def test_count_is_the_length_of_the_whole_list(self, store: Store) -> None:
+        put_all(store, (some(category=Category.GOAL if n % 3 else Category.FACT) for n in range(30)))
+        filter = Filter(categories=frozenset({Category.GOAL}))
+
+        assert store.count(filter, EVERYTHING, now=NOW) == len(listed(store, filter, limit=99)) == 20
+
+    # --- words ---
+
+    @pytest.mark.parametrize(("text", "word"), SCRIPTS)
+    def test_a_memory_is_found_by_a_word_of_it(self, store: Store, text: str, word: str) -> None:
+        put(store, some("Something else entirely"))
+        memory = put(store, some(text))
+
+        assert matched(store, word) == [memory.id]
+        assert got(store, memory.id).content == text
+
+    def test_more_of_the_words_is_a_higher_score(self, store: Store) -> None:
+        for id, text in {"all": "red green blue", "two": "red green grey", "one": "red grey white"}.items():
+            put(store, some(text, id=id))
+
+        found = store.match("red green blue", Filter(), EVERYTHING, now=NOW, limit=9)
+
+        assert ids(found) == ["all", "two", "one"]
+        assert 0 < found[2].score < found[1].score < found[0].score <= 1
+
+    def test_all_words_in_a_memory_of_average_length_score_one(self, store: Store) -> None:
+        put_all(store, (some(f"grey white black number{n}") for n in range(60)))
+        memory = put(store, some("red green blue yellow"))
+
+        [match] = store.match("yellow green red blue", Filter(), EVERYTHING, now=NOW, limit=9)
+
+        assert match.memory == memory.id
+        assert match.score == pytest.approx(1.0, abs=0.05)
+
+    def test_half_of_the_words_score_about_half(self, store: Store) -> None:
+        put_all(store, (some(f"grey white black number{n}") for n in range(60)))
+        put(store, some("red green ochre yellow"))
+
+        [match] = store.match("red green navy teal", Filter(), EVERYTHING, now=NOW, limit=9)
+
+        assert 0.35 < match.score < 0.65
+
+    def test_words_are_found_in_a_store_of_one_memory(self, store: Store) -> None:
+        """A word that stands in every row still counts while there are few rows."""
+        put(store, some("User lives in Seattle"))
+
+        [match] = store.match("Where does the user live?", Filter(), EVERYTHING, now=NOW, limit=9)
+
+        assert match.score > 0.5
+
+    def test_equal_matches_come_newest_first(self, store: Store) -> None:
+        for id, minutes in {"old": 1, "new": 3, "middle": 2}.items():
+            put(store, some("red", id=id, created_at=later(minutes)))
+
+        assert matched(store, "red") == ["new", "middle", "old"]
+
+    def test_a_decision_is_found_by_its_reasoning_and_a_memory_by_its_title(self, store: Store) -> None:
+        memory = put(store, some("Use JWT", title="Login", detail={"reasoning": "sessions do not scale"}))
+
+        assert matched(store, "scale") == matched(store, "login") == matched(store, "jwt") == [memory.id]
+
+    def test_a_new_title_or_reasoning_is_found_though_the_vectors_stay(self, store: Store) -> None:
+        memory = put(store, some("Use JWT", title="Login"))
+
+        changed(store, memory, title="Authentication")
+
+        assert matched(store, "authentication") == [memory.id]
+        assert matched(store, "login") == []
+
+    def test_stop_words_find_nothing_beside_other_words(self, store: Store) -> None:
+        put(store, some("what is the matter"))
+
+        assert matched(store, "what is the weather") == []
+
+    def test_stop_words_alone_are_words(self, store: Store) -> None:
+        memory = put(store, some("to be or not to be"))
+
+        assert matched(store, "to be") == [memory.id]
+
+    @pytest.mark.parametrize("text", HOSTILE)
+    def test_a_query_is_data(self, store: Store, text: str) -> None:
+        memory = put(store, some("User lives in Seattle"))
+
+        found = matched(store, text)
+
+        assert found == ([memory.id] if "seattle" in text or "user" in text else [])
+        assert store.matched_words(text, [memory.id]).keys() == set(found)
+
+    @pytest.mark.parametrize("text", ["", "   ", "?!", "…"])
+    def test_text_without_a_word_matches_nothing(self, store: Store, text: str) -> None:
+        put(store, some())
+
+        assert matched(store, text) == []
+
+    def test_matching_in_an_empty_store_finds_nothing(self, store: Store) -> None:
+        assert matched(store, "anything") == []
+
+    def test_matched_words_are_spelt_as_in_the_text(self, store: Store) -> None:
+        one = put(store, some("User lives in Seattle"))
+        two = put(store, some("the max_retry_count"))
+
+        held = store.matched_words("Living near SEATTLE with max_retry_count", [one.id, two.id, "unknown"])
+
+        assert held[one.id] == ("Living", "SEATTLE")
+        assert held[two.id] == ("max_retry_count", "max", "retry", "count")
+        assert held.keys() == {one.id, two.id}
+
+    # --- vectors ---
+
+    def test_the_nearest_come_first_with_their_cosine(self, store: Store) -> None:
+        for id, cosine in {"far": -0.2, "near": 0.9, "middle": 0.4}.items():
+            put(store, some(id=id), [at_cosine(cosine)])
+
+        found = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=2)
+
+        assert ids(found) == ["near", "middle"]
+        assert [match.score for match in found] == pytest.approx([0.9, 0.4], abs=1e-6)
+
+    def test_a_memory_counts_once_and_by_its_best_part(self, store: Store) -> None:
+        put(store, some(id="long"), [at_cosine(c) for c in (0.1, 0.8, 0.7, 0.6, 0.5)])
+        put(store, some(id="short"), [at_cosine(0.65)])
+        put(store, some(id="other"), [at_cosine(0.2)])
+
+        found = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=3)
+
+        assert ids(found) == ["long", "short", "other"]
+        assert found[0].score == pytest.approx(0.8, abs=1e-6)
+
+    def test_equally_near_ones_come_newest_first(self, store: Store) -> None:
+        for id, minutes in {"old": 1, "new": 3, "middle": 2}.items():
+            put(store, some(id=id, created_at=later(minutes)))
+
+        assert nearest(store) == ["new", "middle", "old"]
+        assert nearest(store, limit=1) == ["new"]
+
+    def test_memories_without_vectors_are_not_near_anything(self, store: Store) -> None:
+        put(store, some(), (), parts=1)
+
+        assert nearest(store) == []
+
+    def test_vectors_of_another_length_are_passed_over(self, store: Store) -> None:
+        memory = put(store, some())
+        other = np.ones(DIMENSION // 2, np.float32) / (DIMENSION / 2) ** 0.5
+
+        assert store.nearest(other, Filter(), EVERYTHING, now=NOW, limit=9) == []
+        assert store.cosines(other, [memory.id]) == {}
+        assert nearest(store) == [memory.id]
+
+    def test_cosines_and_vectors_are_given_by_id(self, store: Store) -> None:
+        memory = put(store, some(), [at_cosine(0.3), at_cosine(0.6)])
+        bare = put(store, some(), (), parts=1)
+
+        assert store.cosines(QUERY, [memory.id, bare.id, "unknown"]) == {memory.id: pytest.approx(0.6, abs=1e-6)}
+        vectors = store.vectors([memory.id, bare.id, "unknown"])
+        assert vectors.keys() == {memory.id}
+        np.testing.assert_array_equal(vectors[memory.id], at_cosine(0.3))
+        assert store.cosines(QUERY, []) == store.vectors([]) == {}
+
+    def test_changes_of_every_kind_are_seen_by_the_next_search(self, store: Store) -> None:
+        memory = put(store, some(), [at_cosine(0.9)])
+        assert nearest(store) == [memory.id]
+
+        memory = changed(store, memory, status=Status.ARCHIVED)
+        assert nearest(store) == []
+
+        memory = changed(store, memory, status=Status.ACTIVE)
+        assert nearest(store) == [memory.id]
+
+        with store.writing() as tx:
+            tx.purge(memory.id, at=NOW)
+        assert nearest(store, Filter(states=EVERY_STATE)) == []
+
+    # --- waiting for vectors ---
+
+    def test_what_has_not_all_its_vectors_waits(self, store: Store) -> None:
+        whole = put(store, some(), [unit(1)], parts=1)
+        half = put(store, some(), [unit(1), unit(2)], parts=5)
+        bare = put(store, some(), (), parts=1)
+
+        waiting = {one.memory.id: (one.next_part, one.attempts, one.judged) for one in store.pending(limit=9)}
+
+        assert waiting == {half.id: (2, 0, False), bare.id: (0, 0, False)}
+        assert whole.id not in waiting
+
+    def test_those_with_fewest_attempts_wait_in_front_then_the_oldest(self, store: Store) -> None:
+        for id in ("a", "b", "c"):
+            put(store, some(id=id), (), parts=1)
+        with store.writing() as tx:
+            tx.put_off("a", failed=True)
+            tx.put_off("b", judged=True)
+
+        assert [(one.memory.id, one.attempts, one.judged) for one in store.pending(limit=9)] == [
+            ("b", 0, True),
+            ("c", 0, False),
+            ("a", 1, False),
+        ]
+        assert len(store.pending(limit=2)) == 2
+
+    def test_deleted_memories_do_not_wait(self, store: Store) -> None:
+        memory = put(store, some(), (), parts=1)
+
+        memory = changed(store, memory, status=Status.DELETED)
+        assert store.pending(limit=9) == []
+
+        changed(store, memory, status=Status.ACTIVE)
+        assert ids(one.memory for one in store.pending(limit=9)) == [memory.id]
+
+    def test_further_vectors_end_the_waiting(self, store: Store) -> None:
+        memory = put(store, some(), [at_cosine(0.1)], parts=3)
+
+        with store.writing() as tx:
+            assert tx.add_vectors(memory.id, version=1, first_part=1, vectors=[at_cosine(0.2)], parts=3)
+        assert [one.next_part for one in store.pending(limit=9)] == [2]
+
+        with store.writing() as tx:
+            assert tx.add_vectors(memory.id, version=1, first_part=2, vectors=[at_cosine(0.9)], parts=3)
+        assert store.pending(limit=9) == []
+        assert store.cosines(QUERY, [memory.id])[memory.id] == pytest.approx(0.9, abs=1e-6)
+        assert nearest(store) == [memory.id]
+
+    def test_vectors_of_an_earlier_text_are_refused(self, store: Store) -> None:
+        memory = put(store, some(), (), parts=1)
+        put(store, replace(memory, content="other", version=2), (), parts=1)
+
+        with store.writing() as tx:
+            assert not tx.add_vectors(memory.id, version=1, first_part=0, vectors=[QUERY], parts=1)
+
+        assert nearest(store) == []
+        assert [one.next_part for one in store.pending(limit=9)] == [0]
+
+    def test_vectors_are_taken_though_something_else_has_changed(self, store: Store) -> None:
+        memory = put(store, some(), (), parts=1)
+        changed(store, memory, importance=0.9)
+
+        with store.writing() as tx:
+            assert tx.add_vectors(memory.id, version=1, first_part=0, vectors=[QUERY], parts=1)
+
+        assert nearest(store) == [memory.id]
+
+    def test_vectors_of_no_memory_are_refused(self, store: Store) -> None:
+        with store.writing() as tx:
+            assert not tx.add_vectors("unknown", version=1, first_part=0, vectors=[QUERY], parts=1)
+
+    def test_dropping_the_vectors_lets_everything_wait(self, store: Store) -> None:
+        memory = put(store, some())
+        fresh = put(store, some(), (), parts=1)
+
+        with store.writing() as tx:
+            tx.drop_vectors()
+
+        assert nearest(store) == []
+        assert {one.memory.id: one.judged for one in store.pending(limit=9)} == {memory.id: True, fresh.id: False}
+
+    # --- erasing ---
+
+    def test_a_purged_memory_is_found_by_nothing(self, store: Store) -> None:
+        memory = put(store, some(path="a/b", tags=("secret",)))
+        put(store, replace(memory, content="User lives in Seattle, secretly", version=2))
+        with store.writing() as tx:
+            tx.alias("another", memory.id)
+            tx.purge(memory.id, at=later(1))
+
+        every = Filter(states=EVERY_STATE, expired=None)
+        assert store.get([memory.id, "another"], EVERYTHING) == []
+        assert listed(store, every) == matched(store, "seattle", every) == nearest(store, every) == []
+        assert listed(store, Filter(states=frozenset({State.PURGED}))) == []
+        assert store.versions(memory.id) == store.pending(limit=9) == []
+        assert store.matched_words("seattle", [memory.id]) == store.vectors([memory.id]) == {}
+        assert store.twins(memory.content.encode()[:32], EVERYTHING) == []
+        assert store.taken_paths("default", "a/b") == set()
+
+    def test_a_tombstone_still_counts(self, store: Store) -> None:
+        memory = put(store, some(category=Category.GOAL, importance=0.9))
+        with store.writing() as tx:
+            tx.purge(memory.id, at=NOW)
+
+        purged = Filter(states=frozenset({State.PURGED}), categories=frozenset({Category.GOAL}), min_importance=0.9)
+        assert store.count(purged, EVERYTHING, now=NOW) == 1
+        assert store.count(Filter(), EVERYTHING, now=NOW) == 0
+
+    def test_the_id_of_a_purged_memory_is_not_used_again(self, store: Store) -> None:
+        memory = put(store, some())
+        with store.writing() as tx:
+            tx.purge(memory.id, at=NOW)
+
+        for version in (1, 2, 3):
+            with pytest.raises(Conflict):
+                put(store, replace(memory, version=version))
+
+    def test_purging_erases_the_reasons_of_links(self, store: Store) -> None:
+        memory, other = put_all(store, [some(), some()])
+        relate(store, a_link(memory.id, other.id, reason="both say Seattle"))
+
+        with store.writing() as tx:
+            tx.purge(memory.id, at=NOW)
+
+        assert [link.reason for link in store.links([other.id])] == [None]
+
+    def test_purging_twice_or_nothing_is_no_error(self, store: Store) -> None:
+        memory = put(store, some())
+
+        for id in (memory.id, memory.id, "unknown"):
+            with store.writing() as tx:
+                tx.purge(id, at=NOW)
+
+    # --- twins ---
+
+    def test_twins_are_active_or_archived_and_come_oldest_first(self, store: Store) -> None:
+        for id, minutes, change in (
+            ("new", 3, {}),
+            ("old", 1, {"status": Status.ARCHIVED}),
+            ("superseded", 2, {"superseded_by": "new"}),
+            ("deleted", 2, {"status": Status.DELETED}),
+        ):
+            put(store, some("the same", id=id, created_at=later(minutes), **change))
+        put(store, some("another"))
+
+        assert ids(store.twins(b"the same", EVERYTHING)) == ["old", "new"]
+
+    # --- links ---
+
+    def test_links_are_found_from_both_sides_oldest_first(self, store: Store) -> None:
+        early = a_link("a", "b", kind=LinkKind.SUPERSEDES, score=0.5, given=False, reason="r", hlc=7, origin="o")
+        late = a_link("c", "a", created_at=later(1))
+        relate(store, late, early, a_link("x", "y"))
+
+        assert store.links(["a"]) == [early, late]
+        assert store.links(["b", "c"]) == [early, late]
+        assert store.links(["a"], kinds=frozenset({LinkKind.RELATED})) == [late]
+        assert store.links([]) == store.links(["a"], kinds=frozenset()) == []
+
+    def test_a_link_of_the_same_kind_replaces_the_other(self, store: Store) -> None:
+        relate(store, a_link("a", "b", state="open"))
+        newer = a_link("a", "b", state="kept", reason="asked")
+        other = a_link("a", "b", kind=LinkKind.DEBATES)
+        relate(store, newer, other)
+
+        assert store.links(["a"]) == [newer, other]
+
+    # --- events ---
+
+    def test_events_are_numbered_per_space_without_holes(self, store: Store) -> None:
+        create_spaces(store, "work")
+        for space in ("default", "work", "default"):
+            with store.writing() as tx:
+                tx.record(an_event(space=space))
+        with pytest.raises(ZeroDivisionError), store.writing() as tx:
+            tx.record(an_event())
+            raise ZeroDivisionError
+        with store.writing() as tx:
+            assert [tx.record(an_event()).number, tx.record(an_event()).number] == [3, 4]
+
+        assert [event.number for event in store.events("default")] == [1, 2, 3, 4]
+        assert [event.number for event in store.events("work")] == [1]
+
+    def test_an_event_comes_back_as_it_was(self, store: Store) -> None:
+        event = an_event(
+            memory="m",
+            action="updated",
+            fields=("tags", "title"),
+            reason="why",
+            provenance=Provenance(client="c", caller="k", transport="http", dialect="mama"),
+        )
+
+        with store.writing() as tx:
+            recorded = tx.record(event)
+
+        assert store.events("default") == [recorded] == [replace(event, number=1)]
+
+    def test_events_go_on_behind_a_number(self, store: Store) -> None:
+        with store.writing() as tx:
+            for _ in range(5):
+                tx.record(an_event())
+
+        assert [event.number for event in store.events("default", after=2, limit=2)] == [3, 4]
+        assert store.events("nowhere") == []
+
+    def test_an_event_belongs_to_a_space_that_exists(self, store: Store) -> None:
+        with pytest.raises(SpaceNotFound), store.writing() as tx:
+            tx.record(an_event(space="nowhere"))
+
+    # --- spaces, facts, clock, aliases ---
+
+    def test_the_default_space_is_there_from_the_start(self, store: Store) -> None:
+        assert [space.name for space in store.spaces()] == ["default"]
+
+    def test_spaces_come_by_name_with_their_active_memories(self, store: Store) -> None:
+        with store.writing() as tx:
+            assert tx.create_space("work", at=NOW, description="what pays")
+            assert not tx.create_space("work", at=later(1), description="other")
+        put_all(store, [some(space="work"), some(space="work", status=Status.DELETED), some(superseded_by="x")])
+
+        default, work = store.spaces()
+
+        assert (default.name, default.memories) == ("default", 0)
+        assert (work.name, work.description, work.created_at, work.memories) == ("work", "what pays", NOW, 1)
+
+    def test_facts_are_remembered_and_replaced(self, store: Store, reopen: Reopen) -> None:
+        for value in ("one", "two"):
+            with store.writing() as tx:
+                tx.set_fact("model", value)
+
+        assert reopen().fact("model") == "two"
+
+    def test_an_unknown_fact_is_none(self, store: Store) -> None:
+        assert store.fact("unknown") is None
+
+    def test_the_clock_grows_though_the_wall_clock_stands_or_goes_back(self, store: Store, reopen: Reopen) -> None:
+        ticks = []
+        for at in (NOW, NOW, later(-60), later(1), later(-600)):
+            with store.writing() as tx:
+                ticks += [tx.tick(at), tx.tick(at)]
+        with reopen().writing() as tx:
+            ticks.append(tx.tick(later(-6000)))
+
+        assert ticks == sorted(set(ticks))
+
+    def test_a_memory_is_found_by_its_aliases(self, store: Store) -> None:
+        memory = put(store, some())
+        for _ in range(2):  # saying it twice is no error
+            with store.writing() as tx:
+                tx.alias("decision_auth_1", memory.id)
+
+        assert store.get(["decision_auth_1"], EVERYTHING) == [memory]
+        assert store.get(["decision_auth_1"], NOTHING) == []
+
+    def test_a_memory_asked_for_by_two_names_comes_once(self, store: Store) -> None:
+        memory = put(store, some())
+        with store.writing() as tx:
+            tx.alias("another", memory.id)
+
+        assert store.get([memory.id, "another"], EVERYTHING) == [memory]
+
+    def test_an_alias_means_one_memory(self, store: Store) -> None:
+        one, two = put_all(store, [some(), some()])
+        with store.writing() as tx:
+            tx.alias("taken", one.id)
+
+        for alias in ("taken", one.id):
+            with pytest.raises(Conflict), store.writing() as tx:
+                tx.alias(alias, two.id)
+        with pytest.raises(Conflict):
+            put(store, some(id="taken"))
+
+    # --- counted reads ---
+
+    def test_a_counted_read_is_seen_by_the_next_call(self, store: Store) -> None:
+        memory = put(store, some())
+
+        store.count_reads({memory.id: 2}, at=later(1))
+        store.count_reads({memory.id: 1}, at=later(3))
+        store.count_reads({memory.id: 1}, at=later(2))
+
+        for seen in (got(store, memory.id), store.list(Filter(), EVERYTHING, now=NOW)[0]):
+            assert (seen.access_count, seen.accessed_at) == (4, later(3))
+
+    def test_reading_changes_neither_version_nor_clock(self, store: Store) -> None:
+        memory = put(store, some())
+
+        store.count_reads({memory.id: 1}, at=later(1))
+        store.flush_reads()
+
+        assert replace(got(store, memory.id), access_count=0, accessed_at=memory.accessed_at) == memory
+        assert store.versions(memory.id) == store.events("default") == []
+
+    @pytest.mark.parametrize("flushed", [True, False])
+    def test_lists_sort_by_reads_that_are_not_written_yet(self, store: Store, flushed: bool) -> None:
+        put_all(store, [some(id="a"), some(id="b"), some(id="c")])
+        store.count_reads({"a": 2, "b": 1}, at=later(1))
+        if flushed:
+            store.flush_reads()
+        store.count_reads({"b": 2}, at=later(2))
+
+        assert listed(store, order=Order.ACCESSES) == ["b", "a", "c"]
+        assert listed(store, order=Order.ACCESSED) == ["b", "a", "c"]
+
+    def test_counted_reads_survive_closing(self, store: Store, reopen: Reopen) -> None:
+        memory = put(store, some(access_count=3))
+        store.count_reads({memory.id: 2}, at=later(1), recall=_recall(memory.id))
+
+        store = reopen()
+
+        assert (got(store, memory.id).access_count, got(store, memory.id).accessed_at) == (5, later(1))
+        assert store.recalls(memory.id) == [_recall(memory.id)]
+
+    def test_reads_are_counted_once_whoever_writes_them(self, store: Store) -> None:
+        memory = put(store, some())
+        for minutes in range(3):
+            store.count_reads({memory.id: 1}, at=later(minutes))
+            put(store, some())
+            store.flush_reads()
+
+        assert got(store, memory.id).access_count == 3
+
+    def test_an_update_does_not_set_the_counter_back(self, store: Store) -> None:
+        memory = put(store, some())
+        store.count_reads({memory.id: 5}, at=later(1))
+
+        changed(store, memory, importance=0.1)
+
+        assert got(store, memory.id).access_count == 5
+
+    def test_reads_of_no_memory_are_passed_over(self, store: Store) -> None:
+        store.count_reads({"unknown": 1}, at=NOW)
+        store.flush_reads()
+
+    def test_the_recall_log_says_to_whom_a_memory_was_handed(self, store: Store) -> None:
+        for minutes in range(4):
+            store.count_reads({}, at=NOW, recall=_recall("a", "b", at=later(minutes)))
+            if minutes == 1:
+                store.flush_reads()
+        store.count_reads({}, at=NOW, recall=_recall("b"))
+
+        assert [recall.at for recall in store.recalls("a")] == [later(3), later(2), later(1), later(0)]
+        assert [recall.at for recall in store.recalls("a", limit=3)] == [later(3), later(2), later(1)]
+        assert store.recalls("c") == []
+
+    # --- leases ---
+
+    def test_a_lease_has_one_holder(self, store: Store) -> None:
+        assert store.lease("purge", holder="one", seconds=60)
+        assert not store.lease("purge", holder="two", seconds=60)
+        assert store.lease("embed", holder="two", seconds=60)
+
+    def test_a_holder_renews_its_lease(self, store: Store) -> None:
+        assert store.lease("purge", holder="one", seconds=60)
+        assert store.lease("purge", holder="one", seconds=60)
+
+    def test_a_lease_ends(self, store: Store) -> None:
+        assert store.lease("purge", holder="one", seconds=0)
+        assert store.lease("purge", holder="two", seconds=60)
+        assert not store.lease("purge", holder="one", seconds=60)
+
+    def test_a_lease_is_given_back_by_its_holder_only(self, store: Store) -> None:
+        store.lease("purge", holder="one", seconds=60)
+
+        store.release("purge", holder="two")
+        assert not store.lease("purge", holder="two", seconds=60)
+
+        store.release("purge", holder="one")
+        assert store.lease("purge", holder="two", seconds=60)
+
+    # --- check and rebuild ---
+
+    def test_a_whole_store_has_no_problems(self, store: Store) -> None:
+        put(store, some())
+        put(store, some(), [QUERY], parts=2)
+        with store.writing() as tx:
+            tx.purge(put_in(tx, some()).id, at=NOW)
+
+        for deep in (False, True):
+            checkup = store.check(deep=deep)
+
+            assert checkup.problems == checkup.wrong_hashes == ()
+            assert (checkup.memories, checkup.with_words, checkup.with_vectors, checkup.pending) == (2, 2, 1, 1)
+            assert checkup.bytes_on_disk > 0
+            assert checkup.schema > 0
+
+    def test_rebuilding_changes_nothing_in_a_whole_store(self, store: Store) -> None:
+        memories = put_all(store, (some(text) for text, _ in SCRIPTS))
+        waiting = put(store, some("waits"), (), parts=2)
+
+        store.rebuild()
+
+        assert matched(store, "python") == [memory.id for memory in reversed(memories) if "Python" in memory.content]
+        assert matched(store, "waits") == [waiting.id]
+        assert len(nearest(store)) == len(memories)
+        assert ids(one.memory for one in store.pending(limit=99)) == [waiting.id]
+        assert store.check(deep=True).problems == ()
+
+
+def _sees(audience: Audience, memory: Memory) -> bool:
+    """The predicate, once more and slowly."""
+    least = {AccessLevel.PUBLIC: Sight.PUBLIC, AccessLevel.SHARED: Sight.SHARED, AccessLevel.PRIVATE: Sight.ALL}
+    own = memory.access_level is AccessLevel.PRIVATE and memory.context.user_id == audience.user
+    needed = Sight.OWN if own else least[memory.access_level]
+    return any(scope.space == memory.space and scope.sight >= needed for scope in audience.scopes)
+
+
+def _given(filter: Filter, name: str) -> bool:
+    return bool(getattr(filter, name) != getattr(Filter(), name))
+
+
+def _varied() -> list[Memory]:
+    """Memories in no order, with ties."""
+    return [
+        some(
+            "x" * (1 + (7 * n) % 4),
+            created_at=later((5 * n) % 4),
+            updated_at=later((3 * n) % 5),
+            accessed_at=later(10 + (7 * n) % 3),
+            access_count=(11 * n) % 3,
+            importance=((3 * n) % 4) / 10,
+        )
+        for n in range(11)
+    ]
+
+
+def _place(memory: Memory, order: Order) -> tuple[Any, int]:
+    value = len(memory.content) if order is Order.LENGTH else getattr(memory, order)
+    return value, memory.seq
+
+
+def _recall(*memories: str, at: datetime = NOW) -> Recall:
+    return Recall(at=at, space="default", user="ann", client="editor", memories=memories)

@@ -1,0 +1,107 @@
+"""Whatever arrives: a coded error or correct storage, nothing half-written, and the next call works.
+
+hypothesis builds the arguments from each operation's own schema and then spoils them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrubjay.dialects.table import DIALECTS, find
+from scrubjay.dialects.validation import Checker
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
+from scrubjay.stores.sqlite import SqliteStore
+
+OPERATIONS = [
+    pytest.param(find(dialect), operation, id=f"{dialect}-{operation}")
+    for dialect in DIALECTS
+    for operation in find(dialect).operations
+]
+
+STRANGE = [
+    "", " ", "\x00", "a\x00b", "\ud800", "x\udfff", "\u200b", "﷽", "👩‍👩‍👧‍👦", "‮abc", "x" * 50_000, "x" * 50_001,
+    "y" * 1_000_000, "'; DROP TABLE memories; --", '" OR 1=1 --', "<script>alert(1)</script>", "NEAR(a b)", '"', "*",
+    "col:val", "../../../etc/passwd", "mem_000000000000", "%s%n", "${jndi:x}", "{{7*7}}", "\r\n\r\n", "NaN", "-1",
+]  # fmt: skip
+ODD_NUMBERS = [0, -1, 1, 2**31, 2**63, 2**64, 1e308, -0.0, 0.5, 1.0000001, float("inf"), float("nan")]
+
+plain_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(STRANGE),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def fitting(schema) -> st.SearchStrategy:
+    """Values that roughly fit a schema."""
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    kinds = schema.get("type", "string")
+    kind = kinds[0] if isinstance(kinds, list) else kinds
+    if kind == "object":
+        return st.fixed_dictionaries(
+            {}, optional={name: fitting(inner) for name, inner in schema.get("properties", {}).items()}
+        )
+    if kind == "array":
+        return st.lists(fitting(schema.get("items", {})), max_size=5)
+    return {
+        "string": st.text(max_size=200) | st.sampled_from(STRANGE),
+        "number": st.floats(schema.get("minimum"), schema.get("maximum")),
+        "integer": st.integers(schema.get("minimum"), schema.get("maximum")),
+        "boolean": st.booleans(),
+    }[kind]
+
+
+@st.composite
+def spoilt(draw, schema):
+    """Arguments as a confused client would send them."""
+    if draw(st.integers(0, 19)) == 0:
+        return draw(plain_json)
+    arguments = draw(fitting(schema))
+    for name in schema.get("required", ()):
+        if draw(st.integers(0, 9)):
+            arguments.setdefault(name, draw(fitting(schema["properties"][name])))
+    if arguments and draw(st.booleans()):
+        name = draw(st.sampled_from(sorted(arguments)))
+        arguments[name] = draw(plain_json | st.sampled_from(ODD_NUMBERS))
+    if draw(st.integers(0, 4)) == 0:
+        arguments[draw(st.text(max_size=10))] = draw(plain_json)
+    return arguments
+
+
+@pytest.fixture(scope="module")
+def jay(tmp_path_factory) -> Engine:
+    with Engine(SqliteStore(Path(tmp_path_factory.mktemp("bad")) / "memories.db"), HashingEmbedder()) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize(("dialect", "name"), OPERATIONS)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_arguments_get_an_answer_inside_the_schema(jay, dialect, name, data):
+    operation = dialect.operations[name]
+    arguments = data.draw(spoilt(operation.takes))
+    before = jay.list().total
+
+    reply = dialect.call(jay, name, arguments)
+
+    Checker(operation.gives).check(reply.body)
+    assert reply.text.encode("utf-8")
+    after = jay.list().total
+    assert after == before if reply.failed or not operation.changes else after - before in (-1, 0, 1)
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=ascii)
+def test_strange_text_is_refused_or_kept_byte_for_byte(jay, text):
+    reply = find("memento").call(jay, "store_memory", {"content": text})
+
+    keepable = text.strip() and len(text) <= 50_000 and not any("\ud800" <= character <= "\udfff" for character in text)
+    assert reply.failed is not bool(keepable)
+    if keepable:
+        assert reply.body["created"]["content"] == text
+        assert jay.get(reply.body["created"]["id"]).content == text

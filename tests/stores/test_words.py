@@ -1,0 +1,112 @@
+"""What a word is, for every backend."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrubjay.stores.words import MAX_QUERY_WORDS, STOP_WORDS, indexed, query_words, term
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("User lives in Seattle", "User lives in Seattle"),
+        ("東京都", "東 京 都 東京 京都"),
+        ("京", "京"),
+        ("서울에", "서 울 에 서울 울에"),
+        ("กิน", "ก น กิ ิน"),
+        ("Python3を使う", "Python 3 Python3 を 使 う を使 使う"),
+        ("parseHttpURL", "parse Http URL parseHttpURL"),
+        ("snake_case", "snake case snakecase"),
+        ("kebab-case", "kebab case kebabcase"),
+        ("os.path", "os path ospath"),
+        ("utf8", "utf 8 utf8"),
+        ("User's don't", "User don"),
+        ("C'est l’été", "C est l été"),
+        ("ＡＢＣ ﾃｽﾄ", "ABC テ ス ト テス スト"),
+        ("cafe\u0301", "café"),
+        ("दिल्ली में।", "दिल्ली में"),
+        ("كَتَبَ", "كتب"),
+        ("well 🚀🚀!", "well 🚀 🚀"),
+        ("Überraschung2024", "Überraschung 2024 Überraschung2024"),
+        ("a\0b", "a b"),
+        ("__init__", "init"),
+        ("…?! ", ""),
+        ("", ""),
+    ],
+)
+def test_a_text_is_indexed_by_its_words_and_their_parts(text: str, words: str) -> None:
+    assert indexed(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Where does the user live?", ["user", "live"]),
+        ("what is the", ["what", "is", "the"]),
+        ("tea Tea TEA coffee", ["tea", "coffee"]),
+        ("東京都", ["東京", "京都"]),
+        ("京", ["京"]),
+        ("snake_case", ["snake_case", "snake", "case"]),
+        ("parseURL", ["parseURL", "parse", "URL"]),
+        ("\ud800 x", ["x"]),
+        ("", []),
+    ],
+)
+def test_a_query_asks_for_each_distinctive_word_once(text: str, words: list[str]) -> None:
+    assert query_words(text) == words
+
+
+def test_a_query_has_a_bounded_number_of_words() -> None:
+    assert len(query_words(" ".join(f"word{n}" for n in range(500)))) == MAX_QUERY_WORDS
+    assert len(query_words(" ".join(sorted(STOP_WORDS) * 3))) == MAX_QUERY_WORDS
+
+
+@given(st.text(max_size=40))
+def test_every_word_of_a_text_is_in_its_index(text: str) -> None:
+    """A memory is found by its own text."""
+    held = indexed(text).lower().split()
+
+    assert {term(word).lower() for word in query_words(text)} <= set(held)
+
+
+HOSTILE = {
+    "one letter": "a" * 100_000,
+    "dots": "a." * 50_000,
+    "joints": "a-_." * 25_000,
+    "underscores": "_" * 100_000,
+    "capitals": "A" * 100_000,
+    "camels": "Ab1" * 33_333,
+    "digits": "1a" * 50_000,
+    "apostrophes": "a'" * 50_000,
+    "Han": "東" * 33_333,  # three bytes each
+    "Thai": "กิ" * 16_666,
+    "combining marks": "\u0315\u0316" * 25_000,
+    "accents": "e\u0301" * 33_333,
+    "jamo": "\u1112\u1161\u11ab" * 11_111,
+    "full width": "Ａ" * 33_333,
+    "Indic signs": "\u093f" * 33_333,
+    "emoji": "🚀" * 25_000,
+    "prose": "hello World " * 8_333,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("analyse", [indexed, query_words])
+def test_100_kilobytes_of_anything_take_less_than_50_milliseconds(name: str, analyse: object) -> None:
+    assert callable(analyse)
+    analyse("東 a")  # compiles the patterns
+    best = min(_cpu_seconds(analyse, HOSTILE[name]) for _ in range(3))
+
+    assert best < 0.05
+
+
+def _cpu_seconds(analyse: object, text: str) -> float:
+    assert callable(analyse)
+    start = time.process_time()
+    analyse(text)
+    return time.process_time() - start

@@ -1,0 +1,88 @@
+"""The benchmarks' own parts: what they measure with must be right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bench import sentences
+from bench.cached import CachedEmbedder
+from bench.retrieval import auroc
+from bench.timing import WARM_UP, in_turn
+
+from scrubjay.embedders.hashing import HashingEmbedder
+from tests.embedders.embedder_contract import EmbedderContract
+
+
+class Counting(HashingEmbedder):
+    """Says how many texts it was asked for."""
+
+    asked = 0
+
+    def embed(self, texts):
+        self.asked += len(texts)
+        return super().embed(texts)
+
+
+class TestCachedEmbedder(EmbedderContract):
+    @pytest.fixture
+    def embedder(self, tmp_path):
+        return CachedEmbedder(HashingEmbedder(), tmp_path / "vectors.db")
+
+    @pytest.fixture
+    def another(self, tmp_path):
+        return CachedEmbedder(HashingEmbedder(), tmp_path / "others.db")
+
+
+def test_a_text_is_embedded_once_even_by_another_process(tmp_path):
+    inner = Counting()
+    CachedEmbedder(inner, tmp_path / "vectors.db").embed(["tea", "milk", "tea"])
+
+    again = CachedEmbedder(inner, tmp_path / "vectors.db").embed(["milk", "tea"])
+
+    assert inner.asked == 2
+    assert np.array_equal(again[1], HashingEmbedder().embed(["tea"])[0])
+
+
+def test_a_question_and_a_text_with_the_same_words_are_kept_apart(tmp_path):
+    cached = CachedEmbedder(Counting(), tmp_path / "vectors.db")
+    cached.embed_query("tea")
+
+    cached.embed(["tea"])
+
+    assert cached._inner.asked == 1
+
+
+def test_made_up_memories_are_different_and_the_same_every_time():
+    made = sentences.memories(500)
+
+    assert len(set(made)) == 500
+    assert made == sentences.memories(600)[:500]
+
+
+def test_floor_and_subject_take_turns_and_change_places():
+    order: list[str] = []
+
+    def step(name):
+        return lambda: order.append(name) or (1.0, 1.0)
+
+    compared = in_turn("x", step("floor"), step("subject"), rounds=4)
+
+    assert len(compared.floor.cpu) == len(compared.subject.cpu) == 4
+    assert len(order) == 2 * (4 + WARM_UP)
+    assert all({order[at], order[at + 1]} == {"floor", "subject"} for at in range(0, len(order), 2))
+    assert order[0] != order[2]
+
+
+def test_a_goal_is_met_by_the_ratio_of_medians():
+    slow = iter([9.0] * WARM_UP + [2.0, 8.0, 2.0])
+
+    compared = in_turn("x", lambda: (1.0, 1.0), lambda: (next(slow), 1.0), rounds=3, goal=2.0)
+
+    assert compared.figures()["met"] is True
+
+
+def test_auroc_counts_a_tie_as_half():
+    assert auroc([0.9, 0.5], [0.1]) == 1.0
+    assert auroc([0.5], [0.5]) == 0.5
+    assert auroc([0.1], [0.9]) == 0.0
+    assert auroc([], [0.9]) is None
