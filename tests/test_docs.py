@@ -69,7 +69,9 @@ def test_the_settings_page_is_up_to_date():
 
 
 def test_nothing_in_the_repository_names_this_machine():
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
     for name in filter(None, tracked):
         path = ROOT / name
         if path.suffix in {".npz", ".png"} or not path.is_file():

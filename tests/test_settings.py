@@ -25,7 +25,9 @@ def test_a_bad_value_is_refused_and_its_origin_named(tmp_path, environ, said):
         load({"SCRUBJAY_HOME": str(tmp_path), **environ})
 
 
-@pytest.mark.parametrize(("text", "said"), [("port = = 1", "cannot be read"), ("colour = 'red'", "colour is no setting")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("port = = 1", "cannot be read"), ("colour = 'red'", "colour is no setting")]
+)
 def test_a_broken_configuration_file_is_refused_and_left_alone(tmp_path, text, said):
     file = tmp_path / "config.toml"
     file.write_text(text)

@@ -159,9 +159,7 @@ def test_m1_a_move_proposes_the_old_home(real_jay):
 
     assert [memory["id"] for memory in body["similar"]] == [old]
     new = body["created"]["id"]
-    assert body["action_required"] == (
-        f'Call supersede_memory("{old}", "{new}") to mark the old memory as outdated.'
-    )
+    assert body["action_required"] == (f'Call supersede_memory("{old}", "{new}") to mark the old memory as outdated.')
 
 
 def test_m2_the_first_memory_is_similar_to_nothing(jay):

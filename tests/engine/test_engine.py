@@ -150,7 +150,16 @@ def test_words_alone_can_be_asked_for(jay):
 
 @pytest.mark.parametrize(
     "text",
-    ['"quoted" AND OR NOT', "NEAR(a b)", "col:value", "a* ^b -c", "'; DROP TABLE memories; --", "(((", "<b>x</b>", "\x00"],
+    [
+        '"quoted" AND OR NOT',
+        "NEAR(a b)",
+        "col:value",
+        "a* ^b -c",
+        "'; DROP TABLE memories; --",
+        "(((",
+        "<b>x</b>",
+        "\x00",
+    ],
 )
 def test_search_syntax_in_a_query_is_only_text(jay, text):
     jay.store(f"literal {text} inside")
@@ -317,7 +326,9 @@ def test_expired_memories_are_hidden_until_pruned_and_then_deleted(jay, clock):
     assert contents(jay.search("parking")) == ["The parking lot is behind the house"]
     assert contents(jay.prune(dry_run=True)) == contents(jay.prune()) == ["The parking permit is valid"]
     assert jay.prune() == []
-    assert contents(jay.list(Filter(states=frozenset({State.DELETED}), expired=None))) == ["The parking permit is valid"]
+    assert contents(jay.list(Filter(states=frozenset({State.DELETED}), expired=None))) == [
+        "The parking permit is valid"
+    ]
 
 
 # --- callers ---------------------------------------------------------------------------------------------------------

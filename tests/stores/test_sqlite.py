@@ -1,31 +1,763 @@
-"""The SQLite store keeps the contract, and what it promises of its file."""
+"""The SQLite store keeps the contract, and what it promises of its file and of other processes."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import apsw
 import pytest
 
-from scrubjay.stores.contract import StoreContract
+from scrubjay.errors import (
+    InvalidInput,
+    StorageBusy,
+    StorageDamaged,
+    StorageError,
+    StorageFull,
+    StorageTooNew,
+)
+from scrubjay.memory import Filter
+from scrubjay.stores import sqlite_file
+from scrubjay.stores.contract import (
+    EVERYTHING,
+    NOW,
+    StoreContract,
+    a_link,
+    an_event,
+    at_cosine,
+    changed,
+    got,
+    ids,
+    listed,
+    matched,
+    nearest,
+    put,
+    put_all,
+    put_in,
+    relate,
+    some,
+)
 from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite_errors import translated_errors
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and signals")
+
+# What other processes do. Each says "ready" and waits for a line, so that all begin at the same instant.
+CHILD = """
+import sys, threading
+from datetime import UTC, datetime
+from pathlib import Path
+from scrubjay.memory import Category, Memory
+from scrubjay.stores.base import Change
+from scrubjay.stores.sqlite import SqliteStore
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+def put(store, id, vectors=()):
+    memory = Memory(id=id, space="default", content=f"text of {id}", title="t", path=id, category=Category.FACT,
+                    importance=0.5, created_at=NOW, updated_at=NOW, accessed_at=NOW)
+    with store.writing() as tx:
+        tx.put(memory, fingerprint=id.encode(), vectors=vectors, parts=1, change=Change(user="ann", at=NOW))
+
+def say(text):
+    sys.stdout.write(text + "\\n")
+    sys.stdout.flush()
+
+def wait():
+    say("ready")
+    sys.stdin.readline()
+
+path, name = Path(sys.argv[1]), sys.argv[2]
+"""
+OPENING = CHILD + "wait(); store = SqliteStore(path); say(store.origin); store.close()"
+HOLDING = CHILD + "store = SqliteStore(path)\nwith store.writing() as tx: wait()\nsay('done')"
+WRITING = (
+    CHILD
+    + """
+store = SqliteStore(path)
+def work(thread):
+    for step in range(12):
+        put(store, f"{name}x{thread}x{step}")
+        say(f"{name}x{thread}x{step}")
+threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+wait()
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+store.close()
+"""
+)
+STREAMING = (
+    CHILD
+    + """
+import numpy as np
+store = SqliteStore(path)
+wait()
+for step in range(100_000):
+    put(store, f"{name}x{step}", [np.ones(16, np.float32) / 4])
+    say(f"{name}x{step}")
+"""
+)
+FORKING = (
+    CHILD
+    + """
+import os
+from scrubjay.errors import StorageError
+store = SqliteStore(path)
+if os.fork() == 0:
+    try:
+        store.spaces()
+    except StorageError as error:
+        say(str(error))
+    os._exit(0)
+os.wait()
+put(store, "after")
+say("parent goes on")
+store.close()
+"""
+)
+
+
+@contextmanager
+def child(code: str, path: Path, name: str = "x") -> Iterator[subprocess.Popen[str]]:
+    """A process that has said it is ready, and is gone when the block ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(path), name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memories.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(path)
+    yield store
+    store.close()
 
 
 class TestSqliteStore(StoreContract):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[SqliteStore]:
-        store = SqliteStore(tmp_path / "memories.db")
+    def store(self, path: Path) -> Iterator[SqliteStore]:
+        store = SqliteStore(path)
         yield store
         store.close()
 
     @pytest.fixture
-    def reopen(self, store: SqliteStore, tmp_path: Path) -> Iterator[Callable[[], SqliteStore]]:
+    def reopen(self, store: SqliteStore, path: Path) -> Iterator[Callable[[], SqliteStore]]:
         opened = [store]
 
         def again() -> SqliteStore:
             opened[-1].close()
-            opened.append(SqliteStore(tmp_path / "memories.db"))
+            opened.append(SqliteStore(path))
             return opened[-1]
 
         yield again
         opened[-1].close()
+
+
+# --- several processes ---
+
+
+def test_ten_processes_that_open_an_empty_folder_at_once_make_one_store(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "memories.db"
+    with contextmanager(_children)(OPENING, path, 10) as processes:
+        for process in processes:
+            tell(process)
+        origins = [said(process) for process in processes]
+        ends = [process.wait() for process in processes]
+
+    assert ends == [0] * 10
+    assert len(set(origins)) == 1
+    with closing(SqliteStore(path)) as store:
+        assert store.check(deep=True).problems == ()
+    assert sorted(file.name for file in path.parent.iterdir()) == ["memories.db", "memories.db.lock"]
+
+
+def test_sixteen_writers_in_four_processes_lose_nothing_and_are_read_at_once(store: SqliteStore, path: Path) -> None:
+    """Each write is looked for by this process as soon as the other has acknowledged it."""
+    with contextmanager(_children)(WRITING, path, 4) as processes:
+        for process in processes:
+            tell(process)
+        acknowledged = []
+        for process in processes:
+            while line := said(process):
+                acknowledged.append(line)
+                assert ids(store.get([line], EVERYTHING)) == matched(store, line, limit=1) == [line]
+        ends = [process.wait() for process in processes]
+
+    assert ends == [0] * 4
+    assert sorted(acknowledged) == sorted(f"{n}x{thread}x{step}" for n in range(4) for thread in range(4) for step in range(12))
+    assert sorted(listed(store, limit=999)) == sorted(acknowledged)
+    assert store.check(deep=True).problems == ()
+
+
+def test_readers_answer_while_another_process_holds_a_transaction(store: SqliteStore, path: Path) -> None:
+    memory = put(store, some())
+    store.count_reads({memory.id: 1}, at=NOW)
+
+    with child(HOLDING, path) as holder:
+        assert said(holder) == "ready"
+
+        assert listed(store) == matched(store, "seattle") == nearest(store) == [memory.id]
+        assert got(store, memory.id).access_count == 1
+        with closing(SqliteStore(path)) as other:
+            assert listed(other) == [memory.id]
+
+
+def test_a_writer_that_waits_too_long_is_told_to_try_again(store: SqliteStore, path: Path) -> None:
+    with child(HOLDING, path) as holder, closing(SqliteStore(path, timeout_seconds=0.05)) as hasty:
+        assert said(holder) == "ready"
+        with pytest.raises(StorageBusy), hasty.writing():
+            pass
+
+        tell(holder)
+        assert said(holder) == "done"
+        put(hasty, some())
+
+
+def test_a_thread_that_waits_too_long_is_told_to_try_again(path: Path) -> None:
+    with closing(SqliteStore(path, timeout_seconds=0.05)) as store:
+        refused = []
+
+        def write() -> None:
+            with pytest.raises(StorageBusy), store.writing():
+                pass
+            refused.append(True)
+
+        thread = threading.Thread(target=write)
+        with store.writing():
+            thread.start()
+            thread.join()
+
+    assert refused
+
+
+def test_a_transaction_inside_a_transaction_is_a_mistake_and_not_a_wait(store: SqliteStore) -> None:
+    with store.writing(), pytest.raises(RuntimeError), store.writing():
+        pass
+
+
+def test_a_writer_without_the_lock_file_is_waited_for(store: SqliteStore, path: Path) -> None:
+    """Somebody with the sqlite3 command, for example."""
+    with closing(apsw.Connection(str(path))) as stranger, closing(SqliteStore(path, timeout_seconds=0.05)) as hasty:
+        stranger.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageBusy), hasty.writing():
+            pass
+        stranger.execute("ROLLBACK")
+
+        put(hasty, some())
+
+
+@posix
+@pytest.mark.parametrize("stop_after", [1, 7, 40])
+def test_what_was_acknowledged_survives_kill_9(path: Path, stop_after: int) -> None:
+    acknowledged: list[str] = []
+    for attempt in range(2):
+        with child(STREAMING, path, f"try{attempt}") as writer:
+            assert said(writer) == "ready"
+            tell(writer)
+            acknowledged += [said(writer) for _ in range(stop_after)]
+            writer.send_signal(signal.SIGKILL)
+            assert writer.stdout is not None
+            acknowledged += writer.stdout.read().split()
+
+        with closing(SqliteStore(path)) as store:
+            assert {memory.id for memory in store.get(acknowledged, EVERYTHING)} == set(acknowledged)
+            assert set(acknowledged) <= set(matched(store, "text", limit=9999))
+            assert set(acknowledged) <= set(nearest(store, limit=9999))
+            checkup = store.check(deep=True)
+            assert checkup.problems == checkup.wrong_hashes == ()
+            assert checkup.memories == checkup.with_words == checkup.with_vectors
+
+
+@posix
+def test_a_forked_child_is_told_to_open_its_own(path: Path) -> None:
+    with child(FORKING, path) as process:
+        assert "opened in another process" in said(process)
+        assert said(process) == "parent goes on"
+
+
+# --- the file ---
+
+
+@posix
+def test_a_new_store_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "memories.db"
+    with closing(SqliteStore(path)) as store:
+        put(store, some())
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+
+        assert modes == dict.fromkeys(
+            ["memories.db", "memories.db-wal", "memories.db-shm", "memories.db.lock"], 0o600
+        )
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert store.check().facts["permissions"] == "0600"
+
+
+@posix
+def test_a_file_that_others_may_read_is_a_problem(store: SqliteStore, path: Path) -> None:
+    path.chmod(0o644)
+
+    assert store.check().problems == ("Other users of this machine may read the file.",)
+
+
+@pytest.mark.parametrize("name", ["a b.db", "50%20.db", "what?#.db", "büro-東京.db", "no_suffix"])
+def test_a_store_may_have_any_name(tmp_path: Path, name: str) -> None:
+    for _ in range(2):
+        with closing(SqliteStore(tmp_path / name)) as store:
+            put(store, some())
+
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def _garbage(path: Path) -> None:
+    path.write_bytes(b"not a database, but long enough to look like one\n" * 100)
+
+
+def _empty(path: Path) -> None:
+    path.touch()
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _header_only(path: Path) -> None:
+    path.write_bytes(b"SQLite format 3\0" + bytes(40))
+
+
+def _foreign(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as con:
+        con.execute("CREATE TABLE memories (a)")
+
+
+def _foreign_in_wal_mode(path: Path) -> None:
+    """With a log that nobody has written back yet, which opening it carelessly would do."""
+    source = path.with_name("source")
+    with closing(apsw.Connection(str(source))) as con:
+        con.pragma("journal_mode", "wal")
+        con.execute("CREATE TABLE memories (a)")
+        shutil.copy(source, path)
+        shutil.copy(f"{source}-wal", f"{path}-wal")
+
+
+@pytest.mark.parametrize("make", [_garbage, _empty, _folder, _header_only, _foreign, _foreign_in_wal_mode])
+def test_what_is_not_a_store_is_refused_and_left_as_it_is(path: Path, make: Callable[[Path], None]) -> None:
+    make(path)
+    before = _contents(path.parent)
+
+    with pytest.raises(StorageDamaged) as raised:
+        SqliteStore(path)
+
+    assert "scrubjay doctor" in str(raised.value.hint)
+    assert str(path) not in raised.value.message
+    assert _contents(path.parent) == before
+
+
+def test_a_store_of_a_newer_scrubjay_is_refused_and_left_as_it_is(store: SqliteStore, path: Path) -> None:
+    put(store, some())
+    store.close()
+    with closing(apsw.Connection(str(path))) as con:
+        con.pragma("user_version", sqlite_file.SCHEMA_VERSION + 1)
+    before = path.read_bytes()
+
+    with pytest.raises(StorageTooNew):
+        SqliteStore(path)
+
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(StorageError):
+        SqliteStore(tmp_path / "file" / "memories.db")
+
+
+def test_a_half_made_store_of_a_killed_process_does_not_stand_in_the_way(path: Path) -> None:
+    path.with_name("memories.db.abc.new").write_bytes(b"half")
+    path.with_name("memories.db.abc.new-wal").write_bytes(b"half")
+
+    with closing(SqliteStore(path)):
+        assert not list(path.parent.glob("*.new*"))
+
+
+def test_the_schema_version_is_that_of_the_last_migration() -> None:
+    scripts = sorted((Path(sqlite_file.__file__).parent / "schema" / "sqlite").glob("*.sql"))
+
+    assert [int(script.name[:4]) for script in scripts] == list(range(1, sqlite_file.SCHEMA_VERSION + 1))
+
+
+def test_a_failed_migration_leaves_nothing_behind(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as con:
+        con.execute("CREATE TABLE pending (in_the_way)")
+        with pytest.raises(apsw.SQLError):
+            sqlite_file.migrate(con)
+
+        assert con.execute("SELECT name FROM sqlite_schema").fetchall() == [("pending",)]
+        assert con.pragma("user_version") == con.pragma("application_id") == 0
+
+
+def test_the_settings_that_durability_rests_on_are_in_force(store: SqliteStore) -> None:
+    with store.writing() as tx:
+        con = tx._con  # type: ignore[attr-defined]
+        settings = {name: con.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete", "mmap_size")}
+
+    assert settings == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "mmap_size": 0}
+
+
+def test_numpy_is_not_needed_to_open_store_and_search_by_words(path: Path) -> None:
+    code = CHILD + (
+        "store = SqliteStore(path); put(store, 'a')\n"
+        "from scrubjay.memory import Audience, Filter, Scope, Sight\n"
+        "store.match('text', Filter(), Audience('x', (Scope(None, Sight.ALL),)), now=NOW, limit=5)\n"
+        "store.close(); say(str('numpy' in sys.modules))"
+    )
+    with child(code, path) as process:
+        assert said(process) == "False"
+
+
+# --- erasing ---
+
+
+def test_no_byte_of_a_purged_memory_is_left(store: SqliteStore, path: Path) -> None:
+    put_all(store, (some(f"neighbour number {n}") for n in range(30)))
+    secret = put(store, some("Zanzibar password", title="Xylophone", path="quokka/1", tags=("wombat",), topic="yttrium"))
+    secret = put(store, _next(secret, content="Kilimanjaro password", metadata={"k": "okapi"}))
+    relate(store, a_link(secret.id, "other", reason="mentions narwhal"))
+    words = [b"anzibar", b"ilimanjaro", b"ylophone", b"quokka", b"wombat", b"yttrium", b"okapi", b"narwhal"]
+    assert all(word in _bytes(path) for word in words)
+
+    with store.writing() as tx:
+        tx.purge(secret.id, at=NOW)
+
+    assert [word for word in words if word in _bytes(path)] == []
+
+
+def test_ten_thousand_writes_and_erasures_do_not_make_the_file_grow(store: SqliteStore, path: Path) -> None:
+    def churn() -> int:
+        memories = put_all(store, (some(f"text number {n} " * 20) for n in range(500)))
+        with store.writing() as tx:
+            for memory in memories:
+                tx.purge(memory.id, at=NOW)
+        return store.check().bytes_on_disk
+
+    first = churn()
+    for _ in range(3):
+        last = churn()
+
+    assert last < 2 * first  # tombstones stay, text does not
+
+
+# --- damage ---
+
+
+def test_after_a_crash_damage_is_found_and_the_store_can_only_be_read(store: SqliteStore, path: Path) -> None:
+    memory = put(store, some())
+    with store.writing() as tx:
+        tx.record(an_event())
+    crashed = path.with_name("crashed.db")
+    _copy_as_crashed(path, crashed)
+    _overwrite_page_of(crashed, "events")
+
+    with closing(SqliteStore(crashed)) as damaged:
+        assert listed(damaged) == [memory.id]
+        with pytest.raises(StorageDamaged), damaged.writing():
+            pass
+        assert damaged.check().problems
+
+
+def test_after_a_crash_without_damage_everything_goes_on(store: SqliteStore, path: Path) -> None:
+    memory = put(store, some())
+    crashed = path.with_name("crashed.db")
+    _copy_as_crashed(path, crashed)
+
+    with closing(SqliteStore(crashed)) as whole:
+        assert listed(whole) == [memory.id]
+        put(whole, some())
+        assert whole.check(deep=True).problems == ()
+
+
+def test_a_file_that_was_cut_off_is_not_written(store: SqliteStore, path: Path) -> None:
+    put_all(store, (some(f"text number {n} " * 50) for n in range(100)))
+    store.close()
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+    with closing(SqliteStore(path)) as cut:
+        assert cut.check().problems
+        with pytest.raises(StorageDamaged), cut.writing():
+            pass
+
+
+def test_bit_rot_in_a_text_is_found(store: SqliteStore) -> None:
+    put(store, some())
+    rotten = put(store, some("User lives in Seattle"))
+    _tamper(store, "UPDATE memories SET content = 'User lives in Austin' WHERE id = ?", rotten.id)
+
+    assert store.check(deep=True).wrong_hashes == (rotten.id,)
+    assert store.check().wrong_hashes == ()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["DELETE FROM words_data WHERE id > 10", "UPDATE words_content SET c0 = 'other'", "DELETE FROM words"],
+)
+def test_damaged_words_are_found_and_made_anew(store: SqliteStore, path: Path, damage: str) -> None:
+    memory = put(store, some())
+    _tamper(store, damage)
+    store.close()
+
+    with closing(SqliteStore(path)) as store:
+        checkup = store.check(deep=True)
+        assert checkup.problems or checkup.with_words < checkup.memories
+
+        store.rebuild()
+        assert store.check(deep=True).problems == ()
+        assert matched(store, "seattle") == [memory.id]
+
+
+def test_lost_vectors_are_found_and_waited_for_after_rebuilding(store: SqliteStore) -> None:
+    memory = put(store, some(), [at_cosine(0.1), at_cosine(0.2)])
+    put(store, some())
+    _tamper(store, "DELETE FROM vectors WHERE part = 1")
+    assert (store.check().memories, store.check().with_vectors, store.check().pending) == (2, 1, 0)
+
+    store.rebuild()
+
+    assert [(one.memory.id, one.next_part) for one in store.pending(limit=9)] == [(memory.id, 1)]
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize(
+    ("raised", "ours"),
+    [
+        (apsw.FullError, StorageFull),
+        (apsw.BusyError, StorageBusy),
+        (apsw.LockedError, StorageBusy),
+        (apsw.CorruptError, StorageDamaged),
+        (apsw.NotADBError, StorageDamaged),
+        (apsw.IOError, StorageError),
+        (apsw.CantOpenError, StorageError),
+        (apsw.ReadOnlyError, StorageError),
+        (apsw.SQLError, StorageError),
+    ],
+)
+def test_each_error_of_sqlite_is_one_of_ours(raised: type[Exception], ours: type[StorageError]) -> None:
+    with pytest.raises(StorageError) as caught, translated_errors():
+        raise raised("/home/ann/memories.db: something")
+
+    assert type(caught.value) is ours
+    assert "/home" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_other_errors_pass_and_half_surrogates_are_the_callers() -> None:
+    with pytest.raises(KeyError), translated_errors():
+        raise KeyError
+    with pytest.raises(InvalidInput), translated_errors():
+        "\ud800".encode()
+
+
+def test_a_full_disk_changes_nothing_and_is_recovered_from(store: SqliteStore) -> None:
+    memory = put(store, some())
+    with store.writing() as tx:
+        con = tx._con  # type: ignore[attr-defined]
+        pages, most = con.pragma("page_count"), con.pragma("max_page_count")
+    con.pragma("max_page_count", pages)
+
+    with pytest.raises(StorageFull):
+        put_all(store, (some("x" * 10_000) for _ in range(50)))
+    assert listed(store) == matched(store, "seattle") == [memory.id]
+
+    con.pragma("max_page_count", most)
+    put(store, some("x" * 10_000))
+    assert store.check(deep=True).problems == ()
+
+
+BASE_VFS = apsw.vfs_names()[0]
+
+
+class Failing(apsw.VFS):
+    """A file system whose Nth write, sync or truncation fails."""
+
+    def __init__(self, error: type[Exception]) -> None:
+        self.error, self.left = error, sys.maxsize
+        super().__init__("failing", BASE_VFS, makedefault=True)
+
+    def xOpen(self, name: object, flags: list[int]) -> apsw.VFSFile:
+        return FailingFile(self, name, flags)
+
+    def count(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise self.error("as arranged")
+
+
+class FailingFile(apsw.VFSFile):
+    def __init__(self, vfs: Failing, name: object, flags: list[int]) -> None:
+        self.vfs = vfs
+        super().__init__(BASE_VFS, name, flags)  # type: ignore[arg-type]
+
+    def xWrite(self, data: bytes, offset: int) -> None:
+        self.vfs.count()
+        super().xWrite(data, offset)
+
+    def xSync(self, flags: int) -> None:
+        self.vfs.count()
+        super().xSync(flags)
+
+    def xTruncate(self, size: int) -> None:
+        self.vfs.count()
+        super().xTruncate(size)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("error", [apsw.FullError, apsw.IOError])
+def test_whichever_write_fails_the_store_is_as_before_or_as_after(path: Path, error: type[Exception]) -> None:
+    """Store, change, erase: for every N the Nth write or sync fails; then the file is opened as usual and is whole."""
+    before = path.with_name("before.db")
+    with closing(SqliteStore(before)) as store:
+        kept = put(store, some("User lives in Seattle"))
+    failures = 0
+    for nth in range(1, 200):
+        shutil.copy(before, path)
+        vfs = Failing(error)
+        try:
+            store = SqliteStore(path)
+            vfs.left = nth
+            done = _store_change_erase(store, kept.id)
+            left, vfs.left = vfs.left, sys.maxsize
+            store.close()
+        finally:
+            vfs.unregister()
+        with closing(SqliteStore(path)) as store:
+            assert store.check(deep=True).problems == ()
+            present = {memory.content for memory in store.list(Filter(), EVERYTHING, now=NOW)}
+            assert present in _AFTER[done : done + 2], (nth, done, present)
+            assert set(matched(store, "seattle austin")) == set(listed(store)) == set(nearest(store))
+        if left > 0:
+            break
+        failures += 1
+
+    assert failures > 5
+
+
+_AFTER = [
+    {"User lives in Seattle"},
+    {"User lives in Seattle", "User moved to Austin"},
+    {"User lives in Seattle", "User moved to Austin, Texas"},
+    {"User moved to Austin, Texas"},
+]
+
+
+def _store_change_erase(store: SqliteStore, old: str) -> int:
+    """How many of the three steps were acknowledged."""
+    done = 0
+    try:
+        memory = put(store, some("User moved to Austin"))
+        done = 1
+        put(store, _next(memory, content="User moved to Austin, Texas"))
+        done = 2
+        with store.writing() as tx:
+            tx.purge(old, at=NOW)
+        done = 3
+    except StorageError:
+        pass
+    return done
+
+
+# --- words in a large index ---
+
+
+def test_in_a_large_store_common_words_are_left_out_unless_there_is_nothing_else(store: SqliteStore) -> None:
+    with store.writing() as tx:
+        for n in range(5_100):
+            put_in(tx, some(f"User note{n} grey white"), ())
+        seattle = put_in(tx, some("User lives in Seattle"), ())
+
+    [match] = store.match("Does the user live in Seattle?", Filter(), EVERYTHING, now=NOW, limit=10)
+
+    assert match.memory == seattle.id
+    assert match.score > 0.8
+    assert len(matched(store, "user", limit=10)) == 10
+    assert len(matched(store, "user unheard", limit=10)) == 10
+
+
+# --- small helpers ---
+
+
+def _children(code: str, path: Path, count: int) -> Iterator[list[subprocess.Popen[str]]]:
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        processes = [stack.enter_context(child(code, path, str(number))) for number in range(count)]
+        assert {said(process) for process in processes} == {"ready"}
+        yield processes
+
+
+def _next(memory, **fields):  # type: ignore[no-untyped-def]
+    from dataclasses import replace
+
+    return replace(memory, version=memory.version + 1, **fields)
+
+
+def _contents(folder: Path) -> dict[str, bytes | None]:
+    return {file.name: file.read_bytes() if file.is_file() else None for file in folder.iterdir()}
+
+
+def _bytes(path: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in path.parent.iterdir() if file.name.startswith(path.name))
+
+
+def _copy_as_crashed(path: Path, copy: Path) -> None:
+    """The files of an open store, as a power cut would leave them."""
+    shutil.copy(path, copy)
+    shutil.copy(f"{path}-wal", f"{copy}-wal")
+
+
+def _overwrite_page_of(path: Path, table: str) -> None:
+    with closing(apsw.Connection(str(path))) as con:
+        con.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        [(page,)] = con.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,))
+        size = con.pragma("page_size")
+        con.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+
+
+def _tamper(store: SqliteStore, sql: str, *values: str) -> None:
+    with store.writing() as tx:
+        tx._con.execute(sql, values)  # type: ignore[attr-defined]

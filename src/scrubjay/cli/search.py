@@ -42,7 +42,7 @@ def search(
     with session.engine(meaning=not words) as engine:
         found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
         if found.degraded:
-            note(f"Found by words only: {found.degraded}", session)
+            note(f"Found by words only: {found.degraded} `scrubjay doctor` knows more.", session)
         if session.as_json:
             from scrubjay.engine.transfer import plain
 

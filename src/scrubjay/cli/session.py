@@ -31,5 +31,7 @@ class Session:
         from scrubjay.memory import Provenance
         from scrubjay.wiring import open_engine
 
-        engine = open_engine(self.settings() if meaning else self.settings(embedder="none"))
+        # A missing model is fetched by `model pull` or by a server: this process ends before it would be here.
+        settings = self.settings(model_pull="never", embedder=None if meaning else "none")
+        engine = open_engine(settings)
         return engine.bound_to(provenance=Provenance(client="scrubjay-cli", transport="cli"))

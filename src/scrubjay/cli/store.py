@@ -82,7 +82,7 @@ def store(
 
 def advise(stored: Stored, session: Session) -> None:
     if stored.degraded:
-        note(f"Found by words only for now: {stored.degraded}", session)
+        note(f"Found by words only for now: {stored.degraded} `scrubjay doctor` knows more.", session)
     for earlier in stored.similar:
         note(f"It may outdate: {earlier.title}", session)
         note(f"  If so: scrubjay supersede {earlier.id} {stored.memory.id}", session)

@@ -124,6 +124,4 @@ class Backlog:
         with self._store.writing() as tx:
             if tx.fact("model") is None and self._embedding.fingerprint is not None:
                 tx.set_fact("model", self._embedding.fingerprint)
-            return tx.add_vectors(
-                memory.id, version=memory.version, first_part=start, vectors=vectors, parts=parts
-            )
+            return tx.add_vectors(memory.id, version=memory.version, first_part=start, vectors=vectors, parts=parts)

@@ -90,9 +90,7 @@ class Judge:
             proposals += sorted(judged, key=lambda one: -one.score)
         return proposals[:MOST]
 
-    def _judged(
-        self, new: Memory, vector: Vector, reads: Reads, audience: Audience, now: datetime
-    ) -> list[Proposal]:
+    def _judged(self, new: Memory, vector: Vector, reads: Reads, audience: Audience, now: datetime) -> list[Proposal]:
         only = Filter(kinds=frozenset({Kind.MEMORY}))
         near = {match.memory: match.score for match in reads.nearest(vector, only, audience, now=now, limit=CANDIDATES)}
         near.pop(new.id, None)
@@ -103,9 +101,7 @@ class Judge:
         said = subjects.read(new.text)
         proposals = []
         for old in reads.get(list(near), audience):
-            features = compared(
-                subjects.read(old.text), said, near[old.id], self._profile(vectors[old.id]), profile
-            )
+            features = compared(subjects.read(old.text), said, near[old.id], self._profile(vectors[old.id]), profile)
             score = probability(features)
             if score >= PROPOSE and current(old, new, now):
                 proposals.append(Proposal(memory=old, score=score, features=features))

@@ -387,9 +387,7 @@ class Engine:
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
         for proposal in proposals:
-            self._ledger.link(
-                tx, LinkKind.MAY_OUTDATE, memory, proposal.memory, score=proposal.score, given=False
-            )
+            self._ledger.link(tx, LinkKind.MAY_OUTDATE, memory, proposal.memory, score=proposal.score, given=False)
 
     def _judge_late(self, memory: Memory, vector: Vector) -> None:
         """Judge a memory that had no vector when it was stored."""

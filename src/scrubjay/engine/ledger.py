@@ -73,16 +73,12 @@ class Ledger:
     ) -> Memory:
         """Write a changed memory as its next version; without a text, words and vectors stay as they are."""
         now = max(self.now(), memory.updated_at)  # a clock set back must not make a version older than the last
-        memory = replace(
-            memory, version=memory.version + 1, updated_at=now, hlc=tx.tick(now), origin=self.origin
-        )
+        memory = replace(memory, version=memory.version + 1, updated_at=now, hlc=tx.tick(now), origin=self.origin)
         changed = self._put(tx, memory, text, reason)
         self.record(tx, changed, action, *fields, reason=reason)
         return changed
 
-    def record(
-        self, tx: Transaction, memory: Memory, action: str, *fields: str, reason: str | None = None
-    ) -> None:
+    def record(self, tx: Transaction, memory: Memory, action: str, *fields: str, reason: str | None = None) -> None:
         """Tell the space's feed: ids and names of fields, never content."""
         tx.record(
             Event(

@@ -41,9 +41,7 @@ def fuse(
     return sorted((one for one in candidates if relevant(one)), key=lambda one: -one.score)
 
 
-def candidate(
-    memory: str, word_score: float, cosine: float | None, calibrate: Callable[[float], float]
-) -> Candidate:
+def candidate(memory: str, word_score: float, cosine: float | None, calibrate: Callable[[float], float]) -> Candidate:
     similarity = 0.0 if cosine is None else calibrate(cosine)
     # Without a vector (not embedded yet, or no model at all) words speak alone.
     score = word_score if cosine is None else MEANING * similarity + (1 - MEANING) * word_score

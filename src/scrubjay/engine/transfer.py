@@ -58,9 +58,7 @@ def exported(records: Store, audience: Audience, now: datetime) -> Iterator[dict
         yield {"type": "link", **plain(link, leave_out=LEFT_OUT)}
 
 
-def imported(
-    engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None
-) -> Imported:
+def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None) -> Imported:
     """Take lines in, a transaction per batch; ids already here are left alone, so a broken-off import goes on.
 
     :raises InvalidInput: naming the line; what came before it stays
@@ -149,5 +147,3 @@ def read_link(line: Mapping[str, Any]) -> Link:
     given["kind"] = LinkKind(given["kind"])
     given["created_at"] = parse_time(given["created_at"], field="created_at")
     return Link(**given)
-
-

@@ -1,0 +1,97 @@
+"""The program as its users run it: with a home of its own and the embedder that only tests use."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from scrubjay.cli.main import main
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> dict[str, str]:
+        """What `--json` says of a failure: the last line of standard error."""
+        return json.loads(self.err.splitlines()[-1])["error"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def environment(home: Path) -> dict[str, str]:
+    """Nothing of the machine's own settings comes in."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SCRUBJAY_", "_SCRUBJAY"))}
+    return {**kept, "SCRUBJAY_HOME": str(home), "SCRUBJAY_EMBEDDER": "hashing", "SCRUBJAY_MODELS": str(home / "models")}
+
+
+@pytest.fixture
+def start(environment: dict[str, str], tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
+    """Starts the real program."""
+
+    def start(*args: str | bytes, **options: Any) -> subprocess.Popen[bytes]:
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        env = environment | options.pop("env", {})
+        command = [sys.executable, "-W", "error", "-m", "scrubjay", *args]
+        return subprocess.Popen(command, cwd=tmp_path, env=env, **pipes | options)
+
+    return start
+
+
+@pytest.fixture
+def run(start: Callable[..., subprocess.Popen[bytes]]) -> Callable[..., Done]:
+    """Runs the real program to its end."""
+
+    def run(*args: str | bytes, stdin: bytes = b"", **options: Any) -> Done:
+        with start(*args, **options) as process:
+            out, err = process.communicate(stdin, timeout=60)
+        return Done(process.returncode, out.decode(), err.decode())
+
+    return run
+
+
+@pytest.fixture
+def call(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Done]:
+    """Calls a command in this process: the same, and quicker."""
+    for name in [name for name in os.environ if name.startswith("SCRUBJAY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args: str, stdin: bytes | str = b"") -> Done:
+        done = CliRunner().invoke(main, args, input=stdin, env=environment)
+        assert done.exception is None or isinstance(done.exception, SystemExit)
+        return Done(done.exit_code, done.stdout, done.stderr)
+
+    return call
+
+
+@pytest.fixture
+def stored(call: Callable[..., Done]) -> Callable[..., str]:
+    """Stores a text and gives its id."""
+
+    def stored(text: str, *options: str) -> str:
+        done = call("store", text, *options)
+        assert done.code == 0, done.err
+        return done.out.strip()
+
+    return stored

@@ -1,0 +1,57 @@
+"""Start-up time is a feature: what a command does not need is not imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+HEAVY = {"numpy", "onnxruntime", "rich", "mcp", "jsonschema_rs", "starlette", "uvicorn", "pydantic", "orjson", "httpx"}
+LOADED = """
+import sys
+from scrubjay.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    print(*sorted(sys.modules), file=sys.stderr)
+"""
+
+
+def loaded(environment, *args):
+    """The modules that are there when the command ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *args], env=environment, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def packages(modules):
+    return {name.partition(".")[0] for name in modules}
+
+
+def test_the_program_itself_imports_only_click_and_the_standard_library(environment):
+    modules = loaded(environment, "--help")
+
+    assert packages(modules) - sys.stdlib_module_names - {"__main__", "click", "scrubjay"} <= {"_distutils_hack"}
+    ours = {name for name in modules if name.startswith("scrubjay")}
+    assert ours == {"scrubjay", "scrubjay.errors", "scrubjay.cli"} | {
+        f"scrubjay.cli.{name}" for name in ("main", "command", "session", "failures")
+    }
+
+
+def test_a_search_by_words_imports_neither_model_nor_tables_nor_servers(call, stored, environment):
+    stored("User moved to Austin")
+
+    modules = loaded(environment, "search", "--words", "Austin")
+
+    assert not packages(modules) & HEAVY
+    assert not {name for name in modules if name.startswith(("scrubjay.servers", "scrubjay.dialects"))}
+    assert not {"scrubjay.embedders.local", "scrubjay.embedders.hashing", "importlib.metadata"} & modules
+
+
+def test_reading_commands_need_no_model(call, stored, environment):
+    id = stored("User moved to Austin")
+
+    for command in (["list"], ["show", id], ["history", id], ["prune"], ["spaces", "list"], ["settings"], ["export"]):
+        assert not packages(loaded(environment, *command)) & HEAVY, command
+
+
