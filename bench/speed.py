@@ -24,7 +24,7 @@ import scrubjay
 from bench import children, report, sentences, sizes
 from bench.cached import CachedEmbedder, say
 from bench.floors import Floor
-from bench.timing import Compared, each, in_turn
+from bench.timing import WARM_UP, Compared, Step, in_turn
 from scrubjay.dialects.memento import memento
 from scrubjay.embedders.base import Embedder
 from scrubjay.embedders.catalogue import DEFAULT, find
@@ -128,45 +128,52 @@ def opened(home: Path, count: int, model: Embedder) -> Iterator[tuple[Any, Floor
     texts = sentences.memories(count)
     with tempfile.TemporaryDirectory(dir=home.parent) as folder:
         shutil.copy(home / "memories.db", Path(folder) / "memories.db")
-        floor = Floor(Path(folder), texts, CachedEmbedder(model).embed(texts), model)
-        with scrubjay.open(Path(folder) / "memories.db", embedder=model) as jay:
+        with (
+            Floor(Path(folder), texts, CachedEmbedder(model).embed(texts)) as floor,
+            scrubjay.open(Path(folder) / "memories.db", embedder=model) as jay,
+        ):
             yield jay, floor
-        floor.close()
 
 
 def calls(home: Path, count: int, model: Embedder, rounds: int) -> list[Compared]:
     """The library's verbs, then the same through the Memento dialect."""
     fresh = iter(sentences.memories(count + 8 * rounds + 100)[count:])
     asked = iter(sentences.questions(8 * rounds + 100))
-    final = count >= 10_000
-    at = f"{count:,}"
+    search_goal, store_goal = (SEARCH_GOAL, STORE_GOAL) if count >= 10_000 else (None, None)
     with opened(home, count, model) as (jay, floor):
         jay.search("Who plays the cello?")  # the vectors are read into memory
 
-        def tool(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        def tool(name: str, arguments: dict[str, Any]) -> None:
             reply = memento.call(jay, name, arguments)
             if reply.failed or "degraded" in reply.body:
                 raise RuntimeError(f"{name} failed: {reply.body}")
-            return reply.body
 
-        def run(name: str, bare: Callable[[], None], subject: Callable[[], Any], goal: float | None = None) -> Compared:
-            say(f"{name} at {at}")
-            return in_turn(f"{name} at {at}", bare, lambda: subject() and None, rounds=rounds, goal=goal)
+        def run(name: str, bare: Step, subject: Callable[[], object], goal: float | None = None) -> Compared:
+            say(f"{name} at {count:,}")
+            return in_turn(f"{name} at {count:,}", bare, lambda: subject() and None, rounds=rounds, goal=goal)
 
-        store, search = each(floor.store, fresh), each(floor.search, asked)
+        def bare_store() -> tuple[float, float]:
+            return floor.measure("store", next(fresh))
+
+        def bare_search() -> tuple[float, float]:
+            return floor.measure("search", next(asked))
+
+        def bare_list() -> tuple[float, float]:
+            return floor.measure("list")
+
         results = [
-            run("search", search, lambda: jay.search(next(asked)), SEARCH_GOAL if final else None),
-            run("store", store, lambda: jay.store(next(fresh)), STORE_GOAL if final else None),
-            run("list", partial(floor.list, 10), lambda: jay.list(limit=10)),
-            run("memento search_memories", search, lambda: tool("search_memories", {"query": next(asked)})),
-            run("memento store_memory", store, lambda: tool("store_memory", {"content": next(fresh)})),
-            run("memento list_recent_memories", partial(floor.list, 10), lambda: tool("list_recent_memories", {})),
+            run("search", bare_search, lambda: jay.search(next(asked)), search_goal),
+            run("store", bare_store, lambda: jay.store(next(fresh)), store_goal),
+            run("list", bare_list, lambda: jay.list(limit=10)),
+            run("memento search_memories", bare_search, lambda: tool("search_memories", {"query": next(asked)})),
+            run("memento store_memory", bare_store, lambda: tool("store_memory", {"content": next(fresh)})),
+            run("memento list_recent_memories", bare_list, lambda: tool("list_recent_memories", {})),
         ]
-        pairs = neighbours(jay, rounds + 10)
+        pairs = neighbours(jay, rounds + WARM_UP)
+        bare_change = partial(floor.measure, "append", "one memory follows another " * 8)
         results.append(
-            run("memento supersede_memory", partial(floor.append, b"x" * 200),
-                lambda: tool("supersede_memory", next(pairs)))
-        )  # fmt: skip
+            run("memento supersede_memory", bare_change, lambda: tool("supersede_memory", next(pairs)))
+        )
     say("")
     return results
 

@@ -12,10 +12,10 @@ Names are loaded when they are first used, so that `import scrubjay` costs nothi
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # the typing module is not worth its import here
 if TYPE_CHECKING:
+    from typing import Any
+
     from scrubjay.engine.engine import Engine as Engine
     from scrubjay.wiring import open as open
 
@@ -82,4 +82,6 @@ __all__ = ["__version__", *sorted(_HOMES)]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'scrubjay' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_HOMES[name]), name)

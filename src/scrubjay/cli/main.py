@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -91,7 +92,9 @@ class Program(Examples, click.Group):
         """Run, and leave with an exit code; click's own endings would show tracebacks and know no 3 or 130."""
         session, as_program = Session(), not args and extra.get("args") is None
         if as_program:
-            gc.set_threshold(10_000)  # imports make hardly any garbage, and looking for it takes a tenth of a start
+            gc.set_threshold(10_000)  # imports make hardly any garbage, and looking for it takes its time
+            if isinstance(sys.stdout, TextIOWrapper):
+                sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack letters that a memory has
         extra |= {"prog_name": "scrubjay", "standalone_mode": False, "obj": session}
         try:
             code = super().main(*args, **extra) or failures.DONE

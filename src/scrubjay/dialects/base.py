@@ -139,6 +139,10 @@ def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: b
     return schema
 
 
+# Beside a list that was cut because the reply would have been too large (servers/bounds.py).
+LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
+
+
 def either(ok: Schema, error: Schema) -> Schema:
     """An output schema that holds error bodies too: strict clients drop what lies outside."""
     return {"type": "object", "anyOf": [ok, error]}

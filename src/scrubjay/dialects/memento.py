@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import Body, Dialect, either, object_schema
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, either, object_schema
 from scrubjay.errors import Error
 from scrubjay.memory import MAX_CONTENT, Filter, Memory, NewMemory, Query, Source
 from scrubjay.times import iso
@@ -156,6 +156,7 @@ STORE_IN_BOTH_SPELLINGS = {
                     "description": "Specific action to take if conflicts found",
                 },
                 "degraded": DEGRADED,
+                "left_out": LEFT_OUT,
             },
             required=("created", "similar", "action_required"),
         ),
@@ -244,6 +245,7 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
             {
                 "memories": {**MEMORIES, "description": "Array of relevant memories, excluding superseded ones"},
                 "degraded": DEGRADED,
+                "left_out": LEFT_OUT,
             },
             required=("memories",),
         ),
@@ -274,7 +276,10 @@ def search_memories(engine: Engine, args: Body) -> Body:
     ),
     gives=either(
         object_schema(
-            {"memories": {**MEMORIES, "description": "Array of recent memories, excluding superseded ones"}},
+            {
+                "memories": {**MEMORIES, "description": "Array of recent memories, excluding superseded ones"},
+                "left_out": LEFT_OUT,
+            },
             required=("memories",),
         ),
         FAILED,

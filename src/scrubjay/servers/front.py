@@ -126,7 +126,7 @@ class Front:
         try:
             while not self._stopping and (line := self._next_line()):
                 self._take(line)
-        except (Stop, BrokenPipeError):
+        except (Stop, OSError):  # told to stop, or nobody reads
             pass
         self._finish()
 
@@ -228,6 +228,7 @@ class Front:
         Without the interpreter's own tidying: it would wait for threads that may be deep in a model. Whatever is cut
         off was not acknowledged, and the store keeps all of a change or nothing.
         """
+        self._reading = False  # a second signal must not interrupt this
         patience = STOP_SECONDS if self._stopping else ANSWER_SECONDS
         deadline = time.monotonic() + patience
         while self._unanswered and time.monotonic() < deadline and self._wire.is_read():

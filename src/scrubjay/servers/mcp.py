@@ -13,7 +13,7 @@ import logging
 import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from queue import SimpleQueue
@@ -51,6 +51,7 @@ from scrubjay.servers.bounds import bounded
 from scrubjay.servers.manifest import sheet_of
 from scrubjay.servers.profile import compose, served_name
 from scrubjay.servers.text import check_text
+from scrubjay.servers.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -75,8 +76,12 @@ def build_server(
     *,
     transport: str,
     extras: bool = False,
+    one_client: bool = False,
 ) -> Server[Any]:
-    """A server for these dialects. `engine` is asked once a call, in the worker thread, and may wait or raise."""
+    """A server for these dialects. `engine` is asked once a call, in the worker thread, and may wait or raise.
+
+    One client's calls take effect in the order in which they came; several clients have no order among them.
+    """
     profile = compose([sheet_of(dialect) for dialect in dialects], extras=extras)
     alone = len(dialects) == 1
     served = {
@@ -86,6 +91,7 @@ def build_server(
     }
     listed = ListToolsResult(tools=[Tool.model_validate(tool) for tool in profile["tools"]])
     workers = anyio.CapacityLimiter(WORKERS)
+    turns = Turns() if one_client else None
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
         tool = served.get(name)
@@ -100,7 +106,9 @@ def build_server(
             raise unknown_tool(params.name, served)
         if params.request_state is not None or params.input_responses is not None:
             raise MCPError(code=INVALID_PARAMS, message="This server has asked nothing that could be answered.")
-        return await run_sync(answered, tool, params.arguments, engine, ctx, transport, limiter=workers)
+        changes = tool.dialect.operations[tool.operation].changes
+        async with turns.turn(changes=changes) if turns else nullcontext():
+            return await run_sync(answered, tool, params.arguments, engine, ctx, transport, limiter=workers)
 
     fresh = CacheHint(ttl_ms=FRESH_MS, scope="public")
     return Server(
@@ -170,7 +178,7 @@ def run_streams(
     serving: threading.Event,
 ) -> None:
     """Serve one client until the inbox says None. Messages come in parsed, and go out as lines with their ids."""
-    server = build_server(dialects, lambda _ctx: engine(), transport="stdio", extras=extras)
+    server = build_server(dialects, lambda _ctx: engine(), transport="stdio", extras=extras, one_client=True)
 
     async def main() -> None:
         send_in, receive_in = anyio.create_memory_object_stream[SessionMessage | Exception](0)

@@ -30,6 +30,7 @@ class Connections:
         """
         self.path = path
         self.closed = False
+        self.damaged = False
         self._timeout_seconds = timeout_seconds
         self._lock = WriteLock(path.with_name(path.name + ".lock"))
         self._writer: apsw.Connection | None = None
@@ -40,8 +41,9 @@ class Connections:
         sqlite_file.check_engine()
         try:
             with translated_errors():
-                self._make_ready()
+                self._make_sure_there_is_a_store()
                 self.damaged = sqlite_file.damaged(path)
+                self._make_sure_of_the_schema()
         except BaseException:
             self.close()
             raise
@@ -108,19 +110,22 @@ class Connections:
                 writer.close()
             self._lock.close()
 
-    def _make_ready(self) -> None:
-        """See that there is a store with the newest schema, made by exactly one process."""
-        if not sqlite_file.recognised(self.path):
-            try:
-                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            except OSError as error:
-                raise translated(error) from error
-            with self._lock.held(self._timeout_seconds):
-                if not sqlite_file.recognised(self.path):
-                    sqlite_file.create(self.path)
+    def _make_sure_there_is_a_store(self) -> None:
+        """Of several processes that find nothing one makes it, the others wait."""
+        if sqlite_file.recognised(self.path):
+            return
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise translated(error) from error
+        with self._lock.held(self._timeout_seconds):
+            if not sqlite_file.recognised(self.path):
+                sqlite_file.create(self.path)
+
+    def _make_sure_of_the_schema(self) -> None:
         con = self._reader()
         self._idle.append(con)
-        if sqlite_file.schema_version(con) < sqlite_file.SCHEMA_VERSION:
+        if sqlite_file.schema_version(con) < sqlite_file.SCHEMA_VERSION and not self.damaged:
             with self._lock.held(self._timeout_seconds):
                 sqlite_file.migrate(self._writable())
 
@@ -155,7 +160,7 @@ class Connections:
             raise StorageError("The store was opened in another process.", hint="Open it again in this one.")
 
     def _reader(self) -> apsw.Connection:
-        con = sqlite_file.connect(self.path)
+        con = sqlite_file.connect(self.path, damaged=self.damaged)
         con.set_busy_timeout(int(self._timeout_seconds * 1000))
         con.pragma("query_only", "ON")
         sqlite_words.register(con)

@@ -47,9 +47,11 @@ def check_engine() -> None:
         raise StorageError("SQLite is too old.", hint="Install apsw 3.51.3 or newer.")
 
 
-def connect(path: Path) -> apsw.Connection:
+def connect(path: Path, *, damaged: bool = False) -> apsw.Connection:
     """Open an existing file with our settings. Each is a statement of its own: a script stops at the first answer."""
     con = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    if damaged:
+        _read_what_is_left(con)
     for name, value in SETTINGS.items():
         con.pragma(name, value)
     return con
@@ -122,12 +124,14 @@ def damaged(path: Path) -> bool:
 
     Bounded to about a second; what a large store hides longer is for `doctor` to find.
     """
-    if _size(_wal(path)):
-        return _damaged_by_crash(path)
-    with closing(connect(path)) as con:
-        pages, page_size = int(con.pragma("page_count")), int(con.pragma("page_size"))
-        # The sizes are read after the count, in this order: a checkpoint in between only makes the file longer.
-        return not _size(_wal(path)) and pages * page_size > _size(path)
+    try:
+        if _size(_wal(path)):
+            return _damaged_by_crash(path)
+        with closing(connect(path)) as con:
+            con.pragma("user_version")  # SQLite compares the file's size with what its header says
+    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError):
+        return True
+    return False
 
 
 def permissions(path: Path) -> str:
@@ -143,7 +147,10 @@ def bytes_on_disk(path: Path) -> int:
 
 
 def _damaged_by_crash(path: Path) -> bool:
-    """Check the file if nobody else has it open; exclusive mode is how SQLite tells."""
+    """Check the file if nobody else has it open; exclusive mode is how SQLite tells.
+
+    :raises apsw.CorruptError: if it cannot even be checked
+    """
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as con:
         con.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         con.pragma("locking_mode", "EXCLUSIVE")
@@ -153,14 +160,22 @@ def _damaged_by_crash(path: Path) -> bool:
             return con.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]
         except (apsw.BusyError, apsw.InterruptError, apsw.ReadOnlyError, apsw.CantOpenError):
             return False
-        except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError):
-            return True
 
 
 def _untouched(path: Path) -> apsw.Connection:
-    """Open without locks, journal or any other trace: what is there may belong to somebody else."""
+    """Open without locks, journal or any other trace: what is there may belong to somebody else.
+
+    A crash during a checkpoint leaves a file that is shorter than its header says until the log is read, too.
+    """
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    return apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+    con = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+    _read_what_is_left(con)
+    return con
+
+
+def _read_what_is_left(con: apsw.Connection) -> None:
+    """Let a damaged file be read as far as it goes, also one that is shorter than its header says."""
+    con.pragma("writable_schema", "ON")
 
 
 def _publish(draft: Path, path: Path) -> None:

@@ -1,0 +1,259 @@
+"""How the program ends when something is wrong: a line, a hint, an exit code, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+COMMANDS_BY_ID = (["show"], ["history"], ["update", "--title", "t"], ["forget"], ["forget", "--hard", "--yes"],
+                  ["forget", "--undo"], ["supersede", "mem_000000000000"])  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS_BY_ID, ids=" ".join)
+@pytest.mark.parametrize("id", ["mem_000000000000", "nope", "'; DROP TABLE memories; --", "../../etc/passwd"])
+def test_an_unknown_id_is_exit_code_3(call, command, id):
+    done = call(*command, id)
+
+    assert done.code == 3
+    assert done.out == ""
+    assert done.err.startswith("Error: ")
+
+
+@pytest.mark.parametrize("command", COMMANDS_BY_ID, ids=" ".join)
+def test_an_unknown_id_is_told_to_programs_on_standard_error(call, command):
+    done = call("--json", *command, "mem_000000000000")
+
+    assert done.code == 3
+    assert done.out in ("", "[]\n")
+    assert done.error["code"] == "not_found"
+    assert set(done.error) == {"code", "message", "hint"}
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        ["store"],
+        ["store", "tea", "--expires", "5m"],
+        ["store", "tea", "--expires", "yesterday"],
+        ["store", "tea", "--expires", "2020-01-01"],
+        ["store", "tea", "--importance", "1.5"],
+        ["store", "tea", "--category", "drink"],
+        ["store", "tea", "--source", "rumour"],
+        ["search", "tea", "--since", "soon"],
+        ["search", "tea", "--limit", "0"],
+        ["list", "--limit", "1001"],
+        ["list", "--order", "colour"],
+        ["update", "mem_1"],
+        ["update", "mem_1", "--expires", "1d", "--no-expiry"],
+        ["history", "mem_1", "--restore", "0"],
+        ["forget"],
+        ["forget", "--hard", "--undo", "mem_1"],
+        ["forget", "--hard", "mem_1"],
+        ["import", "missing.jsonl"],
+        ["model", "pull", "--from", "missing"],
+        ["completion", "tcsh"],
+        ["spaces", "destroy"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_exit_code_2(call, home, usage):
+    done = call(*usage)
+
+    assert done.code == 2
+    assert "Error: " in done.err
+    assert done.out == ""
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "x" * 50_001], ids=["nothing", "blank", "white space", "too long"])
+def test_a_text_that_cannot_be_kept_is_refused(call, text):
+    done = call("store", text)
+
+    assert done.code == 1
+    assert done.out == ""
+    assert "content" in done.err
+    assert call("list", "--json").json == []
+
+
+def test_fifty_thousand_characters_are_kept_to_the_last(call):
+    text = "é" * 49_999 + "!"
+
+    id = call("store", "-", stdin=text.encode()).out.strip()
+
+    assert call("show", id, "--json").json["memory"]["content"] == text
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"caf\xe9", "byte 4 is 0xe9"),
+        (b"half \xed\xa0\x80", "byte 6 is 0xed"),  # a lone surrogate, as some programs write it
+        (b"\xff\xfet\0e\0a\0", "byte 1 is 0xff"),
+        (b"", "empty or blank"),
+        (b"x" * 50_001, "50,001"),
+        (b"x" * 1_000_000, "more than 50,000"),
+    ],
+    ids=["latin-1", "surrogate", "utf-16", "nothing", "too long", "endless"],
+)
+def test_input_that_is_no_text_is_refused(call, data, said):
+    done = call("store", "-", stdin=data)
+
+    assert done.code == 1
+    assert said in done.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="arguments are Unicode there")
+def test_an_argument_that_is_no_text_is_refused(run):
+    done = run("store", b"caf\xe9")
+
+    assert done.code == 1
+    assert "surrogate" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("space", ["Work", "a b", "-", "a--b", "../x", "", "x" * 101, "ünï"])
+def test_a_space_that_is_no_name_is_refused(call, space):
+    done = call("spaces", "create", "--", space)
+
+    assert done.code == 1
+    assert "space" in done.err
+
+
+def test_a_global_space_that_is_no_name_is_refused(call):
+    done = call("--space", "My Project", "--json", "list")
+
+    assert done.code == 1
+    assert done.error["code"] == "invalid_input"
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (b"space = ", "config.toml cannot be read"),
+        (b"\xff", "config.toml cannot be read"),
+        (b"colour = 1", "colour is no setting"),
+        (b'port = "high"', "port in config.toml"),
+        (b'log_level = "loud"', "one of debug"),
+    ],
+)
+def test_a_broken_config_is_named(call, home, config, said):
+    home.mkdir()
+    (home / "config.toml").write_bytes(config)
+
+    for command in (["list"], ["settings"], ["serve"], ["model", "list"]):
+        done = call(*command)
+        assert done.code == 1
+        assert said in done.err
+
+
+def test_a_home_that_is_a_file_is_an_error_of_one_line(run, home):
+    home.write_text("not a folder")
+
+    done = run("store", "tea")
+
+    assert done.code == 1
+    assert done.err.startswith("Error: ")
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_home_that_may_not_be_written_is_an_error_of_one_line(run, home):
+    home.mkdir(mode=0o500)
+
+    done = run("store", "tea")
+
+    assert done.code == 1
+    assert "cannot be" in done.err
+
+
+def test_a_model_that_is_not_known_is_named_with_those_that_are(run):
+    done = run("store", "tea", env={"SCRUBJAY_EMBEDDER": "word2vec"})
+
+    assert done.code == 1
+    assert "word2vec" in done.err
+    assert "arctic-embed-s" in done.err
+
+
+def test_a_missing_model_keeps_nothing_from_being_stored_and_found_by_words(run):
+    model = {"SCRUBJAY_EMBEDDER": "arctic-embed-s"}
+
+    done = run("store", "User moved to Austin", env=model)
+    found = run("search", "Austin", env=model)
+
+    assert done.code == 0
+    assert "by words only" in done.err
+    assert "User moved to Austin" in found.out
+    assert "by words only" in found.err
+
+
+def test_a_closed_pipe_ends_quietly(start, stored):
+    for number in range(30):
+        stored(f"Tea number {number}: " + "x" * 4_000)
+
+    with start("list", "--limit", "1000") as process:
+        process.stdout.close()
+        err = process.stderr.read()
+
+    assert process.returncode == 141
+    assert err == b""
+
+
+@pytest.mark.parametrize("command", [["--help"], ["list"], ["list", "--json"], ["export"], ["doctor"]], ids=" ".join)
+def test_no_output_at_all_is_no_reason_for_a_traceback(start, stored, command):
+    stored("tea")
+
+    with start(*command, stdout=subprocess.DEVNULL) as process:
+        assert process.stderr.read().find(b"Traceback") == -1
+
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
+@pytest.mark.parametrize("command", [["list"], ["list", "--json"], ["export"]], ids=" ".join)
+def test_a_full_disk_behind_the_output_is_an_error(start, stored, command):
+    stored("tea")
+
+    with open("/dev/full", "wb") as full, start(*command, stdout=full) as process:
+        err = process.stderr.read().decode()
+
+    assert process.returncode == 1
+    assert "No space left" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+def test_an_interrupt_is_one_line_and_exit_code_130(start, call):
+    """It reads from us, so the moment is certain: two batches are taken in, and a further line never comes."""
+    with start("import", "-") as process:
+        process.stdin.write(b'{"content": "User likes tea"}\n' * 128)
+        process.stdin.flush()
+        while len(call("list", "--limit", "128", "--json").json) < 128:
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.stdin.close()
+        err = process.stderr.read().decode()
+
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "Interrupted."
+    assert re.search("--from-line (65|129)", err)
+    assert "Traceback" not in err
+
+
+def test_what_nobody_foresaw_is_one_line_with_how_to_learn_more(run, home):
+    """A folder where the config should be: an error of the system's that nobody translates."""
+    (home / "config.toml").mkdir(parents=True)
+
+    done = run("list")
+    told = run("list", "--debug")
+    as_json = run("list", "--json")
+
+    assert done.code == told.code == as_json.code == 1
+    assert "Traceback" not in done.err
+    assert "--debug" in done.err
+    assert "Traceback" in told.err
+    assert as_json.error["code"] == "internal"

@@ -1,0 +1,120 @@
+"""Models, settings and servers, as far as the command line goes."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+
+import pytest
+
+from scrubjay.embedders import catalogue
+from scrubjay.settings import Settings, load
+
+ARCTIC = {"SCRUBJAY_EMBEDDER": "arctic-embed-s"}
+
+
+def test_a_model_is_taken_from_a_folder_and_then_whole(run):
+    ours = catalogue.find("arctic-embed-s").folder(load().models)
+
+    before = run("model", "check", env=ARCTIC)
+    pulled = run("model", "pull", "--from", str(ours), "--json", env=ARCTIC)
+    after = run("model", "check", "--json", env=ARCTIC)
+    again = run("model", "pull", "--quiet", env=ARCTIC)
+
+    assert before.code == 1
+    assert "is missing" in before.out
+    assert "model pull" in before.err
+    assert pulled.code == 0, pulled.err
+    assert pulled.json["model"] == "arctic-embed-s"
+    assert after.json == {"model": "arctic-embed-s", "ok": True, "problems": []}
+    assert (again.code, again.out, again.err) == (0, "", "")
+
+
+def test_files_that_are_not_the_model_are_refused(run, tmp_path):
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "model_int8.onnx").write_text("not a model")
+
+    done = run("model", "pull", "--from", str(tmp_path / "given"), "--json", env=ARCTIC)
+
+    assert done.code == 1
+    assert done.error["code"] == "model_missing"
+
+
+def test_a_changed_model_file_is_found(run, home):
+    ours = catalogue.find("arctic-embed-s")
+    place = ours.folder(home / "models")
+    shutil.copytree(ours.folder(load().models), place)
+    (place / "vocab.txt").write_text("changed")
+
+    done = run("model", "check", env=ARCTIC)
+
+    assert done.code == 1
+    assert done.out == "vocab.txt has the wrong content.\n"
+
+
+def test_models_are_listed(call):
+    shown = {one["name"]: one for one in call("model", "list", "--json").json}
+
+    assert shown["arctic-embed-s"]["dimension"] == 384
+    assert not shown["arctic-embed-s"]["here"]
+    assert "all-minilm-l6-v2" in call("model", "list").out
+
+
+@pytest.mark.parametrize("command", ["pull", "check"])
+def test_an_embedder_without_files_needs_none(call, command):
+    done = call("model", command)
+
+    assert (done.code, done.out) == (0, "")
+    assert "needs no files" in done.err
+
+
+def test_every_setting_is_shown_with_its_origin(call, home):
+    home.mkdir()
+    (home / "config.toml").write_text('user = "ann"\nport = 9000\n')
+
+    shown = {one["name"]: one for one in call("settings", "--space", "work", "--json").json}
+
+    assert list(shown) == [*Settings.__dataclass_fields__]
+    assert {name: shown[name]["from"] for name in ("space", "home", "embedder", "user", "host")} == {
+        "space": "flag",
+        "home": "environment",
+        "embedder": "environment",
+        "user": "config.toml",
+        "host": "default",
+    }
+    assert shown["user"]["value"] == "ann"
+    assert shown["port"]["value"] == "9000"
+    assert all(one["help"] for one in shown.values())
+    assert "SCRUBJAY_SPACE" == shown["space"]["environment"]
+
+
+def test_a_password_in_an_address_is_not_shown(run):
+    done = run("settings", env={"SCRUBJAY_STORE": "postgresql://ann:secret@db/memories"})
+
+    assert "secret" not in done.out
+    assert "postgresql://ann:…@db/memories" in done.out
+
+
+def test_a_taken_port_is_an_error_of_one_line(run):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run("serve", "--port", str(taken.getsockname()[1]))
+
+    assert done.code == 1
+    assert "--port" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_global_options_may_stand_before_mcp(run, home):
+    ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+
+    done = run("--space", "work", "mcp", "--dialect", "memento", stdin=ping)
+
+    assert done.code == 0
+    assert done.json["id"] == 1
+
+
+def test_mcp_help_comes_from_the_server_itself(run):
+    done = run("--home", "elsewhere", "mcp", "--help")
+
+    assert done.code == 0
+    assert "--dialect" in done.out

@@ -1,0 +1,161 @@
+"""Export and import on the command line: whole files, named lines, work that goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """Writes a file of lines, each an object or raw bytes."""
+
+    def lines(*each):
+        path = tmp_path / "lines.jsonl"
+        path.write_bytes(b"".join((one if isinstance(one, bytes) else json.dumps(one).encode()) + b"\n" for one in each))
+        return str(path)
+
+    return lines
+
+
+TEA = {"content": "User likes tea"}
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (b"{not json", "Line 3 is not JSON"),
+        (b'{"content": "caf\xe9"}', "Line 3 is not UTF-8"),
+        (b"[" * 100_000, "Line 3 is not JSON"),
+        (b"[]", "Line 3 is not a memory"),
+        (b'"tea"', "Line 3 is not a memory"),
+        (b"null", "Line 3 is not a memory"),
+        (b"{}", "Line 3: content is required"),
+        (b'{"content": " "}', "Line 3: content must not be empty"),
+        (b'{"content": 5}', "Line 3: content must be text"),
+        (b'{"content": "tea", "colour": "green"}', "Line 3: colour is not known"),
+        (b'{"content": "tea", "tgas": []}', "tags"),
+        (b'{"content": "tea", "expires_at": "soon"}', "Line 3: expires_at"),
+        (b'{"content": "\\ud800"}', "Line 3: content holds half a character"),
+        (b'{"type": "scrubjay", "format": 99}', "Line 3"),
+        (b'{"type": "link", "kind": "loves"}', "Line 3 is not a memory"),
+        (b'{"content": "' + b"x" * 5_000_000 + b'"}', "Line 3 is longer"),
+    ],
+)
+def test_a_broken_line_is_named_by_its_number(call, lines, broken, said):
+    done = call("import", lines(TEA, b"", broken, TEA))
+
+    assert done.code == 1
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call, lines):
+    many = [{"content": f"Fact number {number}"} for number in range(100)]
+
+    done = call("import", lines(*many[:80], b"{broken", *many[80:]))
+    assert done.code == 1
+    assert "Lines 1 to 64 are done; go on with --from-line 65." in done.err
+
+    done = call("import", lines(*many[:80], b"", *many[80:]), "--from-line", "65", "--json")
+    assert done.json == {"stored": 36, "already_here": 0, "links": 0}
+    contents = [memory["content"] for memory in call("list", "--limit", "1000", "--json").json]
+    assert sorted(contents) == sorted(one["content"] for one in many)
+
+
+def test_an_export_comes_back_whole_in_another_home(call, stored, tmp_path):
+    old, new = stored("User lives in Seattle", "--tag", "home"), stored("User lives in Austin \x1b[31m 日本")
+    call("supersede", old, new)
+    call("forget", stored("User was in Rome"))
+    file, home = str(tmp_path / "all.jsonl"), str(tmp_path / "elsewhere")
+
+    assert "3 memories" in call("export", file).err
+    done = call("import", file, "--home", home)
+
+    assert done.code == 0
+    assert done.out.startswith("3 memories")
+    before, after = (listed(call, *where) for where in ([], ["--home", home]))
+    assert before == after
+    assert len(call("list", "--deleted", "--json", "--home", home).json) == 1
+    [hit] = call("search", "where does the user live", "--json", "--home", home).json
+    assert hit["memory"]["id"] == new
+
+
+def listed(call, *where):
+    memories = call("list", "--all", "--json", *where).json
+    return {memory["id"]: (memory["content"], memory["tags"], memory["created_at"]) for memory in memories}
+
+
+def test_importing_twice_changes_nothing(call, stored, tmp_path):
+    stored("User likes tea")
+    file = str(tmp_path / "all.jsonl")
+    call("export", file)
+
+    done = call("import", file, "--json")
+
+    assert done.json == {"stored": 0, "already_here": 1, "links": 0}
+    assert "1 were already here" in call("import", file).out
+
+
+def test_an_export_to_standard_output_can_be_piped_into_an_import(run, tmp_path):
+    run("store", "User likes お茶")
+
+    exported = run("export")
+    done = run("import", "-", "--home", str(tmp_path / "other"), stdin=exported.out.encode())
+
+    assert [json.loads(line)["type"] for line in exported.out.splitlines()] == ["scrubjay", "memory"]
+    assert exported.err == ""
+    assert done.out == "1 memories and 0 links taken in.\n"
+
+
+def test_an_export_that_fails_leaves_the_former_file(call, stored, tmp_path, home):
+    """The store is cut in the middle of what the export has to read."""
+    for number in range(40):
+        stored(f"Fact number {number}: " + "x" * 20_000)
+    file = tmp_path / "all.jsonl"
+    file.write_text("the former export")
+    store = home / "memories.db"
+    store.write_bytes(store.read_bytes()[: store.stat().st_size // 2])
+
+    done = call("export", str(file))
+
+    assert done.code == 1
+    assert file.read_text() == "the former export"
+    assert [path.name for path in tmp_path.iterdir() if "all.jsonl" in path.name] == ["all.jsonl"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are different there")
+def test_an_export_is_readable_by_its_owner_only(call, stored, tmp_path):
+    stored("User likes tea")
+
+    done = call("export", str(tmp_path / "all.jsonl"), "--json")
+
+    assert stat.S_IMODE((tmp_path / "all.jsonl").stat().st_mode) == 0o600
+    assert done.json == {"file": str(tmp_path / "all.jsonl"), "memories": 1, "links": 0}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such devices")
+def test_a_device_is_written_to_and_not_replaced(call, stored):
+    stored("User likes tea")
+
+    assert call("export", "/dev/null").code == 0
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_an_export_into_a_missing_folder_is_an_error_of_one_line(call, stored, tmp_path):
+    done = call("export", str(tmp_path / "missing" / "all.jsonl"))
+
+    assert done.code == 1
+    assert "No such file" in done.err
+
+
+def test_an_export_holds_one_space(call, stored):
+    stored("User likes tea")
+    stored("The team likes coffee", "--space", "work")
+
+    [_, line] = call("export", "--space", "work").out.splitlines()
+
+    assert json.loads(line)["content"] == "The team likes coffee"
