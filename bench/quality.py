@@ -46,6 +46,7 @@ UNITS = {
     "longmemeval_s_prefix": ("session",),
 }  # the others: turn
 GOALS = {("locomo", "turn"): ("recall@10", 0.68)}
+JUDGED = {"factconsolidation"}  # here the question is whether the current fact comes before the one it outdates
 WAYS = tuple(retrieval.ASKED)
 COLUMNS = ("recall@5", "recall@10", "any@5", "all@5", "mrr", "ndcg@10")
 
@@ -91,7 +92,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def retrieval_set(name: str, embedder: CachedEmbedder, datasets: ModuleType, metrics: ModuleType) -> dict[str, Any]:
-    asked = retrieval.run(datasets.load(name), embedder)
+    asked = retrieval.run(datasets.load(name), embedder, judged=name in JUDGED)
     headline = [one for one in asked if not HEADLINE.get(name) or one.query.category in HEADLINE[name]]
     units = UNITS.get(name, ("turn",))
     result: dict[str, Any] = {}

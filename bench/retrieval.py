@@ -12,6 +12,7 @@ from typing import Any
 import scrubjay
 from bench.cached import CachedEmbedder, say
 from bench.data import moment
+from scrubjay.memory import NewMemory
 
 DEPTH = 100  # hits asked for: enough turns for ten sessions
 
@@ -49,8 +50,10 @@ class Asked:
     answers: dict[str, Answer] = field(default_factory=dict)
 
 
-def run(dataset: Any, embedder: CachedEmbedder, ways: Mapping[str, Ask] = ASKED, depth: int = DEPTH) -> list[Asked]:
-    """Ask every question of a data set in every way."""
+def run(
+    dataset: Any, embedder: CachedEmbedder, ways: Mapping[str, Ask] = ASKED, *, judged: bool = False
+) -> list[Asked]:
+    """Ask every question of a data set in every way. `judged`: store one by one, so that conflicts are looked for."""
     embedder.fill(
         (item.text for case in dataset.cases for item in case.items),
         (query.text for case in dataset.cases for query in case.queries),
@@ -58,23 +61,24 @@ def run(dataset: Any, embedder: CachedEmbedder, ways: Mapping[str, Ask] = ASKED,
     )
     asked: list[Asked] = []
     for number, case in enumerate(dataset.cases, 1):
-        asked += run_case(case, embedder, ways, depth)
+        asked += run_case(case, embedder, ways, judged=judged)
         say(f"{dataset.name}: {number} of {len(dataset.cases)} cases")
     say("")
     return asked
 
 
-def run_case(case: Any, embedder: CachedEmbedder, ways: Mapping[str, Ask], depth: int) -> Iterator[Asked]:
+def run_case(case: Any, embedder: CachedEmbedder, ways: Mapping[str, Ask], *, judged: bool) -> Iterator[Asked]:
     with tempfile.TemporaryDirectory() as home, scrubjay.open(Path(home) / "case.db", embedder=embedder) as jay:
-        ids = jay.store_many(
+        memories = [
             {"content": item.text, "created_at": moment(item.timestamp), "conversation_id": item.session}
             for item in case.items
-        )
+        ]
+        ids = [jay.store(NewMemory(**memory)).memory.id for memory in memories] if judged else jay.store_many(memories)
         names = dict(zip(ids, (item.id for item in case.items), strict=True))
         for query in case.queries:
             one = Asked(case, query)
             for way, ask in ways.items():
-                hits = ask(jay, query.text, {"limit": depth, "now": moment(query.question_date)})
+                hits = ask(jay, query.text, {"limit": DEPTH, "now": moment(query.question_date)})
                 one.answers[way] = Answer([names[hit.memory.id] for hit in hits], hits[0].score if len(hits) else 0.0)
             yield one
 

@@ -6,7 +6,7 @@ similarity from 0 to 1, higher is better. Everything above and below this file s
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -420,7 +420,12 @@ _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 def random_suffix(length: int = 12) -> str:
     """62 bits at the default length: ids never come from a clock, so a frozen one cannot make them collide."""
-    return "".join(secrets.choice(_ALPHABET) for _ in range(length))
+    number = int.from_bytes(os.urandom(length))  # more bits than the letters need, so that all are equally likely
+    letters = []
+    for _ in range(length):
+        number, letter = divmod(number, len(_ALPHABET))
+        letters.append(_ALPHABET[letter])
+    return "".join(letters)
 
 
 def new_id() -> str:

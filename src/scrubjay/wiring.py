@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
     from scrubjay.stores.base import Store
-
-log = logging.getLogger(__name__)
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
@@ -72,7 +69,9 @@ def open_embedder(settings: Settings) -> Embedder | None:
     try:
         return LocalEmbedder(find(name), settings.models)
     except ModelMissing as error:  # a folder of one's own that is not there: words must be enough until it is
-        log.warning("%s Only words are searched.", error.message)
+        import logging  # rarely needed, and not free
+
+        logging.getLogger(__name__).warning("%s Only words are searched.", error.message)
         return None
 
 

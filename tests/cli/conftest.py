@@ -95,3 +95,14 @@ def stored(call: Callable[..., Done]) -> Callable[..., str]:
         return done.out.strip()
 
     return stored
+
+
+@pytest.fixture
+def filled(call: Callable[..., Done]) -> Callable[..., None]:
+    """Stores many texts at once, each about as long as asked."""
+
+    def filled(count: int, length: int) -> None:
+        lines = (json.dumps({"content": f"Fact number {number}: " + "x" * length}) for number in range(count))
+        assert call("import", "-", stdin="\n".join(lines)).code == 0
+
+    return filled

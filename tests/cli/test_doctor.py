@@ -54,9 +54,8 @@ def test_a_healthy_store_is_well(call, stored, home):
     ids=["another file", "empty", "cut off", "overwritten", "no header"],
 )
 @pytest.mark.parametrize("options", [[], ["--deep"]], ids=["quick", "deep"])
-def test_a_damaged_store_is_a_problem_and_stays_as_it_is(run, home, call, stored, damage, options):
-    for number in range(20):
-        stored(f"Fact number {number}: " + "x" * 5_000)
+def test_a_damaged_store_is_a_problem_and_stays_as_it_is(run, call, home, filled, damage, options):
+    filled(20, 5_000)
     store = home / "memories.db"
     store.write_bytes(damage(store.read_bytes()))
     before = sha256(store.read_bytes()).digest()
@@ -67,12 +66,11 @@ def test_a_damaged_store_is_a_problem_and_stays_as_it_is(run, home, call, stored
     assert not done.json["ok"]
     assert all(one["do"] for one in done.json["findings"] if one["state"] == "problem")
     assert sha256(store.read_bytes()).digest() == before
-    assert "Traceback" not in run("doctor", *options).err
+    assert "Traceback" not in call("doctor", *options).err
 
 
-def test_rebuilding_a_damaged_store_is_refused(run, home, stored):
-    for number in range(20):
-        stored(f"Fact number {number}: " + "x" * 5_000)
+def test_rebuilding_a_damaged_store_is_refused(run, home, filled):
+    filled(20, 5_000)
     store = home / "memories.db"
     store.write_bytes(store.read_bytes()[: store.stat().st_size // 2])
 

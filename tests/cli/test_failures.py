@@ -191,9 +191,8 @@ def test_a_missing_model_keeps_nothing_from_being_stored_and_found_by_words(run)
     assert "by words only" in found.err
 
 
-def test_a_closed_pipe_ends_quietly(start, stored):
-    for number in range(30):
-        stored(f"Tea number {number}: " + "x" * 4_000)
+def test_a_closed_pipe_ends_quietly(start, filled):
+    filled(30, 4_000)
 
     with start("list", "--limit", "1000") as process:
         process.stdout.close()

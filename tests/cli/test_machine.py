@@ -85,7 +85,7 @@ def test_every_setting_is_shown_with_its_origin(call, home):
     assert shown["user"]["value"] == "ann"
     assert shown["port"]["value"] == "9000"
     assert all(one["help"] for one in shown.values())
-    assert "SCRUBJAY_SPACE" == shown["space"]["environment"]
+    assert shown["space"]["environment"] == "SCRUBJAY_SPACE"
 
 
 def test_a_password_in_an_address_is_not_shown(run):

@@ -87,6 +87,14 @@ def test_a_terminal_shows_a_table_and_takes_markup_for_text(stored, environment)
     assert "\x1b[2J" not in shown
 
 
+def test_ids_stay_whole_on_a_narrow_terminal(stored, environment):
+    id = stored("The quick brown fox jumps over the lazy dog", "--tag", "a-rather-long-tag-for-a-fox")
+
+    shown = on_a_terminal({**environment, "COLUMNS": "80"}, "search", "fox", "--explain")
+
+    assert id in shown
+
+
 def test_no_color_is_honoured(stored, environment):
     stored("A plain one")
 
@@ -104,7 +112,7 @@ def on_a_terminal(environment, *args):
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "scrubjay", *args]
-    env = {"TERM": "xterm", **environment, "COLUMNS": "100"}
+    env = {"TERM": "xterm", "COLUMNS": "100", **environment}
     with subprocess.Popen(command, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         shown = b""

@@ -133,10 +133,12 @@ def test_a_hit_says_why_it_was_found(jay):
 def test_a_fact_at_the_end_of_a_very_long_memory_is_found(real_jay):
     filler = "The meeting went on about budgets, rooms and the weather without any result. " * 640
     memory = real_jay.store(filler[:49_900] + " Ottilie keeps bees on the roof of the town hall.").memory
-    real_jay.store("Somebody grows tomatoes on a balcony")
+    real_jay.store_many({"content": f"Somebody grows tomatoes on balcony {number}"} for number in range(50))
     real_jay._backlog.drain()
 
-    assert real_jay.search("Who is a beekeeper?")[0].memory.id == memory.id
+    for words_only in (True, False):
+        hits = real_jay.search("Where does Ottilie keep her bees?", words_only=words_only)
+        assert hits[0].memory.id == memory.id
 
 
 def test_words_alone_can_be_asked_for(jay):

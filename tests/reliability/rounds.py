@@ -15,9 +15,11 @@ PATIENCE = 60  # seconds that anything may take on a loud machine; never slept, 
 
 def short_and_long(names: str, short: object, long: object) -> pytest.MarkDecorator:
     """One test with two sizes; only `make test-long` runs the second."""
-    return pytest.mark.parametrize(
-        names, [pytest.param(*_values(short), id="short"), pytest.param(*_values(long), id="long", marks=pytest.mark.long)]
-    )
+    sizes = [
+        pytest.param(*_values(short), id="short"),
+        pytest.param(*_values(long), id="long", marks=pytest.mark.long),
+    ]
+    return pytest.mark.parametrize(names, sizes)
 
 
 def _values(size: object) -> tuple[object, ...]:

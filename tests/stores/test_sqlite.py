@@ -26,7 +26,7 @@ from scrubjay.errors import (
     StorageFull,
     StorageTooNew,
 )
-from scrubjay.memory import Filter, Memory
+from scrubjay.memory import Audience, Filter, Memory, Scope, Sight
 from scrubjay.stores import sqlite_file
 from scrubjay.stores.contract import (
     EVERYTHING,
@@ -745,6 +745,54 @@ def test_in_a_large_store_common_words_are_left_out_unless_there_is_nothing_else
     assert match.score > 0.8
     assert len(matched(store, "user", limit=10)) == 10
     assert len(matched(store, "user unheard", limit=10)) == 10
+
+
+# --- the planner ---
+
+LOOKUPS: dict[str, tuple[str, Callable[[SqliteStore], object]]] = {
+    "list": ("memories_by_created (space=? AND state=?)", lambda store: store.list(Filter(), HERE, now=NOW)),
+    "count": ("memories_by_created (space=? AND state=?)", lambda store: store.count(Filter(), HERE, now=NOW)),
+    "topic": ("memories_by_topic", lambda store: store.list(Filter(topic="x"), HERE, now=NOW)),
+    "ids": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.list(Filter(ids=frozenset("x")), HERE, now=NOW)),
+    "expired": ("memories_by_expiry", lambda store: store.list(Filter(expired=True), HERE, now=NOW)),
+    "tags": ("tags_by_tag", lambda store: store.list(Filter(tags=frozenset("x")), HERE, now=NOW)),
+    "get": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.get(["x"], HERE)),
+    "twins": ("memories_by_fingerprint", lambda store: store.twins(b"x", HERE)),
+    "paths": ("memories_by_path (space=? AND path>? AND path<?)", lambda store: store.taken_paths("default", "x")),
+    "links": ("links_by_target", lambda store: store.links(["x"])),
+    "versions": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.versions("x")),
+    "pending": ("pending_by_attempts", lambda store: store.pending(limit=9)),
+    "new vectors": ("memories_by_change (change>?)", lambda store: nearest(store)),
+}
+HERE = Audience("local", (Scope("default", Sight.OWN),))
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_nothing_reads_the_whole_store(store: SqliteStore, name: str) -> None:
+    index, look = LOOKUPS[name]
+    put(store, some())
+
+    plan = _plan(store, look)
+
+    assert any(index in step for step in plan), plan
+    assert not any(step.startswith("SCAN memories") for step in plan), plan
+    assert name != "list" or not any("TEMP B-TREE" in step for step in plan), plan
+
+
+def _plan(store: SqliteStore, look: Callable[[SqliteStore], object]) -> list[str]:
+    """The planner's words on every statement of a call."""
+    statements: list[tuple[str, Any]] = []
+
+    def remember(_: apsw.Cursor, sql: str, values: Any) -> bool:
+        statements.append((sql, values))
+        return True
+
+    with store._connections.reading() as con:
+        con.exec_trace = remember
+    look(store)
+    con.exec_trace = None
+    explained = [con.execute(f"EXPLAIN QUERY PLAN {sql}", values).fetchall() for sql, values in statements]
+    return [step for steps in explained for *_, step in steps]
 
 
 # --- small helpers ---

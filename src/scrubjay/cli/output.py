@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 CONTROL = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 CONTROL_BUT_LINES = CONTROL.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f")
 LONG = 300  # characters of a text in a table
+WHOLE = 16  # characters of ids and times, which are copied and therefore never broken
 
 
 def safe(text: str, *, lines: bool = False) -> str:
@@ -82,8 +83,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place in used:
-        short = all(len(row[place]) <= 20 for row in rows)
-        table.add_column(columns[place], no_wrap=short, overflow="fold")
+        width = max(len(row[place]) for row in rows)
+        whole = width if width <= WHOLE else None
+        table.add_column(columns[place], min_width=whole, no_wrap=whole is not None, overflow="fold")
     for row in rows:
         table.add_row(*(Text(clipped(safe(row[place]))) for place in used))
     Console().print(table)

@@ -8,7 +8,6 @@ time (a home, an age, a deadline), so another value outdates the first; of the o
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -95,6 +94,8 @@ def sentences() -> list[str]:
 @cache
 def shipped_vectors(fingerprint: str) -> Profile | None:
     """The vectors that come with the package, if they are this model's: embedding them anew takes half a second."""
+    from importlib import resources
+
     import numpy as np
 
     with resources.files("scrubjay.engine").joinpath("attributes.npz").open("rb") as stream:

@@ -6,7 +6,6 @@ alone and reported by `doctor`.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -26,8 +25,6 @@ PAUSE_SECONDS = 5.0  # between looks at what other processes left behind
 BATCH = 16
 GIVE_UP = 5  # failed attempts at one text
 CLOSING_SECONDS = 5.0  # what closing may spend on finishing
-
-log = logging.getLogger(__name__)
 
 
 class Backlog:
@@ -95,7 +92,9 @@ class Backlog:
             if self._other_model() or not self._store.pending(limit=1) or self.drain(seconds=seconds):
                 self._left_behind = False
         except Error as error:  # the store or the model is away; the next look tries again
-            log.info("the backlog waits: %s", error.message)
+            import logging  # rarely needed, and not free
+
+            logging.getLogger(__name__).info("the backlog waits: %s", error.message)
 
     def _other_model(self) -> bool:
         return self._store.fact("model") not in (None, self._embedding.fingerprint)

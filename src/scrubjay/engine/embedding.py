@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as TooSlow
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from scrubjay.errors import EmbeddingError, ModelMissing
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from scrubjay.embedders.base import Embedder, Vector
 
 Result = TypeVar("Result")
@@ -53,6 +53,8 @@ class Embedding:
 
     def warm(self) -> Future[None] | None:
         """Start loading, once; returns at once."""
+        from concurrent.futures import ThreadPoolExecutor  # not for a search by words
+
         with self._lock:
             if self.embedder is None:
                 return None
@@ -109,7 +111,7 @@ class Embedding:
         try:
             loading.result(timeout=self._wait_seconds)
             vector = self._pool.submit(work, self.embedder).result(timeout=max(0.0, deadline - monotonic()))
-        except TooSlow:
+        except TimeoutError:
             self._down("The embedding model did not answer in time.")
             raise EmbeddingError("The embedding model did not answer in time.") from None
         except EmbeddingError as error:

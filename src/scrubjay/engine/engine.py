@@ -199,9 +199,12 @@ class Engine:
         self._count_reads(hits)
         return Hits(hits=hits, total=len(candidates), degraded=degraded)
 
-    def get(self, id: str) -> Memory:
-        """:raises NotFound: if there is none, or none that the caller may see"""
-        return self._ledger.seen(self._records, id)
+    def get(self, id: str, *, deleted: bool = False) -> Memory:
+        """A memory by its id; softly deleted ones only if asked for.
+
+        :raises NotFound: if there is none, or none that the caller may see
+        """
+        return self._ledger.seen(self._records, id, deleted=deleted)
 
     def list(
         self,

@@ -15,7 +15,7 @@ from scrubjay.memory import Match
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.75  # weight of similarity against words
 FLOOR = 0.22  # similarity below which meaning alone says nothing
-DISTINCTIVE = 0.34  # word score from which words alone are enough
+DISTINCTIVE = 0.1  # word score from which a shared word is reason enough to keep a memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

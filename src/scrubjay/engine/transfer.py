@@ -132,7 +132,7 @@ def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
     status = Status(given.pop("status", Status.ACTIVE))
     tags = intake.checked_tags(given.pop("auto_tags", ()))
     flags = tuple(given.pop("flags", ()))
-    intake.check_known(given, KEPT)
+    intake.check_known(given, (*intake.FIELDS, *KEPT))
     return replace(memory, provenance=provenance, status=status, auto_tags=tags, flags=flags, **given)
 
 

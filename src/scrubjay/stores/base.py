@@ -194,8 +194,9 @@ class Transaction(Reads):
 
         `vectors` are those of the text's first parts, `parts` how many parts there are: what is missing waits in
         `pending`. `vectors=None` says that the text has not changed: words and vectors stay as they are.
-        Version 1 is a new memory. A higher one replaces the version before it, which is kept in the history with
-        `change`. The state that filters see follows the memory (`Memory.state`).
+        A memory whose id is not known is new, whatever its version: it may come from another store. A known one
+        replaces the version before it, which is kept in the history with `change`. The state that filters see follows
+        the memory (`Memory.state`).
 
         :raises Conflict: if the stored version is not ``memory.version - 1``, if a new memory's id is taken, or if
             its path is taken by another active memory of the same space

@@ -123,6 +123,10 @@ def ids(found: Iterable[Any]) -> list[str]:
     return [getattr(one, "memory", None) or one.id for one in found]
 
 
+def ids_of(memories: Iterable[Memory]) -> list[str]:
+    return [memory.id for memory in memories]
+
+
 def got(store: Store, id: str) -> Memory:
     [memory] = store.get([id], EVERYTHING)
     return memory
@@ -507,9 +511,12 @@ class StoreContract:
 
         assert got(store, memory.id) == memory
 
-    def test_a_later_version_of_nothing_is_a_conflict(self, store: Store) -> None:
-        with pytest.raises(Conflict):
-            put(store, some(version=2))
+    def test_a_memory_of_another_store_arrives_with_its_version(self, store: Store) -> None:
+        memory = put(store, some(version=7))
+
+        assert got(store, memory.id).version == 7
+        assert store.versions(memory.id) == []
+        assert put(store, replace(memory, content="changed here", version=8)).version == 8
 
     def test_two_who_change_the_same_version_do_not_overwrite_each_other(self, store: Store) -> None:
         memory = put(store, some())
@@ -825,6 +832,35 @@ class StoreContract:
         [match] = store.match("red green navy teal", Filter(), EVERYTHING, now=NOW, limit=9)
 
         assert 0.35 < match.score < 0.65
+
+    @pytest.mark.parametrize("where", [0.0, 0.5, 1.0])
+    def test_a_word_counts_as_much_wherever_it_stands_in_a_very_long_memory(self, store: Store, where: float) -> None:
+        put_all(store, (some(f"grey white black number{n}") for n in range(60)))
+        filler = "nothing much happened on this day. " * 1_400
+        at = int(len(filler) * where)
+        memory = put(store, some(f"{filler[:at]} crimson walrus {filler[at:]}"))
+
+        [match] = store.match("crimson walrus", Filter(), EVERYTHING, now=NOW, limit=9)
+
+        assert match.memory == memory.id
+        assert match.score > 0.15
+        assert store.matched_words("crimson walrus", [memory.id]) == {memory.id: ("crimson", "walrus")}
+
+    def test_long_memories_do_not_push_others_off_the_page(self, store: Store) -> None:
+        long = put_all(store, (some("the walrus swims. " * 2_500, id=f"long{n}") for n in range(5)))
+        short = put_all(store, (some("walrus", id=f"short{n}") for n in range(5)))
+
+        found = store.match("walrus", Filter(), EVERYTHING, now=NOW, limit=10)
+
+        assert sorted(ids(found)) == sorted(ids_of(long + short))
+
+    def test_a_long_text_that_becomes_short_leaves_no_words_behind(self, store: Store) -> None:
+        memory = put(store, some("filler " * 2_000 + "crimson walrus"))
+
+        put(store, replace(memory, content="short now", title="short now", version=2), [QUERY])
+
+        assert matched(store, "walrus") == []
+        assert matched(store, "short") == [memory.id]
 
     def test_words_are_found_in_a_store_of_one_memory(self, store: Store) -> None:
         """A word that stands in every row still counts while there are few rows."""

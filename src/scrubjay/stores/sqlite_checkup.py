@@ -24,7 +24,7 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Che
     try:
         memories = _count(con, "SELECT count(*) FROM memories WHERE state < 4")
         with_words = _count(
-            con, "SELECT count(*) FROM memories WHERE state < 4 AND seq IN (SELECT id FROM words_docsize)"
+            con, "SELECT count(*) FROM memories WHERE state < 4 AND seq IN (SELECT id / 256 FROM words_docsize)"
         )
         with_vectors = _count(
             con,

@@ -161,7 +161,6 @@ class Connections:
 
     def _reader(self) -> apsw.Connection:
         con = sqlite_file.connect(self.path, damaged=self.damaged)
-        con.set_busy_timeout(int(self._timeout_seconds * 1000))
         con.pragma("query_only", "ON")
         sqlite_words.register(con)
         return con
@@ -169,7 +168,6 @@ class Connections:
     def _writable(self) -> apsw.Connection:
         if self._writer is None:
             self._writer = sqlite_file.connect(self.path)
-            self._writer.set_busy_timeout(int(self._timeout_seconds * 1000))
             sqlite_words.register(self._writer)
         return self._writer
 

@@ -27,6 +27,7 @@ APPLICATION_ID = 0x4A61_7931  # "Jay1"
 SCHEMA_VERSION = 1  # the highest number in schema/sqlite
 LEAST_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL that two connections reset at once
 CHECK_SECONDS = 1.0
+BUSY_MILLISECONDS = 10_000  # readers wait only for those who open, recover or close the file
 
 SETTINGS = {
     "synchronous": "FULL",  # acknowledged means on the disk
@@ -50,6 +51,7 @@ def check_engine() -> None:
 def connect(path: Path, *, damaged: bool = False) -> apsw.Connection:
     """Open an existing file with our settings. Each is a statement of its own: a script stops at the first answer."""
     con = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    con.set_busy_timeout(BUSY_MILLISECONDS)
     if damaged:
         _read_what_is_left(con)
     for name, value in SETTINGS.items():

@@ -1,4 +1,4 @@
-"""What can be asked of a SQLite store, on whatever connection: a reader's, or a transaction's own."""
+"""Finding memories, on whatever connection: a reader's, or a transaction's own."""
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
 
@@ -7,40 +7,17 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import apsw
 
-from scrubjay.memory import (
-    Audience,
-    Event,
-    Filter,
-    Link,
-    LinkKind,
-    Match,
-    Memory,
-    Order,
-    Recall,
-    Space,
-    State,
-    Version,
-)
+from scrubjay.memory import Audience, Filter, Match, Memory, Order, State
 from scrubjay.stores import sqlite_words
-from scrubjay.stores.base import List, Pending, Position, Reads, moment
-from scrubjay.stores.sqlite_filters import (
-    Condition,
-    Restriction,
-    among,
-    joined,
-    restricted,
-    seen,
-    space_number,
-    views_of,
-)
-from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, event_of, link_of, memory_of, memory_of_snapshot
-from scrubjay.stores.sqlite_tally import Tally
+from scrubjay.stores.base import List, Position
+from scrubjay.stores.sqlite_filters import Condition, Restriction, among, joined, restricted, seen, views_of
+from scrubjay.stores.sqlite_history import SqliteHistory
+from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, memory_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -54,15 +31,15 @@ SORT_VALUES: Mapping[Order, str] = {
     Order.LENGTH: "memories.content_length",
 }
 
+# Only these two need the counters, with those that are not written yet.
+_COUNTERS = """
+    LEFT JOIN reads ON reads.memory = memories.seq
+    LEFT JOIN uncounted ON uncounted.id = memories.id
+"""
+JOINS: Mapping[Order, str] = {Order.ACCESSED: _COUNTERS, Order.ACCESSES: _COUNTERS}
 
-class SqliteReads(Reads):
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
 
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[apsw.Connection]:
-        """A connection for one call."""
-
+class SqliteReads(SqliteHistory):
     @abstractmethod
     def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
         """Search by meaning on this connection."""
@@ -103,13 +80,12 @@ class SqliteReads(Reads):
                 # The page is chosen first, so that no text is sorted. memories_by_created gives it without sorting
                 # if one space and one state are asked for in that order.
                 f"""
-                WITH uncounted (id, count, at) AS (
+                WITH uncounted (id, count, at) AS MATERIALIZED (
                     SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
                 ), page (seq, value) AS MATERIALIZED (
                     SELECT memories.seq, {value}
                     FROM memories
-                    LEFT JOIN reads ON reads.memory = memories.seq
-                    LEFT JOIN uncounted ON uncounted.id = memories.id
+                    {JOINS.get(order, "")}
                     WHERE {where}
                     ORDER BY {value} {direction}, memories.seq {direction}
                     LIMIT ? OFFSET ?
@@ -211,129 +187,13 @@ class SqliteReads(Reads):
                 FROM memories
                 WHERE space = (SELECT number FROM spaces WHERE name = ?)
                 AND state IN (0, 1)
-                AND (path = ? OR (path >= ? AND path < ?))
+                AND path >= ?
+                AND path < ?
+                AND (path = ? OR path >= ?)
                 """,
-                (space, path, path + "-", path + "."),
+                (space, path, path + ".", path, path + "-"),
             )
             return {path for (path,) in rows}
-
-    def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> List[Link]:
-        ends = joined([among("source", ids), among("target", ids)], "OR")  # the unique index, links_by_target
-        where, values = joined([ends] if kinds is None else [ends, among("kind", sorted(kinds))], "AND")
-        with self._reading() as con:
-            rows = con.execute(
-                f"""
-                SELECT kind, source, target, score, state, given, reason, created_at, hlc, origin
-                FROM links
-                WHERE {where}
-                ORDER BY created_at, number
-                """,
-                values,
-            )
-            return [link_of(row) for row in rows]
-
-    def versions(self, id: str) -> List[Version]:
-        with self._reading() as con:
-            rows = con.execute(
-                """
-                SELECT versions.id, versions.snapshot, versions.replaced_at, versions.replaced_by, versions.reason
-                FROM memories
-                JOIN versions ON versions.memory = memories.seq
-                WHERE memories.id = ?
-                ORDER BY versions.version DESC
-                """,
-                (id,),
-            )
-            return [
-                Version(
-                    id=version,
-                    memory=memory_of_snapshot(snapshot),
-                    replaced_at=moment(at),
-                    replaced_by=user,
-                    reason=reason,
-                )
-                for version, snapshot, at, user, reason in rows
-            ]
-
-    def events(self, space: str, *, after: int = 0, limit: int = 1000) -> List[Event]:
-        with self._reading() as con:
-            rows = con.execute(
-                """
-                SELECT number, at, action, memory, fields, user, client, caller, transport, dialect, reason
-                FROM events
-                WHERE space = ?
-                AND number > ?
-                ORDER BY number
-                LIMIT ?
-                """,
-                (space_number(con, space), after, limit),
-            )
-            return [event_of(space, row) for row in rows]
-
-    def spaces(self) -> List[Space]:
-        with self._reading() as con:
-            rows = con.execute(
-                # memories_by_created
-                """
-                SELECT name, description, created_at,
-                    (SELECT count(*) FROM memories WHERE space = spaces.number AND state = 0)
-                FROM spaces
-                ORDER BY name
-                """
-            )
-            return [
-                Space(name=name, description=description, created_at=moment(at), memories=memories)
-                for name, description, at, memories in rows
-            ]
-
-    def fact(self, key: str) -> str | None:
-        with self._reading() as con:
-            row = con.execute("SELECT value FROM facts WHERE key = ?", (key,)).fetchone()
-            return None if row is None else str(row[0])
-
-    def pending(self, *, limit: int) -> List[Pending]:
-        with self._reading() as con:
-            rows = con.execute(
-                # pending_by_attempts
-                f"""
-                SELECT {COLUMNS}, pending.next_part, pending.attempts, pending.judged
-                FROM pending
-                CROSS JOIN {TABLES}
-                WHERE memories.seq = pending.memory
-                AND memories.state < 3
-                ORDER BY pending.attempts, pending.memory
-                LIMIT ?
-                """,
-                (limit,),
-            )
-            return [
-                Pending(
-                    memory=self._tally.laid_over(memory_of(row[: len(FIELDS)])),
-                    next_part=row[-3],
-                    attempts=row[-2],
-                    judged=bool(row[-1]),
-                )
-                for row in rows
-            ]
-
-    def recalls(self, memory: str, *, limit: int = 100) -> List[Recall]:
-        with self._reading() as con:
-            rows = con.execute(
-                # At most KEPT_RECALLS rows, read rarely: no index of their memories.
-                """
-                SELECT at, space, user, client, memories
-                FROM recalls
-                WHERE EXISTS (SELECT 1 FROM json_each(recalls.memories) WHERE value = ?)
-                ORDER BY number DESC
-                LIMIT ?
-                """,
-                (memory, limit),
-            )
-            written = [
-                Recall(at=moment(at), space=space, user=user, client=client, memories=tuple(json.loads(memories)))
-                for at, space, user, client, memories in rows
-            ]
-        return [*self._tally.recalls_of(memory), *written][:limit]
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
         return [self._tally.laid_over(memory_of(row)) for row in rows]

@@ -1,105 +1,24 @@
-"""Writing: what changes together in one transaction of the write connection."""
-
-# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+"""Writing: everything that changes in one transaction of the write connection. Memories themselves come from below."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
-
-import apsw
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
-from scrubjay.memory import Event, Link, Match, Memory, State, random_suffix
-from scrubjay.stores.base import Change, List, Transaction, milliseconds
-from scrubjay.stores.sqlite_filters import Restriction, space_number
-from scrubjay.stores.sqlite_reads import SqliteReads
-from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, Row, as_json, memory_of, row_of, snapshot_of
-from scrubjay.stores.sqlite_tally import Tally
-from scrubjay.stores.sqlite_words import found_by, scope_token
-from scrubjay.stores.words import indexed
-
-if TYPE_CHECKING:
-    from scrubjay.embedders.base import Vector
+from scrubjay.memory import Event, Link
+from scrubjay.stores.base import milliseconds
+from scrubjay.stores.sqlite_memories import SqliteMemories
+from scrubjay.stores.sqlite_rows import as_json
 
 
-class SqliteTransaction(SqliteReads, Transaction):
-    def __init__(self, con: apsw.Connection, tally: Tally) -> None:
-        super().__init__(tally)
-        self._con = con
-        self._change: int | None = None
-        self.erased = False  # whether something was purged
-
-    @contextmanager
-    def _reading(self) -> Iterator[apsw.Connection]:
-        yield self._con
-
-    def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
-        from scrubjay.stores import vectors
-
-        return vectors.scan(con, vector, restriction, limit)  # an index sees committed rows only
-
+class SqliteTransaction(SqliteMemories):
     def tick(self, now: datetime) -> int:
         # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
         [(clock,)] = self._con.execute(
             "UPDATE counters SET clock = max(clock + 1, ?) RETURNING clock", (milliseconds(now) << 16,)
         )
         return int(clock)
-
-    def put(
-        self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
-    ) -> Memory:
-        stored = self._stored(memory.id)
-        self._check_version(memory, stored)
-        space = space_number(self._con, memory.space)
-        if space is None:
-            raise SpaceNotFound(f"No space {memory.space!r}.", hint="Create it first.")
-        self._check_path(memory, space)
-        conversation = memory.context.conversation_id
-        columns = row_of(
-            memory,
-            space=space,
-            user=self._number(memory.context.user_id),
-            conversation=None if conversation is None else self._number(conversation),
-        )
-        columns |= {"fingerprint": fingerprint, "change": self._changed()}
-        if stored is None:
-            seq = self._insert(columns | {"text_version": memory.version, "parts": parts})
-            self._start_reads(seq, memory)
-            self._write_words(seq, memory, space)
-            self._write_tags(seq, memory)
-        else:
-            seq = stored[0]
-            self._keep_version(seq, stored, change)
-            self._update(seq, columns)
-            former = memory_of(stored)
-            if found_by(former) != found_by(memory) or former.space != memory.space:
-                self._write_words(seq, memory, space)
-            if (former.tags, former.auto_tags) != (memory.tags, memory.auto_tags):
-                self._write_tags(seq, memory)
-        if vectors is not None or stored is None:
-            self._replace_vectors(seq, memory.version, vectors or (), parts)
-        return self._written(seq)
-
-    def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
-        row = self._con.execute(
-            "SELECT seq FROM memories WHERE id = ? AND state < 4 AND text_version <= ? AND version >= ?",
-            (id, version, version),
-        ).fetchone()
-        if row is None:
-            return False
-        [seq] = row
-        self._write_vectors(seq, first_part, vectors)
-        self._con.execute("UPDATE memories SET parts = ?, change = ? WHERE seq = ?", (parts, self._changed(), seq))
-        self._con.execute(
-            "UPDATE pending SET next_part = max(next_part, ?) WHERE memory = ? AND next_part >= ?",
-            (first_part + len(vectors), seq, first_part),
-        )
-        self._con.execute("DELETE FROM pending WHERE memory = ? AND next_part >= ?", (seq, parts))
-        return True
 
     def put_off(self, id: str, *, judged: bool | None = None, failed: bool = False) -> None:
         self._con.execute(
@@ -110,31 +29,6 @@ class SqliteTransaction(SqliteReads, Transaction):
             """,
             (int(failed), None if judged is None else int(judged), id),
         )
-
-    def purge(self, id: str, *, at: datetime) -> None:
-        row = self._con.execute("SELECT seq FROM memories WHERE id = ? AND state <> 4", (id,)).fetchone()
-        if row is None:
-            return
-        [seq] = row
-        for table in ("versions", "vectors", "pending", "tags", "aliases"):
-            self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
-        self._con.execute("DELETE FROM words WHERE rowid = ?", (seq,))
-        self._con.execute("UPDATE links SET reason = NULL WHERE source = ?1 OR target = ?1", (id,))
-        self._con.execute(
-            """
-            UPDATE memories SET
-                content = '', content_length = 0, title = '', path = '', topic = NULL, tags = '[]', auto_tags = '[]',
-                conversation = NULL, session = NULL, metadata = '{}', detail = '{}', flags = '[]',
-                client = '', caller = '', transport = '', dialect = NULL,
-                fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
-                status = 'deleted', state = 4, deleted_at = coalesce(deleted_at, :at), recoverable_until = NULL,
-                updated_at = :at, version = version + 1, hlc = :hlc, change = :change,
-                origin = (SELECT value FROM facts WHERE key = 'origin')
-            WHERE seq = :seq
-            """,
-            {"at": milliseconds(at), "hlc": self.tick(at), "change": self._changed(), "seq": seq},
-        )
-        self.erased = True
 
     def relate(self, link: Link) -> None:
         self._con.execute(
@@ -218,19 +112,6 @@ class SqliteTransaction(SqliteReads, Transaction):
             (key, value),
         )
 
-    def drop_vectors(self) -> None:
-        self._con.execute("DELETE FROM vectors")
-        self._con.execute("UPDATE pending SET next_part = 0, attempts = 0")
-        self._con.execute(
-            # What does not wait has been judged already.
-            """
-            INSERT INTO pending (memory, next_part, judged)
-            SELECT seq, 0, 1 FROM memories WHERE state < 4
-            ON CONFLICT (memory) DO NOTHING
-            """
-        )
-        self._con.execute("UPDATE memories SET change = ? WHERE state < 4", (self._changed(),))
-
     # --- what a store does in a transaction of its own ---
 
     def lease(self, name: str, *, holder: str, seconds: float, now: int) -> bool:
@@ -249,147 +130,3 @@ class SqliteTransaction(SqliteReads, Transaction):
 
     def release(self, name: str, *, holder: str) -> None:
         self._con.execute("DELETE FROM leases WHERE name = ? AND holder = ?", (name, holder))
-
-    def rebuild(self) -> None:
-        [(definition,)] = self._con.execute("SELECT sql FROM sqlite_schema WHERE name = 'words'")
-        self._con.execute("DROP TABLE words")  # what is damaged cannot be deleted row by row
-        self._con.execute(definition)
-        self._con.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
-        for row in self._con.execute(f"SELECT {COLUMNS}, memories.space FROM {TABLES} WHERE memories.state < 4"):
-            memory = memory_of(row[: len(FIELDS)])
-            self._write_words(memory.seq, memory, row[-1])
-        self._con.execute(
-            # The first part without a vector is where embedding goes on; what had all its vectors was judged.
-            """
-            INSERT INTO pending (memory, next_part, judged)
-            SELECT seq, (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq) AS done, 1
-            FROM memories
-            WHERE state < 4
-            AND done < max(parts, 1)
-            ON CONFLICT (memory) DO NOTHING
-            """
-        )
-
-    # --- parts of put ---
-
-    def _stored(self, id: str) -> Row | None:
-        return self._con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.id = ?", (id,)).fetchone()
-
-    def _check_version(self, memory: Memory, stored: Row | None) -> None:
-        if stored is None:
-            taken = self._con.execute("SELECT 1 FROM aliases WHERE alias = ?", (memory.id,)).fetchone()
-            if memory.version == 1 and not taken:
-                return
-            raise Conflict(f"The id {memory.id!r} is taken." if taken else f"No version of {memory.id} to replace.")
-        version = stored[_VERSION]
-        if memory.version == 1:
-            raise Conflict(f"The id {memory.id!r} is taken.")
-        if version != memory.version - 1 or self._purged(stored[0]):
-            raise Conflict(
-                f"Memory {memory.id} has changed since it was read.",
-                hint="Read it again and repeat the change.",
-                version=version,
-            )
-
-    def _purged(self, seq: int) -> bool:
-        return self._con.execute("SELECT state FROM memories WHERE seq = ?", (seq,)).fetchone() == (State.PURGED,)
-
-    def _check_path(self, memory: Memory, space: int) -> None:
-        if memory.state not in (State.ACTIVE, State.SUPERSEDED):
-            return
-        taken = self._con.execute(
-            # memories_by_path
-            "SELECT 1 FROM memories WHERE space = ? AND path = ? AND state IN (0, 1) AND id <> ?",
-            (space, memory.path, memory.id),
-        ).fetchone()
-        if taken:
-            raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
-
-    def _number(self, name: str) -> int:
-        """The number of a user or conversation, given on first sight."""
-        self._con.execute("INSERT INTO names (name) VALUES (?) ON CONFLICT (name) DO NOTHING", (name,))
-        [(number,)] = self._con.execute("SELECT number FROM names WHERE name = ?", (name,))
-        return int(number)
-
-    def _changed(self) -> int:
-        """This transaction's number in the order of changes; caches ask for what has a higher one than they saw."""
-        if self._change is None:
-            [(self._change,)] = self._con.execute("UPDATE counters SET change = change + 1 RETURNING change")
-        return self._change
-
-    def _insert(self, columns: dict[str, Any]) -> int:
-        names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
-        self._con.execute(f"INSERT INTO memories ({names}) VALUES ({values})", columns)
-        return self._con.last_insert_rowid()
-
-    def _update(self, seq: int, columns: dict[str, Any]) -> None:
-        assignments = ", ".join(f"{name} = :{name}" for name in columns)
-        self._con.execute(f"UPDATE memories SET {assignments} WHERE seq = :seq", columns | {"seq": seq})
-
-    def _start_reads(self, seq: int, memory: Memory) -> None:
-        """An imported memory brings its counter along; later ones are counted here and never set."""
-        if memory.access_count or memory.accessed_at != memory.created_at:
-            self._con.execute(
-                "INSERT INTO reads (memory, count, accessed_at) VALUES (?, ?, ?)",
-                (seq, memory.access_count, milliseconds(memory.accessed_at)),
-            )
-
-    def _keep_version(self, seq: int, stored: Row, change: Change) -> None:
-        self._con.execute(
-            """
-            INSERT INTO versions (memory, version, id, snapshot, replaced_at, replaced_by, reason)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """,
-            (
-                seq,
-                stored[_VERSION],
-                f"ver_{random_suffix()}",
-                snapshot_of(stored),
-                milliseconds(change.at),
-                change.user,
-                change.reason,
-            ),
-        )
-
-    def _write_words(self, seq: int, memory: Memory, space: int) -> None:
-        self._con.execute(
-            "INSERT OR REPLACE INTO words (rowid, text, scope) VALUES (?, ?, ?)",
-            (seq, indexed(found_by(memory)), scope_token(space)),
-        )
-
-    def _write_tags(self, seq: int, memory: Memory) -> None:
-        self._con.execute("DELETE FROM tags WHERE memory = ?", (seq,))
-        self._con.executemany(
-            "INSERT INTO tags (memory, tag) VALUES (?, ?)",
-            [(seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})],
-        )
-
-    def _replace_vectors(self, seq: int, version: int, vectors: Sequence[Vector], parts: int) -> None:
-        self._con.execute("UPDATE memories SET text_version = ?, parts = ? WHERE seq = ?", (version, parts, seq))
-        self._con.execute("DELETE FROM vectors WHERE memory = ?", (seq,))
-        self._con.execute("DELETE FROM pending WHERE memory = ?", (seq,))
-        self._write_vectors(seq, 0, vectors)
-        if len(vectors) < parts:
-            self._con.execute("INSERT INTO pending (memory, next_part) VALUES (?, ?)", (seq, len(vectors)))
-
-    def _write_vectors(self, seq: int, first_part: int, vectors: Sequence[Vector]) -> None:
-        if not vectors:
-            return
-        from scrubjay.stores.vectors import to_blob
-
-        self._con.executemany(
-            """
-            INSERT INTO vectors (memory, part, vector)
-            VALUES (?, ?, ?)
-            ON CONFLICT (memory, part) DO UPDATE SET vector = excluded.vector
-            """,
-            [(seq, part, to_blob(vector)) for part, vector in enumerate(vectors, first_part)],
-        )
-
-    def _written(self, seq: int) -> Memory:
-        [row] = self._con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.seq = ?", (seq,))
-        return self._tally.laid_over(memory_of(row))
-
-
-_VERSION = list(FIELDS).index("version")
-

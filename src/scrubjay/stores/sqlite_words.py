@@ -51,21 +51,27 @@ def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int)
     scope = _scope(con, restriction, sum(frequencies[word] for word in known))
     ranking = "small_bm25(words, ?1)" if rows < SMALL_ROWS else "-bm25(words, 1.0, 0.0)"
     where, values = restriction.condition()
-    found = con.execute(
-        # CROSS JOIN keeps the order: first the words, then each row's filters by its primary key.
-        f"""
+    # CROSS JOIN keeps the order: first the words, then each row's filters by its primary key.
+    statement = f"""
         SELECT memories.id, {ranking} AS score
         FROM words
-        CROSS JOIN memories ON memories.seq = words.rowid
+        CROSS JOIN memories ON memories.seq = words.rowid / 256
         WHERE words MATCH ?2
         AND {where}
         ORDER BY score DESC, memories.created_at DESC, memories.seq DESC
         LIMIT ?
-        """,
-        (" ".join(str(weights[word]) for word in known), _expression(known, scope), *values, limit),
-    )
+        """
+    asked = (" ".join(str(weights[word]) for word in known), _expression(known, scope), *values)
     best = sum(weights.values())
-    return [Match(memory, min(score / best, 1.0)) for memory, score in found]
+    rows = limit
+    while True:
+        passages = con.execute(statement, (*asked, rows)).fetchall()
+        found: dict[str, float] = {}
+        for memory, score in passages:
+            found.setdefault(memory, min(score / best, 1.0))
+        if len(found) >= limit or len(passages) < rows:
+            return [Match(memory, score) for memory, score in found.items()][:limit]
+        rows *= 4  # long memories took several places each
 
 
 def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -78,13 +84,16 @@ def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str,
         f"""
         SELECT memories.id, phrases_held(words)
         FROM memories
-        CROSS JOIN words ON words.rowid = memories.seq
+        CROSS JOIN words ON words.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255
         WHERE words MATCH ?
         AND {which}
         """,
         (_expression(words, ()), *values),
     )
-    return {memory: tuple(words[int(number)] for number in held.split()) for memory, held in found}
+    numbers: dict[str, set[int]] = {}
+    for memory, held in found:
+        numbers.setdefault(memory, set()).update(map(int, held.split()))
+    return {memory: tuple(words[number] for number in sorted(held)) for memory, held in numbers.items()}
 
 
 def _indexed_rows(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:

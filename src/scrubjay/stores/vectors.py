@@ -62,7 +62,7 @@ def best_cosines(vector: Vector, rows: Iterable[tuple[str, bytes]]) -> dict[str,
     best: dict[str, float] = {}
     for name, blob in rows:
         if len(blob) == 4 * len(vector):
-            best[name] = max(best.get(name, -1.0), float(from_blob(blob) @ vector))
+            best[name] = max(best.get(name, -1.0), float(np.vecdot(from_blob(blob), vector)))
     return best
 
 
@@ -86,7 +86,7 @@ def scan(con: apsw.Connection, vector: Vector, restriction: Restriction, limit: 
         found = Candidates(
             np.array(memories, dtype=np.int64),
             np.array(created, dtype=np.int64),
-            _matrix(blobs, len(vector)) @ vector,
+            np.vecdot(_matrix(blobs, len(vector)), vector),
         )
         best = best.and_also(found).best(limit)
     return best.matches(con)
@@ -208,7 +208,8 @@ class Cache:
         """Every row that the restriction admits, with its score."""
         rows = np.flatnonzero(self._admitted(con, restriction))
         used = self._vectors[: self._count]
-        scores = (used @ vector)[rows] if 2 * len(rows) > self._count else used[rows] @ vector
+        # vecdot takes one core and each row by itself; BLAS would start threads that wait for each other under load.
+        scores = np.vecdot(used, vector)[rows] if 2 * len(rows) > self._count else np.vecdot(used[rows], vector)
         return Candidates(self._numbers["memory"][rows], self._numbers["created"][rows], scores)
 
     def _admitted(self, con: apsw.Connection, restriction: Restriction) -> Mask:

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
+PASSAGE = 2_500  # characters
+MAX_PASSAGES = 256
 MAX_QUERY_WORDS = 64
 MAX_WORD = 100  # characters; what is longer is no word, and is found by its beginning
 MAX_WHOLE = 64  # an identifier longer than this is found by its parts only
@@ -63,6 +65,22 @@ _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _DIGITS = re.compile(r"\d+|\D+")
 
 _pattern = cache(re.compile)  # large classes take milliseconds to compile, and most texts need none of them
+
+
+def passages(text: str) -> list[str]:
+    """A long text cut into stretches that are ranked each for itself; a short one is its only passage.
+
+    BM25 takes a word for less the longer its text is: in one piece of 50,000 characters every word would count for
+    nothing. Cuts are made at white space where there is any.
+    """
+    found = []
+    start = 0
+    while len(text) - start > PASSAGE + PASSAGE // 4 and len(found) < MAX_PASSAGES - 1:
+        space = max(text.rfind(" ", start + PASSAGE // 2, start + PASSAGE), text.rfind("\n", start, start + PASSAGE))
+        end = space if space > start + PASSAGE // 2 else start + PASSAGE
+        found.append(text[start:end])
+        start = end
+    return [*found, text[start:]]
 
 
 def indexed(text: str) -> str:

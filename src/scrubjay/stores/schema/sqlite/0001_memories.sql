@@ -202,7 +202,7 @@ CREATE TABLE pending (
 
 CREATE INDEX pending_by_attempts ON pending (attempts, memory);
 
--- Words as words.py makes them; rowid = memories.seq. `scope` holds one token per row that names its space. The table
+-- Words as words.py makes them, a row per passage: rowid = memories.seq × 256 + its place. `scope` holds one token per row that names its space. The table
 -- keeps its own text, so that a delete knows every word to take out, and secure-delete takes them out of the index at
 -- once instead of marking them. Marks (M) belong to words in Indic scripts, symbols (So) are emoji.
 CREATE VIRTUAL TABLE words USING fts5 (
@@ -214,6 +214,22 @@ CREATE VIRTUAL TABLE words USING fts5 (
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, col);
+
+-- What a grown store looks like (rows, then rows per value of the index's first column, first two, …). Without it the
+-- planner takes "this space, this state" for more selective than a fingerprint or a path and reads the whole space.
+ANALYZE;
+INSERT INTO sqlite_stat1 (tbl, idx, stat)
+VALUES
+    ('memories', 'sqlite_autoindex_memories_1', '100000 1'),
+    ('memories', 'memories_by_created', '100000 50000 25000 2 1'),
+    ('memories', 'memories_by_path', '90000 45000 1'),
+    ('memories', 'memories_by_topic', '20000 10000 10 1'),
+    ('memories', 'memories_by_conversation', '50000 50 1'),
+    ('memories', 'memories_by_expiry', '10000 5000 2'),
+    ('memories', 'memories_by_fingerprint', '100000 1'),
+    ('memories', 'memories_by_change', '100000 2'),
+    ('tags', 'tags', '300000 3 1'),
+    ('tags', 'tags_by_tag', '300000 300 1');
 
 INSERT INTO counters (change, clock) VALUES (0, 0);
 INSERT INTO facts (key, value) VALUES ('origin', lower(hex(randomblob(8))));

@@ -1,0 +1,173 @@
+"""What processes beside the test do: `python -m tests.reliability.children JOB ARGUMENT…`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import scrubjay
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import Error
+from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.times import iso
+from tests.conftest import Clock
+from tests.reliability import failing_disk
+from tests.reliability.texts import Texts
+
+JOBS: dict[str, Callable[..., None]] = {}
+talking = threading.Lock()
+
+
+def job(work: Callable[..., None]) -> Callable[..., None]:
+    JOBS[work.__name__] = work
+    return work
+
+
+def say(**said: object) -> None:
+    with talking:
+        print(json.dumps(said), flush=True)
+
+
+def heard() -> str:
+    return sys.stdin.readline()
+
+
+def opened(path: str) -> Engine:
+    return scrubjay.open(path, embedder=HashingEmbedder())
+
+
+@job
+def load(path: str, count: str) -> None:
+    """Store many memories, in batches; says how many are acknowledged."""
+    with opened(path) as jay:
+        jay.store_many(({"content": f"text {n}"} for n in range(int(count))), progress=lambda done: say(done=done))
+    say(finished=True)
+
+
+@job
+def take_in(path: str, count: str) -> None:
+    """Import lines with ids of their own; says how many are acknowledged."""
+    lines = ({"type": "memory", "id": f"mem_{n:012}", "content": f"text {n}"} for n in range(int(count)))
+    with opened(path) as jay:
+        jay.import_from(lines, progress=lambda done: say(done=done))
+    say(finished=True)
+
+
+@job
+def write(path: str, name: str, threads: str, stores: str) -> None:
+    """Open the store, wait for a word, and store from several threads at once; says what and how long each took."""
+    with opened(path) as jay:
+        say(ready=True)
+        heard()
+        workers = [
+            threading.Thread(target=write_some, args=(jay, f"{name}{'xyzv'[number]}", int(stores)))
+            for number in range(int(threads))
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    say(finished=True)
+
+
+def write_some(jay: Engine, prefix: str, stores: int) -> None:
+    texts = Texts(Random(prefix), prefix)
+    for _ in range(stores):
+        text, begun = texts.next(), time.monotonic()
+        try:
+            id = jay.store(text).memory.id
+        except Error as error:
+            say(refused=error.code)
+        else:
+            say(id=id, text=text, milliseconds=1000 * (time.monotonic() - begun))
+
+
+@job
+def hold(path: str) -> None:
+    """Keep a write transaction open, with something in it, until told; then undo it."""
+    store = SqliteStore(Path(path))
+    try:
+        with store.writing() as tx:
+            tx.set_fact("held", "yes")
+            say(held=True)
+            heard()
+            raise Undo
+    except Undo:
+        say(undone=True)
+    store.close()
+
+
+class Undo(Exception):
+    pass
+
+
+@job
+def live_through_a_day(path: str) -> None:
+    """A fixed script of library calls under a clock of its own; says everything that could depend on the place."""
+    clock = Clock()
+    with Engine(SqliteStore(Path(path)), HashingEmbedder(), clock=clock) as jay:
+        old = jay.store("User lives in Zürich since März 🏔", expires_at=clock().replace(year=2027)).memory
+        clock.move(hours=14)
+        new = jay.store("User lives in 東京 now", tags=("home",)).memory
+        jay.supersede(old=old.id, new=new.id)
+        clock.move(hours=-1)
+        jay.update(new.id, content="User lives in 大阪 now", reason="moved again")
+        clock.move(hours=20)
+        found = [hit.memory for hit in jay.search("大阪")]
+        shown = [*jay.list(limit=10), *found, *(version.memory for version in jay.history(new.id))]
+        names = {old.id: "old", new.id: "new"}
+        for memory in shown:
+            times = (memory.created_at, memory.updated_at, memory.valid_until, memory.expires_at)
+            say(
+                memory=names[memory.id],
+                content=memory.content,
+                version=memory.version,
+                times=[iso(at) if at else None for at in times],
+            )
+
+
+@job
+def read_as_nobody(path: str, id: str) -> None:
+    """Read, then try to write, as a user to whom the store does not belong."""
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    with Engine(SqliteStore(Path(path)), HashingEmbedder()) as jay:
+        say(found=len(jay.search("harbour")), listed=len(jay.list()), got=jay.get(id).content)
+        try:
+            jay.store("one more")
+        except Error as error:
+            say(refused=error.code)
+
+
+@job
+def fail(folder: str, error: str, for_good: str, first: str, step: str) -> None:
+    """Run a script of changes on a disk that fails at the Nth call, for every so many N until it fails no more."""
+    disk = failing_disk.Disk()
+    template = Path(folder, "template")
+    ids = failing_disk.prepare(template / "memories.db")
+    n = int(first)
+    while True:
+        copy = Path(folder, str(n))
+        shutil.copytree(template, copy)
+        disk.arm(n, error, for_good=for_good == "for good")
+        outcome = failing_disk.change_everything(copy / "memories.db", ids)
+        calls = disk.calls
+        disk.disarm()
+        say(n=n, calls=calls, outcome=outcome, wrong=failing_disk.wrong(copy / "memories.db", ids, outcome))
+        shutil.rmtree(copy)
+        if calls < n:
+            break
+        n += int(step)
+
+
+if __name__ == "__main__":
+    JOBS[sys.argv[1]](*sys.argv[2:])
