@@ -171,9 +171,7 @@ def calls(home: Path, count: int, model: Embedder, rounds: int) -> list[Compared
         ]
         pairs = neighbours(jay, rounds + WARM_UP)
         bare_change = partial(floor.measure, "append", "one memory follows another " * 8)
-        results.append(
-            run("memento supersede_memory", bare_change, lambda: tool("supersede_memory", next(pairs)))
-        )
+        results.append(run("memento supersede_memory", bare_change, lambda: tool("supersede_memory", next(pairs))))
     say("")
     return results
 

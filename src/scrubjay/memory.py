@@ -394,8 +394,7 @@ class Page:
     """A stretch of a list."""
 
     memories: tuple[Memory, ...] = ()
-    total: int = 0
-    next_cursor: str | None = None
+    total: int | None = None  # how many there are in all, if that was asked
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self.memories)

@@ -53,5 +53,3 @@ def test_reading_commands_need_no_model(call, stored, environment):
 
     for command in (["list"], ["show", id], ["history", id], ["prune"], ["spaces", "list"], ["settings"], ["export"]):
         assert not packages(loaded(environment, *command)) & HEAVY, command
-
-

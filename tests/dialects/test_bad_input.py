@@ -86,13 +86,13 @@ def jay(tmp_path_factory) -> Engine:
 def test_any_arguments_get_an_answer_inside_the_schema(jay, dialect, name, data):
     operation = dialect.operations[name]
     arguments = data.draw(spoilt(operation.takes))
-    before = jay.list().total
+    before = jay.list(counted=True).total
 
     reply = dialect.call(jay, name, arguments)
 
     Checker(operation.gives).check(reply.body)
     assert reply.text.encode("utf-8")
-    after = jay.list().total
+    after = jay.list(counted=True).total
     assert after == before if reply.failed or not operation.changes else after - before in (-1, 0, 1)
 
 

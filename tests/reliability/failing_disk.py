@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,9 @@ def change_everything(path: Path, ids: dict[str, str]) -> dict[str, str | None]:
         "many": lambda: jay.store_many([{"content": "one of many"} for _ in range(3)]),
     }
     outcome = {name: attempted(step) for name, step in steps.items()}
-    return {**outcome, "close": attempted(jay.close)}
+    with suppress(apsw.Error):  # SQLite keeps silent about what fails while it closes; an exception in Python does not
+        jay.close()
+    return outcome
 
 
 def attempted(step: Callable[[], object]) -> str | None:

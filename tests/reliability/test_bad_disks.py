@@ -46,8 +46,10 @@ def test_whichever_write_fails_every_memory_is_as_before_or_as_changed(quick_pat
     assert set(runs[-1]["outcome"].values()) == {None}  # past the last call nothing fails
     assert any(set(run["outcome"].values()) != {None} for run in runs[:-1]), "no failure was ever noticed"
     silent = [run["n"] for run in runs[:-1] if set(run["outcome"].values()) == {None}]
-    print(f"{error} {for_good}: {len(runs) - 1} of {runs[-1]['calls']} calls failed; codes {codes - {None}}; in "
-          f"{len(silent)} of them every step succeeded all the same")
+    print(
+        f"{error} {for_good}: {len(runs) - 1} of {runs[-1]['calls']} calls failed; codes {codes - {None}}; in "
+        f"{len(silent)} of them every step succeeded all the same"
+    )
 
 
 # --- no room ---------------------------------------------------------------------------------------------------------

@@ -270,9 +270,11 @@ def call(http: httpx.Client, address: str, tool: str, **arguments: object) -> di
 
 def report(transport: str, rounds: int, known: Known) -> None:
     assert known.stored, "no round got as far as one answer"
-    print(f"kill -9 under {WRITERS} writers over {transport}: {rounds} rounds, {len(known.tried)} stores tried, "
-          f"{len(known.stored)} acknowledged, {len(known.superseded)} supersessions: "
-          "0 lost, 0 torn, 0 unfindable, 0 failed starts")
+    print(
+        f"kill -9 under {WRITERS} writers over {transport}: {rounds} rounds, {len(known.tried)} stores tried, "
+        f"{len(known.stored)} acknowledged, {len(known.superseded)} supersessions: "
+        "0 lost, 0 torn, 0 unfindable, 0 failed starts"
+    )
 
 
 def assert_alone(peer: Peer) -> None:

@@ -99,6 +99,8 @@ def write_together(path: Path, processes: int, threads: int, stores: int, *, wat
         assert {id: memory.content for id, memory in everything(store).items()} == written
         assert unfindable(store, written.items()) == []
     slowest = quantiles(milliseconds, n=100)
-    print(f"{processes} processes x {threads} writers x {stores} stores{', watched' if watched else ''}: lost 0, "
-          f"refused 0, stale {0 if watched else '-'}, p50 {slowest[49]:.0f} ms, p99 {slowest[98]:.0f} ms, "
-          f"worst {max(milliseconds):.0f} ms, {len(written) / (ended - begun):.0f} writes/s")
+    print(
+        f"{processes} processes x {threads} writers x {stores} stores{', watched' if watched else ''}: lost 0, "
+        f"refused 0, stale {0 if watched else '-'}, p50 {slowest[49]:.0f} ms, p99 {slowest[98]:.0f} ms, "
+        f"worst {max(milliseconds):.0f} ms, {len(written) / (ended - begun):.0f} writes/s"
+    )

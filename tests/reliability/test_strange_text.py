@@ -27,7 +27,7 @@ KEPT = {
     "SQL": ("Robert'); DROP TABLE memories; -- tinsmith", "tinsmith"),
     "search syntax": ('NEAR("a" b) AND * OR col:x ^ lapwing', "lapwing"),
     "HTML": ("<img src=x onerror=alert(1)>&amp;</script> pergola", "pergola"),
-    "JSON in JSON": (json.dumps({"content": json.dumps({"a": "\\\"\\u0000"})}) + " mizzen", "mizzen"),
+    "JSON in JSON": (json.dumps({"content": json.dumps({"a": '\\"\\u0000'})}) + " mizzen", "mizzen"),
     "format strings": ("%s %n {0} ${HOME} $(id) `id` cornice", "cornice"),
     "white space around": ("  \n farthing \n\n", "farthing"),
     "50,000 characters": ("x " * 24_990 + "y ossuary" + "z " * 5 + "!", "ossuaryz"),

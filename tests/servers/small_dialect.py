@@ -17,9 +17,15 @@ def small_dialect(**operations) -> Dialect:
         error_body=lambda error, operation: {"oops": error.message, "in": operation},
     )
 
-    @dialect.operation("echo_words", title="Echo", changes=False, gives=ANY, takes=object_schema(
-        {"words": {"type": "array", "items": {"type": "string"}, "description": "For echo_words only."}}
-    ))
+    @dialect.operation(
+        "echo_words",
+        title="Echo",
+        changes=False,
+        gives=ANY,
+        takes=object_schema(
+            {"words": {"type": "array", "items": {"type": "string"}, "description": "For echo_words only."}}
+        ),
+    )
     def echo_words(engine, args):
         """Says it again. Better than echo_words_twice."""
         return {"words": args["words"]}

@@ -72,8 +72,12 @@ def test_every_text_is_in_the_announcement(tmp_path):
 
     unindented = "\n".join(line.removeprefix("    ") for line in text.splitlines())
     for part in (
-        clients.claude_code_http(URL), clients.mcp_servers_http(URL), clients.vscode_http(URL),
-        clients.claude_code_stdio(arguments), clients.mcp_servers_stdio(arguments), clients.vscode_stdio(arguments),
+        clients.claude_code_http(URL),
+        clients.mcp_servers_http(URL),
+        clients.vscode_http(URL),
+        clients.claude_code_stdio(arguments),
+        clients.mcp_servers_stdio(arguments),
+        clients.vscode_stdio(arguments),
     ):
         assert part in unindented
 

@@ -81,8 +81,19 @@ def listed(http, url, **headers):
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8377", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.1@evil.example",
-     "0.0.0.0", "192.168.1.7:8377", "localhost:port", "[::1", "", "example.com, localhost"],
+    [
+        "evil.example",
+        "evil.example:8377",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "127.0.0.1@evil.example",
+        "0.0.0.0",
+        "192.168.1.7:8377",
+        "localhost:port",
+        "[::1",
+        "",
+        "example.com, localhost",
+    ],
 )
 def test_a_foreign_host_is_refused_on_every_route(http, site, route, host):
     for method in ("GET", "POST"):
@@ -94,8 +105,16 @@ def test_a_foreign_host_is_refused_on_every_route(http, site, route, host):
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     "origin",
-    ["http://evil.example", "https://127.0.0.1.evil.example", "null", "", "file://", "http://localhost.evil.example",
-     "http://localhost@evil.example", "chrome-extension://localhost"],
+    [
+        "http://evil.example",
+        "https://127.0.0.1.evil.example",
+        "null",
+        "",
+        "file://",
+        "http://localhost.evil.example",
+        "http://localhost@evil.example",
+        "chrome-extension://localhost",
+    ],
 )
 def test_a_foreign_origin_is_refused_on_every_route(http, site, route, origin):
     for method in ("GET", "POST", "OPTIONS"):

@@ -135,8 +135,9 @@ def test_among_others_a_tool_carries_its_dialect_and_texts_name_it_so():
 
     assert profile["name"] == "scrubjay"
     assert [tool["name"] for tool in profile["tools"]][:2] == ["small_echo_words", "memento_store_memory"]
-    assert "small_echo_words when told, or `small_search`. We search with `small_search`, or call small_search()." in (
-        profile["instructions"]
+    assert (
+        "small_echo_words when told, or `small_search`. We search with `small_search`, or call small_search()."
+        in (profile["instructions"])
     )
     assert "memento_search_memories" in profile["instructions"]
     assert tool["description"] == "Says it again. Better than echo_words_twice."
@@ -170,7 +171,9 @@ def modules(code):
     """What an interpreter has loaded after this code."""
     shown = subprocess.run(
         [sys.executable, "-c", f"{code}\nimport sys; print(' '.join(sys.modules))"],
-        capture_output=True, text=True, check=True,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return shown.stdout.split()
 

@@ -326,9 +326,7 @@ def test_a_new_store_is_for_its_owner_alone(tmp_path: Path) -> None:
         put(store, some())
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
 
-        assert modes == dict.fromkeys(
-            ["memories.db", "memories.db-wal", "memories.db-shm", "memories.db.lock"], 0o600
-        )
+        assert modes == dict.fromkeys(["memories.db", "memories.db-wal", "memories.db-shm", "memories.db.lock"], 0o600)
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert store.check().facts["permissions"] == "0600"
 

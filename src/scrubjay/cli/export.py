@@ -39,7 +39,7 @@ def export(session: Session, file: str) -> None:
     """
     counts = {"scrubjay": 0, "memory": 0, "link": 0}
     with session.engine(meaning=False) as engine, destination(file) as write:
-        total = engine.list(Filter(states=ALL_STATES, expired=None), limit=1).total
+        total = engine.list(Filter(states=ALL_STATES, expired=None), limit=1, counted=True).total
         with progress("Exporting", shown=not session.as_json, total=total) as report:
             for line in engine.export():
                 write(json.dumps(line, ensure_ascii=False).encode() + b"\n")

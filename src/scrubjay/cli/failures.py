@@ -1,11 +1,11 @@
 """Errors as people and programs see them: one line, a hint, an exit code; never a traceback unless asked for.
 
-    0    done
-    1    an error; with --json the last line of standard error is {"error": {"code", "message", "hint"}}
-    2    wrong usage, always as text
-    3    no such memory, no such space
-    130  interrupted
-    141  nobody reads the output any more (| head), as other programs end then
+0    done
+1    an error; with --json the last line of standard error is {"error": {"code", "message", "hint"}}
+2    wrong usage, always as text
+3    no such memory, no such space
+130  interrupted
+141  nobody reads the output any more (| head), as other programs end then
 """
 
 from __future__ import annotations

@@ -67,14 +67,14 @@ def list_(
     else:
         which = chosen(**filters)
     with session.engine(meaning=False) as engine:
-        page = engine.list(which, order=ORDERS[order], descending=not reverse, limit=limit, offset=offset)
+        page = engine.list(which, order=ORDERS[order], descending=not reverse, limit=limit, offset=offset, counted=True)
         if session.as_json:
             from scrubjay.engine.transfer import plain
 
             print_json(plain(page.memories))
         elif page.memories:
             print_table(("id", "stored", "category", "tags", "state", "memory"), [row(memory) for memory in page])
-            if len(page) < page.total:
+            if len(page) < (page.total or 0):
                 note(f"{len(page):,} of {page.total:,}. More: --limit and --offset.", session)
         else:
             nothing("There are no such memories.", engine, session)

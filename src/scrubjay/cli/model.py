@@ -135,4 +135,3 @@ def check(ctx: click.Context) -> None:
         note(WITHOUT_FILES.get(name, f"{name} is here and whole."), session)
     if wrong:
         ctx.exit(FAILED)
-

@@ -36,9 +36,7 @@ def search(
 
     The score says how well a memory fits, from 0 to 1, and means the same for every query.
     """
-    which = (
-        chosen(**filters, states=ALL_STATES - {State.DELETED}, expired=None) if all_states else chosen(**filters)
-    )
+    which = chosen(**filters, states=ALL_STATES - {State.DELETED}, expired=None) if all_states else chosen(**filters)
     with session.engine(meaning=not words) as engine:
         found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
         if found.degraded:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.embedding import Embedding
 
 CANDIDATES = 30
+NEAR = 0.78  # cosine of two stored texts; any two sentences on one person reach it
 MOST = 5  # proposals for one memory
 PROPOSE = 0.5  # the judge's probability from which a memory is named
 
@@ -92,8 +93,8 @@ class Judge:
 
     def _judged(self, new: Memory, vector: Vector, reads: Reads, audience: Audience, now: datetime) -> list[Proposal]:
         only = Filter(kinds=frozenset({Kind.MEMORY}))
-        near = {match.memory: match.score for match in reads.nearest(vector, only, audience, now=now, limit=CANDIDATES)}
-        near.pop(new.id, None)
+        matches = reads.nearest(vector, only, audience, now=now, limit=CANDIDATES)
+        near = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != new.id}
         if not near:
             return []
         vectors = reads.vectors(list(near))

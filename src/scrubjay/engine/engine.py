@@ -214,15 +214,17 @@ class Engine:
         descending: bool = True,
         limit: int = 20,
         offset: int = 0,
+        counted: bool = False,
     ) -> Page:
-        """Memories in order, newest first unless asked otherwise."""
+        """Memories in order, newest first unless asked otherwise; `counted` also says how many there are in all."""
         intake.check_limit(limit, offset)
         wanted = filter or Filter()
         audience, now = self._audience(wanted), self.now()
         memories = self._records.list(
             wanted, audience, now=now, order=order, descending=descending, limit=limit, offset=offset
         )
-        return Page(memories=tuple(memories), total=self._records.count(wanted, audience, now=now))
+        total = self._records.count(wanted, audience, now=now) if counted else None
+        return Page(memories=tuple(memories), total=total)
 
     def history(self, id: str) -> Sequence[Version]:
         """Former states of a memory, newest first."""

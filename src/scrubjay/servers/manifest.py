@@ -1,7 +1,7 @@
 """The manifests: one file per dialect, from which the fast start answers.
 
-    python -m scrubjay.servers.manifest           write them
-    python -m scrubjay.servers.manifest --check   say which are stale, and fail if any is
+python -m scrubjay.servers.manifest           write them
+python -m scrubjay.servers.manifest --check   say which are stale, and fail if any is
 """
 
 from __future__ import annotations

@@ -140,9 +140,7 @@ def answered(
 
 def called(tool: Served, arguments: Arguments, engine: Engine, client: str, transport: str) -> Reply:
     check_text(arguments)
-    provenance = Provenance(
-        client=client, caller=engine.caller.user, transport=transport, dialect=tool.dialect.name
-    )
+    provenance = Provenance(client=client, caller=engine.caller.user, transport=transport, dialect=tool.dialect.name)
     return tool.dialect.call(engine.bound_to(provenance=provenance), tool.operation, arguments)
 
 

@@ -32,8 +32,14 @@ def serve(
     threading.Thread(target=_open_ahead, args=(opening,), daemon=True).start()
     from scrubjay.servers.mcp import run_streams  # takes a second, in which the engine opens and its model loads
 
-    run_streams([find(name) for name in options.dialects], opening.engine, inbox, deliver, extras=options.extras,
-                serving=serving)
+    run_streams(
+        [find(name) for name in options.dialects],
+        opening.engine,
+        inbox,
+        deliver,
+        extras=options.extras,
+        serving=serving,
+    )
     opening.close()
 
 

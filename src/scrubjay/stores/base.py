@@ -129,9 +129,7 @@ class Reads(ABC):
         """For each of these memories the words of the text that it holds, spelt as in the text."""
 
     @abstractmethod
-    def nearest(
-        self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
-    ) -> List[Match]:
+    def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         """The memories whose nearest part has the highest cosine with the vector, best first, each once."""
 
     @abstractmethod

@@ -102,9 +102,7 @@ def put_in(
     )
 
 
-def put(
-    store: Store, memory: Memory, vectors: Sequence[Vector] | None = (QUERY,), parts: int | None = None
-) -> Memory:
+def put(store: Store, memory: Memory, vectors: Sequence[Vector] | None = (QUERY,), parts: int | None = None) -> Memory:
     with store.writing() as tx:
         return put_in(tx, memory, vectors, parts)
 
@@ -660,11 +658,7 @@ class StoreContract:
         )
         audience = Audience(
             data.draw(st.sampled_from(["ann", "bob", "eve", ""])),
-            tuple(
-                data.draw(
-                    st.lists(st.builds(Scope, st.sampled_from(spaces), st.sampled_from(Sight)), max_size=3)
-                )
-            ),
+            tuple(data.draw(st.lists(st.builds(Scope, st.sampled_from(spaces), st.sampled_from(Sight)), max_size=3))),
         )
         memories = put_all(
             store,

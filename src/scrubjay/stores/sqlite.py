@@ -1,14 +1,14 @@
 """The store in one SQLite file: rows, words, vectors, history and events, written together or not at all.
 
-    sqlite.py              the store: its verbs that are not a transaction's
-    sqlite_transaction.py  every change; those of memories in sqlite_memories.py
-    sqlite_reads.py        finding memories; links, versions, events … in sqlite_history.py
-    sqlite_words.py        finding by words, vectors.py by meaning
-    sqlite_filters.py      filter and audience as conditions
-    sqlite_rows.py         rows as values
-    sqlite_tally.py        counted reads that are not written yet
-    sqlite_checkup.py      what doctor asks
-    sqlite_connections.py  readers, the writer and its bracket; sqlite_lock.py, sqlite_file.py, sqlite_errors.py below
+sqlite.py              the store: its verbs that are not a transaction's
+sqlite_transaction.py  every change; those of memories in sqlite_memories.py
+sqlite_reads.py        finding memories; links, versions, events … in sqlite_history.py
+sqlite_words.py        finding by words, vectors.py by meaning
+sqlite_filters.py      filter and audience as conditions
+sqlite_rows.py         rows as values
+sqlite_tally.py        counted reads that are not written yet
+sqlite_checkup.py      what doctor asks
+sqlite_connections.py  readers, the writer and its bracket; sqlite_lock.py, sqlite_file.py, sqlite_errors.py below
 """
 
 from __future__ import annotations

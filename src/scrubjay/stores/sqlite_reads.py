@@ -118,9 +118,7 @@ class SqliteReads(SqliteHistory):
         with self._reading() as con:
             return sqlite_words.words_held(con, text, ids)
 
-    def nearest(
-        self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
-    ) -> List[Match]:
+    def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
             return [] if restriction is None else self._nearest(con, vector, restriction, limit)

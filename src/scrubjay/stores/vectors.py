@@ -59,10 +59,13 @@ def from_blob(blob: bytes) -> Vector:
 
 def best_cosines(vector: Vector, rows: Iterable[tuple[str, bytes]]) -> dict[str, float]:
     """Of each name's vectors the highest cosine; vectors of another length (another model's) are passed over."""
+    fitting = [(name, blob) for name, blob in rows if len(blob) == 4 * len(vector)]
     best: dict[str, float] = {}
-    for name, blob in rows:
-        if len(blob) == 4 * len(vector):
-            best[name] = max(best.get(name, -1.0), float(np.vecdot(from_blob(blob), vector)))
+    if fitting:
+        names, blobs = zip(*fitting, strict=True)
+        scores = np.vecdot(_matrix(blobs, len(vector)), vector)
+        for name, score in zip(names, scores.tolist(), strict=True):
+            best[name] = max(best.get(name, -1.0), score)
     return best
 
 
@@ -156,9 +159,7 @@ class ExactIndex(VectorIndex):
         [(change,)] = con.execute("SELECT change FROM counters")
         if self._cache is None or self._cache.dimension != dimension or self._cache.change > change:
             self._cache = None
-            [(rows,)] = con.execute(
-                "SELECT count(*) FROM (SELECT 1 FROM vectors LIMIT ?)", (self._cached_rows + 1,)
-            )
+            [(rows,)] = con.execute("SELECT count(*) FROM (SELECT 1 FROM vectors LIMIT ?)", (self._cached_rows + 1,))
             if rows > self._cached_rows:
                 return None
             self._cache = Cache(dimension, self._cached_rows)
