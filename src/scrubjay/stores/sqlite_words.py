@@ -65,7 +65,7 @@ def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int)
     best = sum(weights.values())
     rows = limit
     while True:
-        passages = con.execute(statement, (*asked, rows)).fetchall()
+        passages = [*con.execute(statement, (*asked, rows))]
         found: dict[str, float] = {}
         for memory, score in passages:
             found.setdefault(memory, min(score / best, 1.0))

@@ -73,7 +73,7 @@ def passages(text: str) -> list[str]:
     BM25 takes a word for less the longer its text is: in one piece of 50,000 characters every word would count for
     nothing. Cuts are made at white space where there is any.
     """
-    found = []
+    found: list[str] = []
     start = 0
     while len(text) - start > PASSAGE + PASSAGE // 4 and len(found) < MAX_PASSAGES - 1:
         space = max(text.rfind(" ", start + PASSAGE // 2, start + PASSAGE), text.rfind("\n", start, start + PASSAGE))
