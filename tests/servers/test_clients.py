@@ -39,7 +39,8 @@ def test_a_client_that_starts_its_own_server_starts_one_that_understands(text):
     [table] = json.loads(text).values()
     server = table["scrubjay"]
 
-    assert server["command"] == "scrubjay"
+    assert Path(server["command"]).is_absolute(), "clients inherit no shell's search path"
+    assert Path(server["command"]).name == "scrubjay"
     assert server["args"][0] == "mcp"
     assert parse(server["args"][1:]).dialects == ["memento"]
 
@@ -52,7 +53,7 @@ def test_a_client_over_http_is_given_the_address(text):
 
 
 def test_claude_code_is_one_command():
-    assert clients.claude_code_stdio() == "claude mcp add scrubjay -- scrubjay mcp"
+    assert clients.claude_code_stdio() == f"claude mcp add scrubjay -- {clients.quoted(clients.command())} mcp"
     assert clients.claude_code_http(URL) == f"claude mcp add --transport http scrubjay {URL}"
 
 

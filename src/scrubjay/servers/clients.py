@@ -6,15 +6,24 @@ The README shows the same texts, and a test holds the two together.
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from scrubjay.settings import Settings, data_folder
 
 NAME = "scrubjay"
 
 
+def command() -> str:
+    """What starts this very program from anywhere: its full path, since clients inherit no shell's search path."""
+    beside = Path(sys.executable).with_name(NAME)
+    return str(beside) if beside.exists() else shutil.which(NAME) or NAME
+
+
 def claude_code_stdio(arguments: Sequence[str] = ()) -> str:
-    return " ".join(["claude mcp add", NAME, "--", NAME, "mcp", *map(quoted, arguments)])
+    return " ".join(["claude mcp add", NAME, "--", quoted(command()), "mcp", *map(quoted, arguments)])
 
 
 def claude_code_http(url: str) -> str:
@@ -23,7 +32,7 @@ def claude_code_http(url: str) -> str:
 
 def mcp_servers_stdio(arguments: Sequence[str] = ()) -> str:
     """For Claude Desktop, Cursor and others with a `mcpServers` table."""
-    return pretty({"mcpServers": {NAME: {"command": NAME, "args": ["mcp", *arguments]}}})
+    return pretty({"mcpServers": {NAME: {"command": command(), "args": ["mcp", *arguments]}}})
 
 
 def mcp_servers_http(url: str) -> str:
@@ -31,7 +40,7 @@ def mcp_servers_http(url: str) -> str:
 
 
 def vscode_stdio(arguments: Sequence[str] = ()) -> str:
-    return pretty({"servers": {NAME: {"type": "stdio", "command": NAME, "args": ["mcp", *arguments]}}})
+    return pretty({"servers": {NAME: {"type": "stdio", "command": command(), "args": ["mcp", *arguments]}}})
 
 
 def vscode_http(url: str) -> str:
