@@ -58,6 +58,7 @@ _HOMES = {
     **dict.fromkeys(
         (
             "Conflict",
+            "Duplicate",
             "EmbeddingError",
             "Error",
             "Forbidden",

@@ -2,10 +2,15 @@
 
     Error                      code, message, hint, details, retryable
     ├── InvalidInput           invalid_input        the caller sent something we cannot accept
+    │   └── QueryTooComplex    query_too_complex    too many filter values in one question
     ├── NotFound               not_found            no such memory, or none the caller may see
-    │   └── SpaceNotFound      space_not_found
+    │   ├── SpaceNotFound      space_not_found
+    │   └── ScopeNotFound      scope_not_found      no such user, conversation or category to count
     ├── Forbidden              forbidden            seen, but not the caller's to change
     ├── Conflict               conflict             the memory is not in the state the caller expects
+    │   └── Duplicate          duplicate            the same text is already there
+    ├── Unprocessable          unprocessable        understood, but it cannot be done to this memory
+    ├── Locked                 locked               long work holds the memory; try again
     ├── EmbeddingError         embedding_failed     no vector could be made
     │   ├── ModelMissing       model_missing        the model's files are not on this machine
     │   └── ModelMismatch      model_mismatch       the store's vectors come from another model
@@ -47,6 +52,12 @@ class InvalidInput(Error):
     code = "invalid_input"
 
 
+class QueryTooComplex(InvalidInput):
+    """The question has too many filter values."""
+
+    code = "query_too_complex"
+
+
 class NotFound(Error):
     """No such memory."""
 
@@ -59,6 +70,12 @@ class SpaceNotFound(NotFound):
     code = "space_not_found"
 
 
+class ScopeNotFound(NotFound):
+    """There is no such scope."""
+
+    code = "scope_not_found"
+
+
 class Forbidden(Error):
     """This caller may not do that."""
 
@@ -69,6 +86,25 @@ class Conflict(Error):
     """The memory is not in the state this change expects."""
 
     code = "conflict"
+
+
+class Duplicate(Conflict):
+    """The same text is already stored."""
+
+    code = "duplicate"
+
+
+class Unprocessable(Error):
+    """This cannot be done to this memory."""
+
+    code = "unprocessable"
+
+
+class Locked(Error):
+    """The memory is being worked on."""
+
+    code = "locked"
+    retryable = True
 
 
 class EmbeddingError(Error):

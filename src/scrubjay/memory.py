@@ -314,6 +314,25 @@ class Filter:
     ids: frozenset[str] | None = None
 
 
+class Decay(StrEnum):
+    """How a memory's recency falls with its age: 1 when new, half of it after ninety days."""
+
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+    LOGARITHMIC = "logarithmic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What a ranking counts how much; together one."""
+
+    similarity: float = 0.5
+    recency: float = 0.2
+    importance: float = 0.2
+    access: float = 0.1
+    decay: Decay = Decay.EXPONENTIAL
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A question to memory."""
@@ -325,6 +344,7 @@ class Query:
     now: datetime | None = None  # when the question is asked; default: the clock
     words_only: bool = False
     explain: bool = False
+    weights: Weights | None = None  # rank by a weighted sum of several factors instead of by score alone
 
 
 class Order(StrEnum):
@@ -361,10 +381,22 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Factors:
+    """What a weighted ranking saw in a memory, each from 0 to 1, and their weighted sum."""
+
+    similarity: float
+    recency: float
+    importance: float
+    access: float
+    combined: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     memory: Memory
     score: float  # calibrated: means the same for every query
     explanation: Explanation | None = None
+    factors: Factors | None = None  # only where weights were asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

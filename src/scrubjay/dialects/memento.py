@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, either, object_schema
-from scrubjay.errors import Error
+from scrubjay.errors import (
+    Conflict,
+    EmbeddingError,
+    Error,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    ScopeNotFound,
+    SpaceNotFound,
+    Unprocessable,
+)
 from scrubjay.memory import MAX_CONTENT, Filter, Memory, NewMemory, Query, Source
 from scrubjay.times import iso
 
@@ -47,22 +57,24 @@ SOURCES = {
     "auto_captured": Source.EXTRACTED,
 }
 
-# The seed's four codes; every other error of ours is one of them to a Memento client.
-CODES = {
-    "not_found": "MEMORY_NOT_FOUND",
-    "space_not_found": "INVALID_PARAMETER",
-    "invalid_input": "INVALID_PARAMETER",
-    "conflict": "INVALID_PARAMETER",
-    "forbidden": "INVALID_PARAMETER",
-    "embedding_failed": "EMBEDDING_ERROR",
-    "model_missing": "EMBEDDING_ERROR",
-    "model_mismatch": "EMBEDDING_ERROR",
+# The seed's four codes; every error of ours is one of them to a Memento client, the first kind that fits.
+CODES: dict[type[Error], str] = {
+    SpaceNotFound: "INVALID_PARAMETER",
+    ScopeNotFound: "INVALID_PARAMETER",
+    NotFound: "MEMORY_NOT_FOUND",
+    InvalidInput: "INVALID_PARAMETER",
+    Conflict: "INVALID_PARAMETER",
+    Unprocessable: "INVALID_PARAMETER",
+    Forbidden: "INVALID_PARAMETER",
+    EmbeddingError: "EMBEDDING_ERROR",
+    Error: "STORAGE_ERROR",
 }
 
 
 def error_body(error: Error, operation: str) -> Body:
     message = error.message if error.hint is None else f"{error.message} {error.hint}"
-    body: Body = {"error": {"code": CODES.get(error.code, "STORAGE_ERROR"), "message": message}}
+    code = next(code for kind, code in CODES.items() if isinstance(error, kind))
+    body: Body = {"error": {"code": code, "message": message}}
     if operation == "supersede_memory":
         return {"success": False, "message": message, **body}
     return body

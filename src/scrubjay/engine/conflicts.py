@@ -7,13 +7,15 @@ fact, other value*, or a restatement. It advises; it never supersedes anything b
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import subjects
 from scrubjay.engine.attributes import Attributes, same_kind
-from scrubjay.memory import Audience, Filter, Kind, Memory, Status
+from scrubjay.engine.neighbours import Neighbours
+from scrubjay.memory import Kind, Memory, Status
 from scrubjay.stores.base import Reads
 
 if TYPE_CHECKING:
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from scrubjay.engine.attributes import Profile
     from scrubjay.engine.embedding import Embedding
 
-CANDIDATES = 30
-NEAR = 0.78  # cosine of two stored texts; any two sentences on one person reach it
 MOST = 5  # proposals for one memory
 PROPOSE = 0.5  # the judge's probability from which a memory is named
 
@@ -73,38 +73,37 @@ class Judge:
         self,
         new: Memory,
         vector: Vector | None,
+        neighbours: Neighbours,
         reads: Reads,
-        audience: Audience,
         *,
-        twins: bytes,
+        twins: Sequence[Memory],
         now: datetime,
     ) -> list[Proposal]:
         """Earlier memories that the new one may outdate or restate, most likely first; those with the same words
-        (found by the fingerprint `twins`) before all others."""
+        before all others."""
         if new.kind is not Kind.MEMORY:
             return []
-        same = [memory for memory in reads.twins(twins, audience) if current(memory, new, now)]
+        same = [memory for memory in twins if current(memory, new, now)]
         proposals = [Proposal(memory=memory, score=1.0, features=None) for memory in reversed(same)]
         if vector is not None:
             known = {memory.id for memory in same}
-            judged = [one for one in self._judged(new, vector, reads, audience, now) if one.memory.id not in known]
+            others = [old for old in neighbours.memories if old.id not in known and current(old, new, now)]
+            judged = self._judged(new, vector, others, neighbours.cosines, reads)
             proposals += sorted(judged, key=lambda one: -one.score)
         return proposals[:MOST]
 
-    def _judged(self, new: Memory, vector: Vector, reads: Reads, audience: Audience, now: datetime) -> list[Proposal]:
-        only = Filter(kinds=frozenset({Kind.MEMORY}))
-        matches = reads.nearest(vector, only, audience, now=now, limit=CANDIDATES)
-        near = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != new.id}
-        if not near:
-            return []
-        vectors = reads.vectors(list(near))
-        profile = self._profile(vector)
+    def _judged(
+        self, new: Memory, vector: Vector, others: Sequence[Memory], cosines: Mapping[str, float], reads: Reads
+    ) -> list[Proposal]:
+        vectors = reads.vectors([old.id for old in others])
         said = subjects.read(new.text)
         proposals = []
-        for old in reads.get(list(near), audience):
-            features = compared(subjects.read(old.text), said, near[old.id], self._profile(vectors[old.id]), profile)
+        for old in others:
+            features = compared(
+                subjects.read(old.text), said, cosines[old.id], self._profile(vectors[old.id]), self._profile(vector)
+            )
             score = probability(features)
-            if score >= PROPOSE and current(old, new, now):
+            if score >= PROPOSE:
                 proposals.append(Proposal(memory=old, score=score, features=features))
         return proposals
 

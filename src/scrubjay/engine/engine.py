@@ -19,6 +19,7 @@ from scrubjay.engine.backlog import Backlog
 from scrubjay.engine.conflicts import Judge, Proposal
 from scrubjay.engine.embedding import AT_ONCE, Embedding
 from scrubjay.engine.ledger import Ledger, Text
+from scrubjay.engine.neighbours import neighbours_of
 from scrubjay.errors import Conflict, EmbeddingError, InvalidInput, NotFound
 from scrubjay.memory import (
     DEFAULT_SPACE,
@@ -119,7 +120,7 @@ class Engine:
         """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another."""
         memory = self._admitted(intake.new_memory(new, fields))
         text, degraded = self._embedded(memory.text)
-        proposals = self._proposals(memory, text.vectors[0] if text.vectors else None)
+        proposals = self._proposals(memory, text.first)
         with self._records.writing() as tx:
             stored = self._ledger.add(tx, memory, text, judged=bool(text.vectors))
             self._propose(tx, stored, proposals)
@@ -384,11 +385,12 @@ class Engine:
 
     def _proposals(self, memory: Memory, vector: Vector | None) -> Sequence[Proposal]:
         """What a memory may outdate: of what its user may see and change, in its own space."""
+        now = self.now()
         role = self.caller.role if memory.context.user_id == self.caller.user else Role.MEMBER
         audience = access.audience_in(Caller(user=memory.context.user_id, role=role), (memory.space,))
-        return self._judge.proposals(
-            memory, vector, self._records, audience, twins=intake.fingerprint(memory), now=self.now()
-        )
+        neighbours = neighbours_of(vector, self._records, audience, now=now, without=memory.id)
+        twins = self._records.twins(intake.fingerprint(memory), audience)
+        return self._judge.proposals(memory, vector, neighbours, self._records, twins=twins, now=now)
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
         for proposal in proposals:

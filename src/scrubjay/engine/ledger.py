@@ -27,6 +27,10 @@ class Text:
     parts: int
 
     @property
+    def first(self) -> Vector | None:
+        return self.vectors[0] if self.vectors else None
+
+    @property
     def whole(self) -> bool:
         return len(self.vectors) >= self.parts
 

@@ -7,10 +7,12 @@ near in meaning nor shares a distinctive word is dropped: nothing relevant is an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from scrubjay.memory import Match
+from scrubjay.memory import Decay, Factors, Match, Memory, Weights
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.75  # weight of similarity against words
@@ -50,3 +52,42 @@ def candidate(memory: str, word_score: float, cosine: float | None, calibrate: C
 
 def relevant(one: Candidate) -> bool:
     return one.cosine is None or one.similarity >= FLOOR or one.word_score >= DISTINCTIVE
+
+
+# --- a weighted sum of several factors -------------------------------------------------------------------------------
+
+HALF_LIFE_DAYS = 90.0
+MANY_READS = 100  # from here on, more reads add nothing
+SHOWN = 4  # decimals; the sum is made of what is shown, so that anybody can add it up
+
+
+def weighed(score: float, memory: Memory, weights: Weights, now: datetime) -> Factors:
+    """The plain weighted sum over what is known of a memory."""
+    age_days = max(0.0, (now - memory.created_at).total_seconds() / 86_400)
+    similarity = round(score, SHOWN)
+    recency = round(recency_of(age_days, weights.decay), SHOWN)
+    importance = round(memory.importance, SHOWN)
+    access = round(min(1.0, math.log1p(memory.access_count) / math.log1p(MANY_READS)), SHOWN)
+    combined = (
+        weights.similarity * similarity
+        + weights.recency * recency
+        + weights.importance * importance
+        + weights.access * access
+    )
+    return Factors(
+        similarity=similarity,
+        recency=recency,
+        importance=importance,
+        access=access,
+        combined=round(combined, SHOWN),
+    )
+
+
+def recency_of(age_days: float, decay: Decay) -> float:
+    """1 at age 0, one half after the half-life, falling for ever (or, linearly, to 0 after two half-lives)."""
+    lives = age_days / HALF_LIFE_DAYS
+    if decay is Decay.LINEAR:
+        return max(0.0, 1 - lives / 2)
+    if decay is Decay.LOGARITHMIC:
+        return 1 / (1 + math.log2(1 + lives))
+    return float(0.5**lives)
