@@ -164,6 +164,9 @@ class NewMemory:
     expires_at: datetime | None = None
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+    related: tuple[str, ...] = ()  # memories to link it with
+    find_related: bool = False  # link it with the nearest ones too
+    unique: bool = False  # refuse it if its user has the same words already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,6 +430,8 @@ class Page:
 
     memories: tuple[Memory, ...] = ()
     total: int | None = None  # how many there are in all, if that was asked
+    cursor: str | None = None  # where the next page begins; None on the last one
+    links: Mapping[str, int] = field(default_factory=dict)  # how many each memory has, if that was asked
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self.memories)
@@ -442,6 +447,27 @@ class Stored:
     memory: Memory
     similar: tuple[Memory, ...] = ()
     degraded: str | None = None  # why it is found by words only for now, if so
+    links: int = 0  # made with it, given and found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revised:
+    """The answer to a change: the memory as it is now, and where its former state is kept."""
+
+    memory: Memory
+    fields: tuple[str, ...]  # that differ from before
+    previous: str  # id of the former version
+    embedded: bool  # whether its text got new vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """The answer to a forget."""
+
+    memory: Memory
+    hard: bool
+    backup: str | None  # an id by which it can be brought back
+    related: int  # memories forgotten with it, or else links that now lead nowhere
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------

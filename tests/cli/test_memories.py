@@ -73,7 +73,7 @@ def test_a_text_that_looks_like_an_option_goes_behind_two_dashes(call):
 def test_what_may_be_outdated_comes_with_the_command_that_says_so(call, stored):
     old = stored("User lives in Seattle")
 
-    done = call("store", "User lives in Austin")
+    done = call("store", "user lives in  Seattle")
     new = done.out.strip()
     [advice] = [line for line in done.err.splitlines() if "supersede" in line]
     command = advice.partition("scrubjay ")[2].split()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
+from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unprocessable
 from scrubjay.memory import AccessLevel, Caller, Filter, Provenance, Query, Role, State
 from scrubjay.stores.sqlite import SqliteStore
 
@@ -61,7 +61,7 @@ def test_a_change_against_an_old_version_is_a_conflict(jay):
 def test_the_text_of_a_decision_is_not_edited(jay):
     decision = jay.store("Use JWT", kind="decision", topic="auth").memory
 
-    with pytest.raises(InvalidInput, match="not edited"):
+    with pytest.raises(Unprocessable, match="not edited"):
         jay.update(decision.id, content="Use sessions")
 
     assert jay.update(decision.id, tags=["auth"]).tags == ("auth",)

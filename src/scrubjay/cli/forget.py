@@ -48,7 +48,7 @@ def forget(
     with session.engine(meaning=False) as engine:
         for one in ids:
             try:
-                done.append(engine.recover(one) if undo else engine.forget(one, hard=hard, reason=reason))
+                done.append(engine.recover(one) if undo else engine.forget(one, hard=hard, reason=reason).memory)
             except NotFound:
                 missing.append(one)
     if session.as_json:

@@ -6,113 +6,40 @@ bind one per request, sharing everything behind it. Nothing here knows SQL, JSON
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import islice
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from scrubjay.engine import access, intake, lifecycle, ranking, transfer
-from scrubjay.engine.backlog import Backlog
-from scrubjay.engine.conflicts import Judge, Proposal
-from scrubjay.engine.embedding import AT_ONCE, Embedding
-from scrubjay.engine.ledger import Ledger, Text
-from scrubjay.engine.neighbours import neighbours_of
-from scrubjay.errors import Conflict, EmbeddingError, InvalidInput, NotFound
+from scrubjay.engine.desk import Desk
+from scrubjay.errors import NotFound
 from scrubjay.memory import (
-    DEFAULT_SPACE,
-    Audience,
-    Caller,
-    Explanation,
     Filter,
-    Hit,
+    Forgotten,
     Hits,
     Kind,
     Link,
-    LinkKind,
     Memory,
     NewMemory,
     Order,
     Page,
-    Provenance,
     Query,
-    Recall,
-    Role,
+    Revised,
     Space,
     State,
     Stored,
     Version,
-    new_id,
 )
-from scrubjay.stores.base import Checkup, Store, Transaction
-from scrubjay.times import utc_now
-
-if TYPE_CHECKING:
-    from scrubjay.embedders.base import Embedder, Vector
+from scrubjay.stores.base import Checkup
 
 BATCH = 64  # memories of a bulk load per transaction
+ATTEMPTS = 5  # at a change that others keep overtaking
 CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
-OTHER_MODEL = "The store's vectors come from another embedding model; only words are searched."
 
 
-class Engine:
+class Engine(Desk):
     """A memory, as one caller uses it."""
-
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder | None,
-        *,
-        caller: Caller | None = None,
-        spaces: tuple[str, ...] = (DEFAULT_SPACE,),
-        provenance: Provenance | None = None,
-        clock: Callable[[], datetime] = utc_now,
-        wait_seconds: float = 2.0,
-        fetch: Callable[[], None] | None = None,
-    ) -> None:
-        self.caller = caller or Caller()
-        self.spaces = tuple(intake.check_space(space) for space in spaces)
-        self.provenance = provenance or Provenance(caller=self.caller.user)
-        self.now = clock
-        self._records = store
-        self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
-        self._judge = Judge(self._embedding)
-        self._backlog = Backlog(store, self._embedding, self._judge_late)
-
-    def bound_to(
-        self,
-        *,
-        caller: Caller | None = None,
-        spaces: tuple[str, ...] | None = None,
-        provenance: Provenance | None = None,
-    ) -> Engine:
-        """The same memory for another caller, other spaces, or calls from elsewhere."""
-        bound = copy.copy(self)
-        bound.caller = caller or self.caller
-        bound.spaces = self.spaces if spaces is None else tuple(intake.check_space(space) for space in spaces)
-        bound.provenance = replace(provenance or self.provenance, caller=bound.caller.user)
-        return bound
-
-    def warm(self) -> None:
-        """Load the model and see to what waits for it, in the background; returns at once."""
-        self._embedding.warm()
-        self._backlog.start()
-
-    def close(self) -> None:
-        """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
-        self._backlog.close()
-        self._embedding.close()
-        self._records.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # --- remembering -------------------------------------------------------------------------------------------------
 
@@ -150,31 +77,35 @@ class Engine:
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any
     ) -> Memory:
-        """Change a memory; its former state stays in the history. Only changed text is embedded anew."""
-        changed = intake.changes(fields)
-        known = self._ledger.changeable(self._records, id)
-        if "content" in changed and known.kind is not Kind.MEMORY:
-            raise InvalidInput(f"The text of a {known.kind} is not edited.", hint="Save a new one.", field="content")
-        text: Text | None = None
-        if changed.get("content", known.content) != known.content:
-            text, _ = self._embedded(changed["content"])
-        with self._records.writing() as tx:
-            current = self._ledger.changeable(tx, id)
-            if expected_version not in (None, current.version) or (text is None) != (
-                changed.get("content", current.content) == current.content
-            ):
-                raise Conflict(
-                    f"Memory {current.id} has changed meanwhile; it is at version {current.version}.",
-                    hint="Read it again and repeat the change.",
-                    memory_id=current.id,
-                    version=current.version,
-                )
-            memory = self._ledger.change(
-                tx, intake.retitled(current, changed), "updated", *changed, reason=reason, text=text
-            )
-        if text is not None and not text.whole:
-            self._backlog.wake()
-        return memory
+        """Change a memory; its former state stays in the history."""
+        return self.revise(id, reason=reason, expected_version=expected_version, **fields).memory
+
+    def revise(
+        self,
+        id: str,
+        *,
+        merge: intake.Merge = intake.Merge.REPLACE,
+        tag_change: intake.TagChange | None = None,
+        reason: str | None = None,
+        expected_version: int | None = None,
+        **fields: Any,
+    ) -> Revised:
+        """Change a memory and say where its former state is kept. Only changed text is embedded anew."""
+        for _ in range(ATTEMPTS):
+            known = self._ledger.changeable(self._records, id)
+            changed = intake.revision(known, fields, merge, tag_change)
+            text = self._embedded(changed["content"])[0] if "content" in changed else None
+            with self._records.writing() as tx:
+                current = self._ledger.changeable(tx, id)
+                if expected_version not in (None, current.version):
+                    raise lifecycle.changed_meanwhile(current)
+                if current.version != known.version:
+                    continue  # somebody was quicker: look at what it is now
+                revised = self._ledger.revise(tx, intake.retitled(current, changed), changed, reason=reason, text=text)
+            if text is not None and not text.whole:
+                self._backlog.wake()
+            return revised
+        raise lifecycle.changed_meanwhile(known)
 
     def supersede(self, *, old: str, new: str) -> tuple[Memory, Memory]:
         """Mark a memory as outdated by a newer one. Both stay; searches show only the newer."""
@@ -196,7 +127,7 @@ class Engine:
             near = {match.memory for match in by_meaning}
             further = self._records.cosines(vector, [one.memory for one in by_words if one.memory not in near])
             candidates = ranking.fuse(by_words, by_meaning, further, self._embedding.calibrate)
-        hits = self._hits(candidates[query.offset : query.offset + query.limit], query, audience)
+        hits = self._hits(candidates, query, audience, now)
         self._count_reads(hits)
         return Hits(hits=hits, total=len(candidates), degraded=degraded)
 
@@ -215,17 +146,29 @@ class Engine:
         descending: bool = True,
         limit: int = 20,
         offset: int = 0,
+        cursor: str | None = None,
         counted: bool = False,
+        linked: bool = False,
     ) -> Page:
-        """Memories in order, newest first unless asked otherwise; `counted` also says how many there are in all."""
+        """Memories in order, newest first unless asked otherwise; a cursor goes on where a page ended.
+
+        `counted` also says how many there are in all, `linked` how many links each has.
+        """
         intake.check_limit(limit, offset)
         wanted = filter or Filter()
         audience, now = self._audience(wanted), self.now()
+        after = self._position(cursor, wanted, order, descending)
         memories = self._records.list(
-            wanted, audience, now=now, order=order, descending=descending, limit=limit, offset=offset
+            wanted, audience, now=now, order=order, descending=descending, limit=limit + 1, offset=offset, after=after
         )
-        total = self._records.count(wanted, audience, now=now) if counted else None
-        return Page(memories=tuple(memories), total=total)
+        page = memories[:limit]
+        more = len(memories) > limit
+        return Page(
+            memories=tuple(page),
+            total=self._records.count(wanted, audience, now=now) if counted else None,
+            cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
+            links=self._link_counts(page) if linked else {},
+        )
 
     def history(self, id: str) -> Sequence[Version]:
         """Former states of a memory, newest first."""
@@ -242,11 +185,20 @@ class Engine:
     # --- forgetting --------------------------------------------------------------------------------------------------
 
     def forget(
-        self, id: str, *, hard: bool = False, reason: str | None = None, days: int = lifecycle.RETENTION_DAYS
-    ) -> Memory:
-        """Delete a memory: softly, to be brought back for some days, or for good."""
+        self,
+        id: str,
+        *,
+        hard: bool = False,
+        reason: str | None = None,
+        days: int = lifecycle.RETENTION_DAYS,
+        cascade: bool = False,
+    ) -> Forgotten:
+        """Delete a memory: softly, to be brought back for some days, or for good.
+
+        `cascade` also forgets the memories that a client linked it with, one step far.
+        """
         with self._records.writing() as tx:
-            return lifecycle.forget(self._ledger, tx, id, hard=hard, reason=reason, days=days)
+            return lifecycle.forget(self._ledger, tx, id, hard=hard, reason=reason, days=days, cascade=cascade)
 
     def recover(self, id: str) -> Memory:
         """Bring a softly deleted memory back."""
@@ -322,117 +274,6 @@ class Engine:
         """Make words and missing vectors anew from the texts."""
         self._records.rebuild()
         self._backlog.drain()
-
-    # --- steps that several verbs share ------------------------------------------------------------------------------
-
-    @property
-    def _ledger(self) -> Ledger:
-        return Ledger(
-            caller=self.caller,
-            provenance=self.provenance,
-            origin=self._records.origin,
-            model=self._embedding.fingerprint,
-            now=self.now,
-        )
-
-    def _audience(self, filter: Filter) -> Audience:
-        if filter.user_id is not None:
-            access.checked_user(self.caller, filter.user_id)
-        return access.audience_in(self.caller, self.spaces)
-
-    def _admitted(self, new: NewMemory, *, id: str | None = None) -> Memory:
-        space = self.spaces[0]
-        access.check_store(self.caller, space)
-        user = access.owner_of_new(self.caller, new.user_id)
-        return intake.admitted(
-            new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now()
-        )
-
-    def _embedded(self, content: str) -> tuple[Text, str | None]:
-        """The first parts' vectors within the waiting time, or none and the reason."""
-        parts = self._embedding.split(content)
-        if (reason := self._cannot_embed()) is not None:
-            return Text(vectors=(), parts=len(parts)), reason
-        try:
-            return Text(vectors=self._embedding.texts(parts[:AT_ONCE]), parts=len(parts)), None
-        except EmbeddingError as error:
-            return Text(vectors=(), parts=len(parts)), error.message
-
-    def _embedded_at_leisure(self, memories: Sequence[Memory]) -> Sequence[Text]:
-        """All parts of all texts; what cannot be embedded now waits in the backlog."""
-        split = [self._embedding.split(memory.text) for memory in memories]
-        vectors: Iterator[Vector] = iter(())
-        if self._cannot_embed() is None:
-            try:
-                vectors = iter(self._embedding.at_leisure([part for parts in split for part in parts]))
-            except EmbeddingError:
-                self._backlog.wake()
-        return [Text(vectors=tuple(islice(vectors, len(parts))), parts=len(parts)) for parts in split]
-
-    def _asked(self, question: str) -> tuple[Vector | None, str | None]:
-        """The question's vector, or none and the reason."""
-        if (reason := self._cannot_embed()) is not None:
-            return None, reason
-        try:
-            return self._embedding.query(question), None
-        except EmbeddingError as error:
-            return None, error.message
-
-    def _cannot_embed(self) -> str | None:
-        if self._embedding.embedder is None:
-            return "No embedding model is configured; only words are searched."
-        return OTHER_MODEL if self._records.fact("model") not in (None, self._embedding.fingerprint) else None
-
-    def _proposals(self, memory: Memory, vector: Vector | None) -> Sequence[Proposal]:
-        """What a memory may outdate: of what its user may see and change, in its own space."""
-        now = self.now()
-        role = self.caller.role if memory.context.user_id == self.caller.user else Role.MEMBER
-        audience = access.audience_in(Caller(user=memory.context.user_id, role=role), (memory.space,))
-        neighbours = neighbours_of(vector, self._records, audience, now=now, without=memory.id)
-        twins = self._records.twins(intake.fingerprint(memory), audience)
-        return self._judge.proposals(memory, vector, neighbours, self._records, twins=twins, now=now)
-
-    def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
-        for proposal in proposals:
-            self._ledger.link(tx, LinkKind.MAY_OUTDATE, memory, proposal.memory, score=proposal.score, given=False)
-
-    def _judge_late(self, memory: Memory, vector: Vector) -> None:
-        """Judge a memory that had no vector when it was stored."""
-        proposals = self._proposals(memory, vector)
-        with self._records.writing() as tx:
-            self._propose(tx, memory, proposals)
-
-    def _hits(self, page: Sequence[ranking.Candidate], query: Query, audience: Audience) -> tuple[Hit, ...]:
-        memories = {memory.id: memory for memory in self._records.get([one.memory for one in page], audience)}
-        words = self._records.matched_words(query.text, list(memories)) if query.explain else {}
-        return tuple(
-            Hit(
-                memory=memories[one.memory],
-                score=one.score,
-                explanation=Explanation(
-                    words=words.get(one.memory, ()),
-                    word_score=one.word_score,
-                    cosine=one.cosine,
-                    similarity=one.similarity,
-                )
-                if query.explain
-                else None,
-            )
-            for one in page
-            if one.memory in memories
-        )
-
-    def _count_reads(self, hits: Sequence[Hit]) -> None:
-        if hits:
-            ids = tuple(hit.memory.id for hit in hits)
-            recall = Recall(
-                at=self.now(),
-                space=self.spaces[0],
-                user=self.caller.user,
-                client=self.provenance.client,
-                memories=ids,
-            )
-            self._records.count_reads(dict.fromkeys(ids, 1), at=recall.at, recall=recall)
 
 
 def batches(items: Iterable[Any]) -> Iterator[list[Any]]:

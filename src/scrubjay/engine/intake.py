@@ -10,15 +10,15 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
-from dataclasses import replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
-from scrubjay.errors import InvalidInput
+from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.memory import (
     MAX_CONTENT,
     MAX_LIMIT,
@@ -124,6 +124,25 @@ def new_memory(given: NewMemory | Mapping[str, Any] | str, fields: Mapping[str, 
     return NewMemory(**{name: converted(name, value) for name, value in named.items()})
 
 
+def revision(known: Memory, fields: Mapping[str, Any], merge: Merge, tags: TagChange | None) -> dict[str, Any]:
+    """The fields that a change really changes, checked.
+
+    :raises InvalidInput: if there are none, or one that cannot be kept
+    :raises Unprocessable: if the text is not this memory's to edit
+    """
+    given = {**fields, **({} if tags is None else {"tags": tags.applied(known.tags)})}
+    changed = changes(given)
+    if "content" in changed:
+        if known.kind is not Kind.MEMORY:
+            raise Unprocessable(
+                f"The text of a {known.kind} is not edited.", hint="Use save: a new one on its topic replaces it."
+            )
+        changed["content"] = merged(known.content, changed["content"], merge)
+        if changed["content"] == known.content:
+            del changed["content"]
+    return changed
+
+
 def changes(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of an update, checked one by one.
 
@@ -145,6 +164,42 @@ def changes(given: Mapping[str, Any]) -> dict[str, Any]:
         elif name.endswith(("_at", "_from", "_until")):
             checked_time(value, name)
     return result
+
+
+class Merge(StrEnum):
+    """What a new text does to the old one."""
+
+    REPLACE = "replace"
+    APPEND = "append"
+    PREPEND = "prepend"
+
+
+def merged(old: str, new: str, merge: Merge) -> str:
+    """Joined by one newline, or by nothing where either side already has white space at the joint.
+
+    :raises InvalidInput: if the two together are too long
+    """
+    if merge is Merge.REPLACE:
+        return new
+    first, second = (old, new) if merge is Merge.APPEND else (new, old)
+    joint = "" if first[-1:].isspace() or second[:1].isspace() else "\n"
+    text = f"{first}{joint}{second}"
+    check_text(text, "content")
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagChange:
+    """First replace, then add, then remove."""
+
+    replace: tuple[str, ...] | None = None
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+    def applied(self, tags: tuple[str, ...]) -> tuple[str, ...]:
+        kept = tags if self.replace is None else self.replace
+        gone = {tag.strip() for tag in self.remove}
+        return checked_tags([tag for tag in (*kept, *self.add) if tag.strip() not in gone])
 
 
 def retitled(memory: Memory, changed: Mapping[str, Any]) -> Memory:

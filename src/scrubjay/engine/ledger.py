@@ -5,14 +5,14 @@ A ledger belongs to one caller. Its verbs run inside a transaction that somebody
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access, intake
 from scrubjay.errors import NotFound
-from scrubjay.memory import Caller, Event, Link, LinkKind, Memory, Provenance, Status
+from scrubjay.memory import Caller, Event, Link, LinkKind, Memory, Provenance, Revised, Status
 from scrubjay.stores.base import Change, Reads, Transaction
 
 if TYPE_CHECKING:
@@ -81,6 +81,19 @@ class Ledger:
         changed = self._put(tx, memory, text, reason)
         self.record(tx, changed, action, *fields, reason=reason)
         return changed
+
+    def revise(
+        self, tx: Transaction, memory: Memory, fields: Iterable[str], *, reason: str | None, text: Text | None
+    ) -> Revised:
+        """Write a change that somebody asked for, and say where the former state is kept."""
+        names = tuple(fields)
+        changed = self.change(tx, memory, "updated", *names, reason=reason, text=text)
+        return Revised(
+            memory=changed,
+            fields=names,
+            previous=tx.versions(changed.id)[0].id,
+            embedded=bool(text is not None and text.vectors),
+        )
 
     def record(self, tx: Transaction, memory: Memory, action: str, *fields: str, reason: str | None = None) -> None:
         """Tell the space's feed: ids and names of fields, never content."""

@@ -12,7 +12,7 @@ from datetime import timedelta
 from scrubjay.engine import access
 from scrubjay.engine.ledger import Ledger
 from scrubjay.errors import Conflict, InvalidInput, NotFound
-from scrubjay.memory import LinkKind, Memory, Status
+from scrubjay.memory import Forgotten, LinkKind, Memory, Status, random_suffix
 from scrubjay.stores.base import Reads, Transaction
 
 SUPERSEDES = frozenset({LinkKind.SUPERSEDES})
@@ -63,11 +63,41 @@ def successors(reads: Reads, memory: Memory) -> set[str]:
 
 
 def forget(
-    ledger: Ledger, tx: Transaction, id: str, *, hard: bool, reason: str | None, days: int = RETENTION_DAYS
-) -> Memory:
+    ledger: Ledger,
+    tx: Transaction,
+    id: str,
+    *,
+    hard: bool,
+    reason: str | None,
+    days: int = RETENTION_DAYS,
+    cascade: bool = False,
+) -> Forgotten:
     """Delete softly, or erase for good; hard works on softly deleted ones too."""
-    now = ledger.now()
     memory = ledger.changeable(tx, id, deleted=hard)
+    links = tx.links([memory.id])
+    forgotten = _forget_one(ledger, tx, memory, hard=hard, reason=reason, days=days)
+    related = len(links)
+    if cascade:
+        ends = {end for link in links if link.given for end in (link.source, link.target)} - {memory.id}
+        others = [
+            other
+            for other in tx.get(sorted(ends), access.audience_anywhere(ledger.caller))
+            if other.status is not Status.DELETED and access.may_change(ledger.caller, other)
+        ]
+        for other in others:
+            _forget_one(ledger, tx, other, hard=hard, reason=reason, days=days)
+        related = len(others)
+    backup = None
+    if not hard:
+        backup = f"backup_{random_suffix()}"
+        tx.alias(backup, memory.id)
+    return Forgotten(memory=forgotten, hard=hard, backup=backup, related=related)
+
+
+def _forget_one(
+    ledger: Ledger, tx: Transaction, memory: Memory, *, hard: bool, reason: str | None, days: int
+) -> Memory:
+    now = ledger.now()
     if memory.status is not Status.DELETED:
         memory = ledger.change(
             tx,
@@ -81,6 +111,15 @@ def forget(
         tx.purge(memory.id, at=now)
         ledger.record(tx, memory, "purged")
     return memory
+
+
+def changed_meanwhile(memory: Memory) -> Conflict:
+    return Conflict(
+        f"Memory {memory.id} has changed meanwhile; it is at version {memory.version}.",
+        hint="Read it again and repeat the change.",
+        memory_id=memory.id,
+        version=memory.version,
+    )
 
 
 def recover(ledger: Ledger, tx: Transaction, id: str) -> Memory:

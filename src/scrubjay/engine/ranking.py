@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from scrubjay.memory import Decay, Factors, Match, Memory, Weights
+from scrubjay.memory import Decay, Explanation, Factors, Match, Memory, Weights
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.75  # weight of similarity against words
@@ -48,6 +48,10 @@ def candidate(memory: str, word_score: float, cosine: float | None, calibrate: C
     # Without a vector (not embedded yet, or no model at all) words speak alone.
     score = word_score if cosine is None else MEANING * similarity + (1 - MEANING) * word_score
     return Candidate(memory=memory, score=score, word_score=word_score, cosine=cosine, similarity=similarity)
+
+
+def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:
+    return Explanation(words=words, word_score=one.word_score, cosine=one.cosine, similarity=one.similarity)
 
 
 def relevant(one: Candidate) -> bool:
