@@ -30,6 +30,7 @@ check: .venv/ready-dev
 
 bench: .venv/ready-dev model
 	$(RUN) -m bench.speed
+	$(RUN) -m bench.system
 
 bench-quality: .venv/ready-dev model
 	$(RUN) -m bench.quality

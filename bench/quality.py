@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bench import report, retrieval, supersession, twins
+from bench import categories, report, retrieval, supersession, twins
 from bench.cached import CachedEmbedder
 from bench.data import folder, tools
 from bench.report import percent
@@ -27,7 +27,13 @@ from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.settings import load
 
-HEADLINE = {"locomo": ("multi-hop", "temporal", "open-domain", "single-hop")}
+HEADLINE = {
+    "locomo": ("multi-hop", "temporal", "open-domain", "single-hop"),
+    "beam_100k": (
+        "information_extraction", "multi_session_reasoning", "knowledge_update", "temporal_reasoning",
+        "contradiction_resolution", "preference_following",
+    ),
+}  # fmt: skip
 UNANSWERABLE = {"locomo": "adversarial", "longmemeval_pool": "abstention", "beam_100k": "abstention"}
 # recall@5 / @10 in percent: a Lucene-like BM25 with the Snowball stemmer, from the data's README.
 PUBLISHED = {
@@ -46,6 +52,7 @@ UNITS = {
     "longmemeval_s_prefix": ("session",),
 }  # the others: turn
 GOALS = {("locomo", "turn"): ("recall@10", 0.68)}
+LEAST_CATEGORIES = 0.85  # of the test half
 JUDGED = {"factconsolidation"}  # here the question is whether the current fact comes before the one it outdates
 WAYS = tuple(retrieval.ASKED)
 COLUMNS = ("recall@5", "recall@10", "any@5", "all@5", "mrr", "ndcg@10")
@@ -61,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         **dict.fromkeys(datasets.RETRIEVAL, retrieval_set),
         **dict.fromkeys(datasets.SUPERSEDE, supersession_set),
         "dedup": dedup_set,
+        "categories": categories_set,
     }
     chosen = options.only.split(",") if options.only else list(runs)
     if unknown := [name for name in chosen if name not in runs]:
@@ -205,7 +213,17 @@ def dedup_set(name: str, embedder: CachedEmbedder, datasets: ModuleType, metrics
     return result
 
 
+def categories_set(name: str, embedder: CachedEmbedder, *_: ModuleType) -> dict[str, Any]:
+    result = categories.run(embedder)
+    categories.show(name, result)
+    return result
+
+
 def print_goals(results: dict[str, Any]) -> None:
+    if "categories" in results:
+        got = results["categories"]["accuracy"]
+        verdict = "ok" if got >= LEAST_CATEGORIES else "MISSED"
+        report.console.print(f"\ngoal: categories accuracy ≥ {percent(LEAST_CATEGORIES)}: {percent(got)}  {verdict}")
     for (name, unit), (column, least) in GOALS.items():
         if name in results:
             got = results[name][unit][WAYS[0]][column]

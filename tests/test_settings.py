@@ -18,6 +18,7 @@ from scrubjay.settings import Settings, load
         ({"SCRUBJAY_MODEL_PULL": "sometimes"}, "auto, never"),
         ({"SCRUBJAY_LOG_LEVEL": "loud"}, "debug, info"),
         ({"SCRUBJAY_EMBED_WAIT": "soon"}, "SCRUBJAY_EMBED_WAIT"),
+        ({"SCRUBJAY_STRICT_EMBEDDING": "maybe"}, "on or off"),
     ],
 )
 def test_a_bad_value_is_refused_and_its_origin_named(tmp_path, environ, said):
@@ -69,3 +70,10 @@ def test_a_tilde_is_the_users_folder():
 @pytest.mark.parametrize("entry", fields(Settings), ids=lambda entry: entry.name)
 def test_every_setting_has_a_sentence_of_help(entry):
     assert entry.metadata["help"].endswith(".")
+
+
+@pytest.mark.parametrize(("word", "value"), [("on", True), ("OFF", False), ("true", True), ("0", False)])
+def test_a_switch_is_on_or_off(tmp_path, word, value):
+    environ = {"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_STRICT_EMBEDDING": word}
+
+    assert load(environ).strict_embedding is value

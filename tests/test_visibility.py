@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.dialects.memento import memento
+from scrubjay.dialects.system import system
 from scrubjay.memory import Status
 
 TEXT = "The harbour master is called Ottilie"
@@ -66,12 +67,70 @@ def memento_supersede(world):
     return "not found" if reply.failed and reply.body["error"]["code"] == "MEMORY_NOT_FOUND" else "ok"
 
 
+def system_call(world, tool, **arguments):
+    return system.call(world.engine, tool, arguments)
+
+
+def status(reply):
+    return str(reply.body["error"]["status"]) if reply.failed else "ok"
+
+
+def among(world, reply):
+    found = [memory for memory in reply.body["memories"] if memory["memory_id"] == world.it]
+    if not found:
+        return "hidden"
+    return "marked" if "superseded_by" in found[0] else "shown"
+
+
+def system_recall(world):
+    return among(world, system_call(world, "recall_memories", query="Who is the harbour master?"))
+
+
+def system_recall_with_archived(world):
+    return among(
+        world, system_call(world, "recall_memories", query="Who is the harbour master?", include_archived=True)
+    )
+
+
+def system_list(world):
+    return among(world, system_call(world, "list_memories"))
+
+
+def system_list_of_every_status(world):
+    every = {"status": ["active", "archived", "deleted"]}
+    return among(world, system_call(world, "list_memories", filters=every))
+
+
+def system_update(world):
+    return status(system_call(world, "update_memory", memory_id=world.it, updates={"importance": 0.9}))
+
+
+def system_forget(world):
+    return status(system_call(world, "forget_memory", memory_id=world.it))
+
+
+def system_forget_hard(world):
+    return status(system_call(world, "forget_memory", memory_id=world.it, hard_delete=True))
+
+
+def system_duplicate(world):
+    return "blocks" if system_call(world, "store_memory", content=TEXT).failed else "free"
+
+
 CELLS = {
-    #                  active   superseded  expired   archived  deleted      purged
-    memento_search:    ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
-    memento_recent:    ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
-    memento_similar:   ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
-    memento_supersede: ("ok", "ok", "ok", "ok", "not found", "not found"),
+    #                             active    superseded expired  archived  deleted      purged
+    memento_search:              ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    memento_recent:              ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    memento_similar:             ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    memento_supersede:           ("ok", "ok", "ok", "ok", "not found", "not found"),
+    system_recall:               ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    system_recall_with_archived: ("shown", "hidden", "hidden", "shown", "hidden", "hidden"),
+    system_list:                 ("shown", "marked", "hidden", "hidden", "hidden", "hidden"),
+    system_list_of_every_status: ("shown", "marked", "hidden", "shown", "shown", "hidden"),
+    system_update:               ("ok", "ok", "ok", "409", "404", "404"),
+    system_forget:               ("ok", "ok", "ok", "ok", "404", "404"),
+    system_forget_hard:          ("ok", "ok", "ok", "ok", "ok", "404"),
+    system_duplicate:            ("blocks", "free", "free", "blocks", "free", "free"),
 }  # fmt: skip
 CONDITIONS = ("active", "superseded", "expired", "archived", "deleted", "purged")
 

@@ -11,6 +11,7 @@
     │   └── Duplicate          duplicate            the same text is already there
     ├── Unprocessable          unprocessable        understood, but it cannot be done to this memory
     ├── Locked                 locked               long work holds the memory; try again
+    ├── QuotaExceeded          quota_exceeded       the user may keep no more memories
     ├── EmbeddingError         embedding_failed     no vector could be made
     │   ├── ModelMissing       model_missing        the model's files are not on this machine
     │   └── ModelMismatch      model_mismatch       the store's vectors come from another model
@@ -105,6 +106,12 @@ class Locked(Error):
 
     code = "locked"
     retryable = True
+
+
+class QuotaExceeded(Error):
+    """No more memories may be kept."""
+
+    code = "quota_exceeded"
 
 
 class EmbeddingError(Error):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 MAX_CONTENT = 50_000  # code points, in every dialect
 MAX_LIMIT = 1_000  # items of one answer
@@ -364,8 +364,7 @@ class Order(StrEnum):
 # --- what comes back -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """What a store found on one side of a search: by words (BM25) or by meaning (cosine)."""
 
     memory: str

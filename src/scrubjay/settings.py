@@ -35,11 +35,16 @@ class Settings:
     space: str = setting("default", "The space to work in; auto names it after the repository you stand in.")
     user: str = setting("local", "Whose memories the local owner writes.")
     embed_wait: float = setting(2.0, "Seconds that a call waits for the embedding model before it uses words only.")
+    strict_embedding: bool = setting(
+        False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
+    )
+    quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
 
 
+SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
     "log_level": ("debug", "info", "warning", "error"),
@@ -75,6 +80,10 @@ def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
 
 
 def converted(name: str, value: Any, default: Any, origin: str) -> Any:
+    if isinstance(default, bool) and isinstance(value, str):
+        if value.lower() not in SWITCH:
+            raise InvalidInput(f"{origin} must be on or off.", field=name)
+        return SWITCH[value.lower()]
     try:
         result = type(default)(value)
     except (TypeError, ValueError):
@@ -87,8 +96,13 @@ def converted(name: str, value: Any, default: Any, origin: str) -> Any:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
+    try:
+        if not path.exists():
+            return {}
+    except OSError:  # not a file that is missing, but a folder that is not ours
+        raise InvalidInput(
+            "The home folder cannot be read.", hint="Check its permissions, or choose another."
+        ) from None
     import tomllib  # most homes have no such file, and every editor window would pay for the import
 
     try:

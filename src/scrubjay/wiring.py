@@ -29,6 +29,8 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         spaces=spaces_of(settings.space, Path.cwd()),
         wait_seconds=settings.embed_wait,
         fetch=model_fetcher(settings),
+        strict_embedding=settings.strict_embedding,
+        quota=settings.quota,
     )
 
 

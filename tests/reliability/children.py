@@ -105,6 +105,14 @@ def hold(path: str) -> None:
     store.close()
 
 
+@job
+def abandon(path: str) -> None:
+    """Store something and die with the store open."""
+    jay = opened(path)
+    jay.store("Ships wait outside.")
+    os._exit(0)
+
+
 class Undo(Exception):
     pass
 

@@ -17,7 +17,7 @@ from tests.reliability.processes import Child
 from tests.reliability.wholeness import checked, everything
 from tests.servers.peer import Peer
 
-SOON = 2.0  # seconds; a reader that waited for the writer would wait for as long as the test holds it
+SOON = 5.0  # seconds; a reader that waited for the writer would wait until it is refused, after ten
 
 
 @pytest.fixture

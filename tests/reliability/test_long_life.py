@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -22,16 +23,20 @@ MIB = 1024 * 1024
 # --- many calls ------------------------------------------------------------------------------------------------------
 
 
-@short_and_long(("warm_up", "calls"), (600, 900), (1_000, 20_000))
+@short_and_long(("warm_up", "calls", "storing"), (500, 1_000, False), (10_000, 10_000, True))
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
-def test_thousands_of_mixed_calls_leave_memory_files_and_threads_as_they_were(quick_path, chance, warm_up, calls):
-    """Of ten calls two store, so that most of the growth would be a leak; a vector alone is 1.5 kB."""
+def test_thousands_of_mixed_calls_leave_memory_files_and_threads_as_they_were(
+    quick_path, chance, warm_up, calls, storing
+):
+    """A growing store fills the caches of every connection, for some thousand calls: the short version has it stand
+    still after the warm-up, the long one waits until the caches are full.
+    """
     texts = Texts(chance)
     with Peer(quick_path) as peer:
         peer.greet()
-        use(peer, texts, chance, warm_up)
+        use(peer, texts, warm_up)
         before = usage(peer)
-        use(peer, texts, chance, calls)
+        use(peer, texts, calls, storing=storing)
         after = usage(peer)
 
     growth = (after["memory"] - before["memory"]) / MIB / (calls / 1000)
@@ -41,18 +46,19 @@ def test_thousands_of_mixed_calls_leave_memory_files_and_threads_as_they_were(qu
     assert after["threads"] <= before["threads"]
 
 
-def use(peer: Peer, texts: Texts, chance, calls: int) -> None:
-    ids: list[str] = []
+def use(peer: Peer, texts: Texts, calls: int, *, storing: bool = True) -> None:
+    """Of ten calls two store and one supersedes; without `storing` all three supersede what is superseded already."""
     text = texts.next()
+    kept = [peer.call("store_memory", content=content) for content in (texts.next(), text)]
+    ids = [result["structuredContent"]["created"]["id"] for result in kept]
     for number in range(calls):
         kind = number % 10
-        if kind in (0, 5):
+        if kind in (0, 5) and storing:
             text = texts.next()
             result = peer.call("store_memory", content=text)
             ids.append(result["structuredContent"]["created"]["id"])
-        elif kind == 7 and len(ids) > 2:
-            old, new = ids.pop(chance.randrange(len(ids) - 1)), ids[-1]
-            result = peer.call("supersede_memory", old_memory_id=old, new_memory_id=new)
+        elif kind in (0, 5, 7):
+            result = peer.call("supersede_memory", old_memory_id=ids[-2], new_memory_id=ids[-1])
         elif kind == 9:
             result = peer.call("list_recent_memories", limit=10)
         else:
@@ -108,17 +114,35 @@ def test_texts_that_wait_for_vectors_delay_neither_the_first_answer_nor_the_firs
 
 
 @short_and_long(("kept", "erased"), (150, 300), (2_000, 2_000))
-def test_a_store_after_as_many_erasures_as_writes_is_smaller_than_three_times_what_lives(quick_path, kept, erased):
-    """Compared with a store that holds the same living memories and nothing else."""
-    path, fresh = quick_path / "memories.db", quick_path / "fresh.db"
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
-        jay.store_many({"content": f"kept fact {number} " + "and more " * 20} for number in range(kept))
-        for number in range(erased):
-            stored = jay.store(f"passing fact {number} " + "and more " * 20)
-            jay.forget(stored.memory.id, hard=True)
-        with Engine(SqliteStore(fresh), HashingEmbedder()) as other:
-            other.import_from(jay.export())
+def test_a_store_after_many_erasures_one_by_one_is_smaller_than_three_times_what_lives(quick_path, kept, erased):
+    with Engine(SqliteStore(quick_path / "memories.db"), HashingEmbedder()) as jay:
+        jay.store_many(long_facts("kept", kept))
+        for fact in long_facts("passing", erased):
+            jay.forget(jay.store(fact["content"]).memory.id, hard=True)
 
-    size, live = path.stat().st_size, fresh.stat().st_size
-    print(f"{kept} kept, {erased} erased: {size / MIB:.2f} MiB against {live / MIB:.2f} MiB: {size / live:.2f}")
-    assert size < 3 * live
+    assert times_what_lives(quick_path) < 3
+
+
+@pytest.mark.long
+@pytest.mark.xfail(strict=True, reason="pages that became free stay in the file")
+def test_a_store_after_most_of_it_was_erased_is_smaller_than_three_times_what_lives(quick_path):
+    with Engine(SqliteStore(quick_path / "memories.db"), HashingEmbedder()) as jay:
+        ids = jay.store_many(long_facts("fact", 2_500))
+        for id in ids[:2_000]:
+            jay.forget(id, hard=True)
+
+    assert times_what_lives(quick_path) < 3
+
+
+def long_facts(name: str, count: int) -> Iterator[dict[str, str]]:
+    return ({"content": f"{name} {number} " + "and more " * 20} for number in range(count))
+
+
+def times_what_lives(folder: Path) -> float:
+    """The store's size against one that holds the same living memories and nothing else."""
+    used, fresh = folder / "memories.db", folder / "fresh.db"
+    with Engine(SqliteStore(used), HashingEmbedder()) as jay, Engine(SqliteStore(fresh), HashingEmbedder()) as other:
+        taken_in = other.import_from(jay.export())
+    size, live = used.stat().st_size, fresh.stat().st_size
+    print(f"{taken_in.stored} memories live: {size / MIB:.2f} MiB against {live / MIB:.2f} MiB: {size / live:.2f}")
+    return size / live

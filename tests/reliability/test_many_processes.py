@@ -98,9 +98,11 @@ def write_together(path: Path, processes: int, threads: int, stores: int, *, wat
     with closing(SqliteStore(path)) as store:
         assert {id: memory.content for id, memory in everything(store).items()} == written
         assert unfindable(store, written.items()) == []
-    slowest = quantiles(milliseconds, n=100)
+    slowest = quantiles(milliseconds, n=100, method="inclusive")
     print(
         f"{processes} processes x {threads} writers x {stores} stores{', watched' if watched else ''}: lost 0, "
         f"refused 0, stale {0 if watched else '-'}, p50 {slowest[49]:.0f} ms, p99 {slowest[98]:.0f} ms, "
         f"worst {max(milliseconds):.0f} ms, {len(written) / (ended - begun):.0f} writes/s"
     )
+    if not watched:  # a figure of the long version only: elsewhere it would measure the machine
+        assert slowest[98] < 500

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +28,33 @@ from scrubjay.errors import (
     StorageFull,
     StorageTooNew,
 )
-from scrubjay.memory import Audience, Filter, Memory, Scope, Sight
-from scrubjay.stores import sqlite_file
+from scrubjay.memory import (
+    AccessLevel,
+    Audience,
+    Category,
+    Context,
+    Filter,
+    Memory,
+    Order,
+    Scope,
+    Sight,
+    Source,
+    State,
+)
+from scrubjay.stores import sqlite_file, sqlite_filters
+from scrubjay.stores.base import Level, Of, Part, Position, milliseconds
 from scrubjay.stores.contract import (
     EVERYTHING,
     NOW,
     StoreContract,
     a_link,
+    a_request,
     an_event,
     at_cosine,
+    create_spaces,
     got,
     ids,
+    keep,
     listed,
     matched,
     nearest,
@@ -48,6 +66,8 @@ from scrubjay.stores.contract import (
 )
 from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.stores.sqlite_errors import translated_errors
+from scrubjay.stores.sqlite_lists import INDEXES, MAX_ARMS
+from scrubjay.stores.vectors import to_blob
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and signals")
 
@@ -104,6 +124,25 @@ wait()
 for step in range(100_000):
     put(store, f"{name}x{step}", [np.ones(16, np.float32) / 4])
     say(f"{name}x{step}")
+"""
+)
+ASKING_TWICE = (
+    CHILD
+    + """
+from scrubjay.stores.base import Request
+store = SqliteStore(path)
+request = Request(caller="ann", key="once", operation="store_memory", arguments=b"x" * 32)
+wait()
+with store.writing() as tx:
+    kept = tx.result_of(request, now=NOW)
+    if kept is None:
+        memory = Memory(id=f"mem_{name}", space="default", content="text", title="t", path=name, importance=0.5,
+                        category=Category.FACT, created_at=NOW, updated_at=NOW, accessed_at=NOW)
+        tx.put(memory, fingerprint=b"x", vectors=(), parts=0, change=Change(user="ann", at=NOW))
+        tx.keep_result(request, memory.id, memories=[memory.id], at=NOW)
+        kept = memory.id
+say(kept)
+store.close()
 """
 )
 FORKING = (
@@ -228,6 +267,18 @@ def test_sixteen_writers_in_four_processes_lose_nothing_and_are_read_at_once(sto
     assert len(set(acknowledged)) == 4 * 4 * 12
     assert sorted(listed(store, limit=999)) == sorted(acknowledged)
     assert store.check(deep=True).problems == ()
+
+
+def test_of_processes_that_send_one_request_at_once_one_stores_and_all_are_given_its_result(path: Path) -> None:
+    with children(ASKING_TWICE, path, 4) as processes:
+        for process in processes:
+            tell(process)
+        results = {said(process) for process in processes}
+        ends = [process.wait() for process in processes]
+
+    assert ends == [0] * 4
+    with closing(SqliteStore(path)) as store:
+        assert listed(store) == list(results)
 
 
 def test_readers_answer_while_another_process_holds_a_transaction(store: SqliteStore, path: Path) -> None:
@@ -435,6 +486,72 @@ def test_a_failed_migration_leaves_nothing_behind(path: Path) -> None:
         assert con.pragma("user_version") == con.pragma("application_id") == 0
 
 
+def test_an_older_store_is_brought_up_to_date_with_its_reads_and_totals(path: Path) -> None:
+    """A store of the first schema, with rows as it was written then."""
+    _make_first_store(path)
+
+    with closing(SqliteStore(path)) as store:
+        found = store.totals(Part(), EVERYTHING, now=NOW)
+        happened = store.activity(Part(), EVERYTHING, since=NOW - timedelta(days=9), until=NOW + timedelta(days=9))
+        assert found.states == {State.ACTIVE: 3, State.DELETED: 1, State.PURGED: 1}
+        assert found.categories == {Category.FACT: 4, Category.GOAL: 1}
+        assert found.levels == {Level.LOW: 1, Level.MEDIUM: 3, Level.HIGH: 1}
+        assert (found.reads, found.squared_reads, found.read_memories, found.repeats) == (7, 29, 2, 1)
+        assert sum(found.text_bytes.values()) == 4 * len("text of a") + len('"k":1')
+        assert found.vector_bytes[State.ACTIVE] == 2 * 4 * 16
+        assert found.since == NOW.replace(minute=0, second=0, microsecond=0)
+        assert happened.reads == {(4, 4): 5, (5, 3): 2}
+        assert happened.deleted == 2
+        assert store.created_before(Part(Of.USER, "ann"), EVERYTHING, [NOW, NOW + timedelta(days=1)]) == [0, 5]
+        assert [memory.access_count for memory in store.get(["a", "b", "c"], EVERYTHING)] == [5, 0, 2]
+        assert listed(store, order=Order.ACCESSES) == ["a", "c", "b"]
+        assert got(store, "b").accessed_at == got(store, "b").created_at
+        assert store.due_for_purge(NOW, 9) == ["d"]
+        assert store.check(deep=True).problems == ()
+        put(store, some())
+
+
+def _make_first_store(path: Path) -> None:
+    script = Path(sqlite_file.__file__).parent / "schema" / "sqlite" / "0001_memories.sql"
+    path.touch(0o600)
+    with closing(sqlite_file.connect(path)) as con:
+        con.pragma("journal_mode", "WAL")
+        with con:
+            for _ in con.execute(script.read_text("utf-8")):
+                pass
+            con.execute("INSERT INTO names (number, name) VALUES (1, 'ann')")
+            now = milliseconds(NOW)
+            usual = {
+                "space": 1, "state": 0, "audience": 1, "user": 1, "kind": "memory", "category": "fact",
+                "importance": 0.5, "change": 1, "version": 1, "text_version": 1, "parts": 1,
+                "status": "active", "source": "explicit", "access_level": "shared", "confidence": 1.0, "hlc": 0,
+                "origin": "", "client": "c", "caller": "ann", "transport": "library", "title": "t", "flags": "[]",
+                "tags": "[]", "auto_tags": "[]", "metadata": "{}", "detail": "{}", "fingerprint": b"f",
+                "content_length": 9, "created_at": now, "updated_at": now,
+            }  # fmt: skip
+            for seq, (name, given) in enumerate(FIRST_ROWS.items(), 1):
+                row = usual | {"seq": seq, "id": name, "path": f"p/{name}", "content": f"text of {name}"} | given
+                row["content_hash"] = sha256(str(row["content"]).encode()).digest()
+                columns = ", ".join(row)
+                values = ", ".join(f":{column}" for column in row)
+                con.execute(f"INSERT INTO memories ({columns}) VALUES ({values})", row)
+            con.execute("INSERT INTO reads VALUES (1, 5, ?), (3, 2, ?)", (now + 3_600_000, now + 86_400_000))
+            blob = to_blob(at_cosine(0.5))
+            con.execute("INSERT INTO vectors (memory, part, vector) VALUES (1, 0, ?), (2, 0, ?)", (blob, blob))
+            con.pragma("application_id", sqlite_file.APPLICATION_ID)
+            con.pragma("user_version", 1)
+
+
+GONE: dict[str, Any] = {"status": "deleted", "deleted_at": milliseconds(NOW), "importance": 0.1}
+FIRST_ROWS: dict[str, dict[str, Any]] = {
+    "a": {"importance": 0.9},
+    "b": {"metadata": '{"k":1}'},
+    "c": {"category": "goal", "fingerprint": b"g"},
+    "d": GONE | {"state": 3, "recoverable_until": milliseconds(NOW), "importance": 0.5},
+    "e": GONE | {"state": 4, "content": "", "fingerprint": None},
+}
+
+
 def test_the_settings_that_durability_rests_on_are_in_force(store: SqliteStore) -> None:
     with store.writing() as tx:
         con = tx._con  # type: ignore[attr-defined]
@@ -463,7 +580,8 @@ def test_no_byte_of_a_purged_memory_is_left(store: SqliteStore, path: Path) -> N
     secret = put(store, secret)
     secret = put(store, _next(secret, content="Kilimanjaro password", metadata={"k": "okapi"}))
     relate(store, a_link(secret.id, "other", reason="mentions narwhal"))
-    words = [b"anzibar", b"ilimanjaro", b"ylophone", b"quokka", b"wombat", b"yttrium", b"okapi", b"narwhal"]
+    keep(store, a_request(), '{"content": "pangolin"}', memories=[secret.id])
+    words = [b"anzibar", b"ilimanjaro", b"ylophone", b"quokka", b"wombat", b"yttrium", b"okapi", b"narwhal", b"angolin"]
     assert all(word in _bytes(path) for word in words)
 
     with store.writing() as tx:
@@ -728,6 +846,22 @@ def test_a_checkpoint_that_was_cut_short_is_finished(store: SqliteStore, path: P
         assert whole.check(deep=True).problems == ()
 
 
+# --- results of requests ---
+
+
+def test_results_past_their_time_go_little_by_little(store: SqliteStore) -> None:
+    with store.writing() as tx:
+        for n in range(250):
+            tx.keep_result(a_request(key=str(n)), "{}", memories=["a", "b"], at=NOW)
+
+    left = []
+    for day in range(1, 5):
+        keep(store, a_request(key=f"day {day}"), at=NOW + timedelta(days=day))
+        left.append([_rows(store, "results"), _rows(store, "result_memories")])
+
+    assert left == [[151, 300], [51, 100], [1, 0], [1, 0]]
+
+
 # --- words in a large index ---
 
 
@@ -761,6 +895,32 @@ LOOKUPS: dict[str, tuple[str, Callable[[SqliteStore], object]]] = {
     "versions": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.versions("x")),
     "pending": ("pending_by_attempts", lambda store: store.pending(limit=9)),
     "new vectors": ("memories_by_change (change>?)", lambda store: nearest(store)),
+    "conversation": (
+        "memories_by_conversation",
+        lambda store: store.list(Filter(conversation_id="local"), HERE, now=NOW, order=Order.LENGTH),
+    ),
+    "due": ("memories_by_recovery", lambda store: store.due_for_purge(NOW, 9)),
+    "totals": ("totals USING PRIMARY KEY (part=? AND space=?", lambda store: store.totals(Part(), HERE, now=NOW)),
+    "expired ones": (
+        "COVERING INDEX memories_by_expiry (space=? AND expires_at<?)",
+        lambda store: store.totals(Part(Of.CATEGORY, "fact"), HERE, now=NOW),
+    ),
+    "days": (
+        "activity USING PRIMARY KEY (part=? AND hours=? AND at>? AND at<?)",
+        lambda store: store.created_before(Part(), HERE, [NOW]),
+    ),
+    "a part of an hour": (
+        "COVERING INDEX memories_by_created (space=? AND state=? AND created_at>? AND created_at<?)",
+        lambda store: store.created_before(Part(Of.USER, "local"), HERE, [NOW]),
+    ),
+    "activity": (
+        "activity USING PRIMARY KEY (part=? AND hours=? AND at>? AND at<?)",
+        lambda store: store.activity(Part(), HERE, since=NOW, until=NOW),
+    ),
+    "deletions": (
+        "COVERING INDEX memories_by_deletion (space=? AND deleted_at>? AND deleted_at<?)",
+        lambda store: store.activity(Part(Of.CONVERSATION, "local"), HERE, since=NOW, until=NOW),
+    ),
 }
 HERE = Audience("local", (Scope("default", Sight.OWN),))
 
@@ -775,6 +935,74 @@ def test_nothing_reads_the_whole_store(store: SqliteStore, name: str) -> None:
     assert any(index in step for step in plan), plan
     assert not any(step.startswith("SCAN memories") for step in plan), plan
     assert name != "list" or not any("TEMP B-TREE" in step for step in plan), plan
+
+
+FILTERED = {
+    "everything": Filter(),
+    "usual filters": Filter(
+        categories=frozenset({Category.FACT}),
+        created_since=NOW,
+        created_until=NOW,
+        min_importance=0.1,
+        max_importance=0.9,
+        user_id="local",
+        access_levels=frozenset({AccessLevel.SHARED, AccessLevel.PRIVATE}),
+    ),
+    "rows themselves": Filter(session_id="s", source=Source.EXPLICIT),
+}
+
+
+@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("name", FILTERED)
+@pytest.mark.parametrize("sight", [Sight.ALL, Sight.OWN])
+def test_a_list_comes_from_the_index_of_its_order(
+    store: SqliteStore, order: Order, descending: bool, name: str, sight: Sight
+) -> None:
+    """Active and superseded ones merged, from the start and behind a position; nothing is sorted."""
+    put(store, some())
+    filter = replace(FILTERED[name], states=frozenset({State.ACTIVE, State.SUPERSEDED}))
+    audience = Audience("local", (Scope("default", sight),))
+    index = INDEXES[order] if name == "rows themselves" else f"COVERING INDEX {INDEXES[order]}"
+    for after in (None, Position(value=1, seq=1)):
+        plan = _plan(
+            store,
+            lambda store, after=after: store.list(
+                filter, audience, now=NOW, order=order, descending=descending, after=after
+            ),
+        )
+
+        steps = [step for step in plan if INDEXES[order] in step]
+        assert len(steps) == 2, plan
+        assert all(index in step and "(space=? AND state=?" in step for step in steps), plan
+        assert after is None or all("<?" in step or ">?" in step for step in steps), plan
+        assert any("MERGE" in step for step in plan), plan
+        assert not any("TEMP B-TREE" in step or step.startswith("SCAN memories") for step in plan), plan
+
+
+def test_a_tag_or_conversation_of_many_is_read_in_order_too(store: SqliteStore, monkeypatch: Any) -> None:
+    monkeypatch.setattr(sqlite_filters, "FEW", 3)
+    memories = put_all(
+        store,
+        (some(tags=("t",), importance=n / 10, context=Context(conversation_id="c")) for n in range(8)),
+    )
+    for filter in (Filter(tags=frozenset({"t"})), Filter(conversation_id="c")):
+        plan = _plan(store, lambda store, filter=filter: store.list(filter, HERE, now=NOW, order=Order.IMPORTANCE))
+
+        assert listed(store, filter, order=Order.IMPORTANCE) == ids(reversed(memories))
+        assert any("INDEX memories_by_importance" in step for step in plan), plan
+        assert not any("TEMP B-TREE" in step for step in plan), plan
+
+
+def test_more_spaces_than_can_be_merged_are_sorted(store: SqliteStore) -> None:
+    names = [f"space-{n}" for n in range(MAX_ARMS + 1)]
+    create_spaces(store, *names)
+    memories = put_all(store, (some(space=name, importance=n % 7 / 10) for n, name in enumerate(names)))
+
+    found = listed(store, order=Order.IMPORTANCE, limit=999)
+
+    assert found == ids(sorted(memories, key=lambda memory: (-memory.importance, -memory.seq)))
+    assert store.count(Filter(), EVERYTHING, now=NOW) == len(memories)
 
 
 def _plan(store: SqliteStore, look: Callable[[SqliteStore], object]) -> list[str]:
@@ -798,6 +1026,12 @@ def _plan(store: SqliteStore, look: Callable[[SqliteStore], object]) -> list[str
 
 def _next(memory: Memory, **fields: Any) -> Memory:
     return replace(memory, version=memory.version + 1, **fields)
+
+
+def _rows(store: SqliteStore, table: str) -> int:
+    with store._connections.reading() as con:
+        [(rows,)] = con.execute(f"SELECT count(*) FROM {table}")
+    return int(rows)
 
 
 def _contents(folder: Path) -> dict[str, bytes | None]:

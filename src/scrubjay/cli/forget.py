@@ -52,7 +52,7 @@ def forget(
             except NotFound:
                 missing.append(one)
     if session.as_json:
-        from scrubjay.engine.transfer import plain
+        from scrubjay.engine.values import plain
 
         print_json(plain(done))
     for memory in () if session.as_json else done:

@@ -69,7 +69,7 @@ def list_(
     with session.engine(meaning=False) as engine:
         page = engine.list(which, order=ORDERS[order], descending=not reverse, limit=limit, offset=offset, counted=True)
         if session.as_json:
-            from scrubjay.engine.transfer import plain
+            from scrubjay.engine.values import plain
 
             print_json(plain(page.memories))
         elif page.memories:

@@ -7,6 +7,7 @@ the list of commands is a table, so that `scrubjay --help` imports none of them.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
@@ -93,6 +94,7 @@ class Program(Examples, click.Group):
         session, as_program = Session(), not args and extra.get("args") is None
         if as_program:
             gc.set_threshold(10_000)  # imports make hardly any garbage, and looking for it takes its time
+            sys.argv[1:] = map(as_typed, sys.argv[1:])
             if isinstance(sys.stdout, TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack letters that a memory has
         extra |= {"prog_name": "scrubjay", "standalone_mode": False, "obj": session}
@@ -111,6 +113,14 @@ class Program(Examples, click.Group):
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise failures.NobodyReads from error  # click would make it exit code 1
+
+
+def as_typed(argument: str) -> str:
+    """An argument whose bytes the locale could not read, read as UTF-8: what a terminal sends nearly always is."""
+    try:
+        return os.fsencode(argument).decode("utf-8") if not argument.isascii() else argument
+    except UnicodeError:
+        return argument
 
 
 def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:

@@ -26,7 +26,7 @@ def prune(session: Session, dry_run: bool) -> None:
     with session.engine(meaning=False) as engine:
         pruned = engine.prune(dry_run=dry_run)
     if session.as_json:
-        from scrubjay.engine.transfer import plain
+        from scrubjay.engine.values import plain
 
         print_json(plain(list(pruned)))
         return

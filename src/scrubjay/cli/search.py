@@ -42,7 +42,7 @@ def search(
         if found.degraded:
             note(f"Found by words only: {found.degraded} `scrubjay doctor` knows more.", session)
         if session.as_json:
-            from scrubjay.engine.transfer import plain
+            from scrubjay.engine.values import plain
 
             print_json(plain(found.hits))
         elif found.hits:

@@ -32,7 +32,7 @@ def list_spaces(session: Session) -> None:
     with session.engine(meaning=False) as engine:
         found = engine.list_spaces()
     if session.as_json:
-        from scrubjay.engine.transfer import plain
+        from scrubjay.engine.values import plain
 
         print_json(plain(list(found)))
     else:

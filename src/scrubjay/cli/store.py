@@ -72,7 +72,7 @@ def store(
             conversation_id=conversation,
         )
     if session.as_json:
-        from scrubjay.engine.transfer import plain
+        from scrubjay.engine.values import plain
 
         print_json(plain(stored))
         return

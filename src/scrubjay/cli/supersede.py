@@ -26,7 +26,7 @@ def supersede(session: Session, old: str, new: str) -> None:
     with session.engine(meaning=False) as engine:
         outdated, successor = engine.supersede(old=old, new=new)
     if session.as_json:
-        from scrubjay.engine.transfer import plain
+        from scrubjay.engine.values import plain
 
         print_json({"old": plain(outdated), "new": plain(successor)})
     else:

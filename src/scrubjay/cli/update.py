@@ -71,7 +71,7 @@ def update(
             fields["tags"] = [tag for tag in (*current.tags, *tags) if tag not in untags]
         memory = engine.update(id, reason=reason, expected_version=version, **fields)
     if session.as_json:
-        from scrubjay.engine.transfer import plain
+        from scrubjay.engine.values import plain
 
         print_json(plain(memory))
     else:

@@ -12,15 +12,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.errors import Error
+from scrubjay.errors import Error, InvalidInput
+from scrubjay.stores.base import Request
 
 if TYPE_CHECKING:
     from scrubjay.dialects.validation import Checker
     from scrubjay.engine.engine import Engine
+
+MAX_KEY = 200
+
+_prefix: ContextVar[str] = ContextVar("prefix", default="")  # of the call that is being answered
 
 Schema = dict[str, Any]
 Body = dict[str, Any]
@@ -116,17 +123,48 @@ class Dialect:
 
         return register
 
-    def call(self, engine: Engine, name: str, arguments: Any) -> Reply:
-        """Answer one call. What the engine refuses comes back as the dialect's error body; faults of ours raise."""
+    def call(
+        self,
+        engine: Engine,
+        name: str,
+        arguments: Any,
+        *,
+        key: str | None = None,
+        if_version: int | None = None,
+        prefix: str = "",
+    ) -> Reply:
+        """Answer one call. What the engine refuses comes back as the dialect's error body; faults of ours raise.
+
+        A write with a key is done once: sent again it is answered alike. `if_version` lets a change happen only to
+        that version. `prefix` stands before the names of tools where several dialects are served.
+        """
         operation = self.operations[name]
+        _prefix.set(prefix)
         try:
-            return Reply(operation.run(engine, operation.check({} if arguments is None else arguments)))
+            checked = operation.check({} if arguments is None else arguments)
+            request = self._request(engine, operation, checked, key) if key is not None and operation.changes else None
+            return Reply(operation.run(engine.bound_to(request=request, expected_version=if_version), checked))
         except Error as error:
             return self.failure(error, name)
+
+    def _request(self, engine: Engine, operation: Operation, arguments: Body, key: str) -> Request:
+        if not 0 < len(key) <= MAX_KEY or not key.isprintable():
+            raise InvalidInput(f"An idempotency key has 1 to {MAX_KEY} printable characters.")
+        return Request(
+            caller=engine.caller.user,
+            key=key,
+            operation=f"{self.name}.{operation.name}",
+            arguments=sha256(json.dumps(arguments, sort_keys=True).encode()).digest(),
+        )
 
     def failure(self, error: Error, name: str) -> Reply:
         body = self.error_body(error, name)
         return Reply(body, failed=True, fixed_text=self.error_text(error, body))
+
+
+def served(tool: str) -> str:
+    """A tool's name as the client of this call knows it, for texts that name one."""
+    return f"{_prefix.get()}{tool}"
 
 
 def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: bool = True) -> Schema:

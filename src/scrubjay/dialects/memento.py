@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, either, object_schema
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, either, object_schema, served
 from scrubjay.errors import (
     Conflict,
     EmbeddingError,
@@ -12,6 +12,7 @@ from scrubjay.errors import (
     Forbidden,
     InvalidInput,
     NotFound,
+    QuotaExceeded,
     ScopeNotFound,
     SpaceNotFound,
     Unprocessable,
@@ -66,6 +67,7 @@ CODES: dict[type[Error], str] = {
     Conflict: "INVALID_PARAMETER",
     Unprocessable: "INVALID_PARAMETER",
     Forbidden: "INVALID_PARAMETER",
+    QuotaExceeded: "STORAGE_ERROR",
     EmbeddingError: "EMBEDDING_ERROR",
     Error: "STORAGE_ERROR",
 }
@@ -186,7 +188,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
         )
     )
     actions = [
-        f'Call supersede_memory("{old.id}", "{stored.memory.id}") to mark the old memory as outdated.'
+        f'Call {served("supersede_memory")}("{old.id}", "{stored.memory.id}") to mark the old memory as outdated.'
         for old in stored.similar
     ]
     return {

@@ -16,9 +16,16 @@ def _memento() -> Dialect:
     return memento
 
 
+def _system() -> Dialect:
+    from scrubjay.dialects.system import system
+
+    return system
+
+
 # By the name used in flags, addresses and manifests; the order is the one that people see.
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
+    "system": _system,
 }
 
 

@@ -7,6 +7,7 @@ time (a home, an age, a deadline), so another value outdates the first; of the o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -70,13 +71,13 @@ class Attributes:
         self._vectors = shipped if shipped is not None else np.stack(embedder.embed(sentences()))
         self._starts = np.cumsum([0, *(len(examples) for examples in KINDS.values())][:-1])
 
-    def profile(self, vector: Vector) -> Profile:
-        """How much a text resembles each kind, in the order of KINDS; adds up to one."""
+    def profiles(self, vectors: Sequence[Vector]) -> Profile:
+        """How much each text resembles each kind, a row per text in the order of KINDS; each adds up to one."""
         import numpy as np
 
-        nearest = np.maximum.reduceat(self._vectors @ vector, self._starts)
-        weights = np.exp((nearest - nearest.max()) / SHARPNESS)
-        return np.asarray(weights / weights.sum(), dtype=np.float32)
+        nearest = np.maximum.reduceat(np.stack(vectors) @ self._vectors.T, self._starts, axis=1)
+        weights = np.exp((nearest - nearest.max(axis=1, keepdims=True)) / SHARPNESS)
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
 def same_kind(one: Profile, other: Profile) -> tuple[float, float]:

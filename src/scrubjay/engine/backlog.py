@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.engine.embedding import Embedding
-from scrubjay.errors import EmbeddingError, Error, ModelMissing
+from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageBusy
 from scrubjay.memory import Memory, random_suffix
 from scrubjay.stores.base import Pending, Store
 
@@ -70,6 +70,17 @@ class Backlog:
             return True
         finally:
             self._store.release(LEASE, holder=self._holder)
+
+    def finish(self) -> None:
+        """Embed all that waits, however long it takes; waits for another process's lease to end.
+
+        :raises StorageBusy: if another process keeps its lease
+        """
+        patience = monotonic() + 2 * LEASE_SECONDS
+        while not self.drain():
+            if monotonic() > patience:
+                raise StorageBusy("Another process is embedding what waits.", hint="Try again when it is done.")
+            self._closing.wait(0.5)
 
     def close(self) -> None:
         self._closing.set()

@@ -95,23 +95,24 @@ class Judge:
     def _judged(
         self, new: Memory, vector: Vector, others: Sequence[Memory], cosines: Mapping[str, float], reads: Reads
     ) -> list[Proposal]:
+        if not others:
+            return []
         vectors = reads.vectors([old.id for old in others])
+        profile, *profiles = self._profiles([vector, *(vectors[old.id] for old in others)])
         said = subjects.read(new.text)
         proposals = []
-        for old in others:
-            features = compared(
-                subjects.read(old.text), said, cosines[old.id], self._profile(vectors[old.id]), self._profile(vector)
-            )
+        for old, kind in zip(others, profiles, strict=True):
+            features = compared(subjects.read(old.text), said, cosines[old.id], kind, profile)
             score = probability(features)
             if score >= PROPOSE:
                 proposals.append(Proposal(memory=old, score=score, features=features))
         return proposals
 
-    def _profile(self, vector: Vector) -> Profile:
+    def _profiles(self, vectors: Sequence[Vector]) -> Profile:
         if self._attributes is None:
             assert self._embedding.embedder is not None
             self._attributes = Attributes(self._embedding.embedder)
-        return self._attributes.profile(vector)
+        return self._attributes.profiles(vectors)
 
 
 def current(old: Memory, new: Memory, now: datetime) -> bool:

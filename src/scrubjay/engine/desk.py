@@ -9,15 +9,16 @@ from dataclasses import fields, replace
 from datetime import datetime
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
-from scrubjay.engine import access, cursors, intake, ranking
+from scrubjay.engine import access, cursors, intake, ranking, values
 from scrubjay.engine.backlog import Backlog
 from scrubjay.engine.conflicts import Judge, Proposal
 from scrubjay.engine.embedding import AT_ONCE, Embedding
+from scrubjay.engine.housekeeping import Housekeeper
 from scrubjay.engine.ledger import Ledger, Text
-from scrubjay.engine.neighbours import neighbours_of
-from scrubjay.errors import EmbeddingError
+from scrubjay.engine.neighbours import Neighbours, neighbours_of
+from scrubjay.errors import Duplicate, EmbeddingError, InvalidInput, NotFound, QuotaExceeded
 from scrubjay.memory import (
     DEFAULT_SPACE,
     Audience,
@@ -32,14 +33,20 @@ from scrubjay.memory import (
     Query,
     Recall,
     Role,
+    Scope,
+    Sight,
+    State,
     Weights,
     new_id,
 )
-from scrubjay.stores.base import Position, Store, Transaction
+from scrubjay.stores.base import Of, Part, Position, Request, Store, Transaction
 from scrubjay.times import utc_now
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder, Vector
+    from scrubjay.engine.categories import Categoriser
+
+Result = TypeVar("Result")
 
 OTHER_MODEL = "The store's vectors come from another embedding model; only words are searched."
 
@@ -58,15 +65,23 @@ class Desk:
         clock: Callable[[], datetime] = utc_now,
         wait_seconds: float = 2.0,
         fetch: Callable[[], None] | None = None,
+        strict_embedding: bool = False,
+        quota: int = 0,
     ) -> None:
         self.caller = caller or Caller()
         self.spaces = tuple(intake.check_space(space) for space in spaces)
         self.provenance = provenance or Provenance(caller=self.caller.user)
         self.now = clock
         self._records = store
+        self._strict_embedding = strict_embedding
+        self._quota = quota
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self._judge = Judge(self._embedding)
+        self._shared_categoriser: Categoriser | None = None
         self._backlog = Backlog(store, self._embedding, self._judge_late)
+        self._housekeeper = Housekeeper(store, lambda: self._ledger, clock)
+        self._request: Request | None = None
+        self._expected_version: int | None = None
 
     def bound_to(
         self,
@@ -74,21 +89,30 @@ class Desk:
         caller: Caller | None = None,
         spaces: tuple[str, ...] | None = None,
         provenance: Provenance | None = None,
+        request: Request | None = None,
+        expected_version: int | None = None,
     ) -> Self:
-        """The same memory for another caller, other spaces, or calls from elsewhere."""
+        """The same memory for another caller, other spaces, or calls from elsewhere.
+
+        A request with a key is done once, however often it comes; a change happens only at the expected version.
+        """
         bound = copy.copy(self)
         bound.caller = caller or self.caller
         bound.spaces = self.spaces if spaces is None else tuple(intake.check_space(space) for space in spaces)
         bound.provenance = replace(provenance or self.provenance, caller=bound.caller.user)
+        bound._request = request or self._request
+        bound._expected_version = expected_version or self._expected_version
         return bound
 
     def warm(self) -> None:
         """Load the model and see to what waits for it, in the background; returns at once."""
         self._embedding.warm()
         self._backlog.start()
+        self._housekeeper.start()
 
     def close(self) -> None:
         """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
+        self._housekeeper.close()
         self._backlog.close()
         self._embedding.close()
         self._records.close()
@@ -113,6 +137,21 @@ class Desk:
             now=self.now,
         )
 
+    def _transact(self, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:
+        """Do some work in a transaction of its own; once only, if its request carries a key."""
+        with self._records.writing() as tx:
+            if self._request is None:
+                return work(tx)
+            now = self.now()
+            kept = tx.result_of(self._request, now=now)
+            if kept is not None:
+                return values.read(kind, kept)
+            result = work(tx)
+            tx.keep_result(
+                self._request, values.written(result), memories=sorted(set(values.memories_in(result))), at=now
+            )
+            return result
+
     def _audience(self, filter: Filter) -> Audience:
         if filter.user_id is not None:
             access.checked_user(self.caller, filter.user_id)
@@ -125,6 +164,27 @@ class Desk:
         return intake.admitted(
             new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now()
         )
+
+    def _enriched(self, memory: Memory, new: NewMemory, vector: Vector | None) -> Memory:
+        """What its caller left out, found in the text: category, tags, importance."""
+        from scrubjay.engine.importance import importance  # only a store needs these three
+        from scrubjay.engine.keyphrases import auto_tags
+
+        category = new.category or self._categoriser().category(memory.text, vector)
+        found = importance(memory.text, category=category, source=memory.source, confidence=memory.confidence)
+        return replace(
+            memory,
+            category=category,
+            auto_tags=auto_tags(memory.text),
+            importance=found if new.importance is None else new.importance,
+        )
+
+    def _categoriser(self) -> Categoriser:
+        if self._shared_categoriser is None:
+            from scrubjay.engine.categories import Categoriser
+
+            self._shared_categoriser = Categoriser(self._embedding)
+        return self._shared_categoriser
 
     def _embedded(self, content: str) -> tuple[Text, str | None]:
         """The first parts' vectors within the waiting time, or none and the reason."""
@@ -161,14 +221,19 @@ class Desk:
             return "No embedding model is configured; only words are searched."
         return OTHER_MODEL if self._records.fact("model") not in (None, self._embedding.fingerprint) else None
 
-    def _proposals(self, memory: Memory, vector: Vector | None) -> Sequence[Proposal]:
-        """What a memory may outdate: of what its user may see and change, in its own space."""
-        now = self.now()
+    def _neighbours(self, memory: Memory, vector: Vector | None) -> Neighbours:
+        audience = self._own_audience(memory)
+        return neighbours_of(vector, self._records, audience, now=self.now(), without=memory.id)
+
+    def _own_audience(self, memory: Memory) -> Audience:
+        """What the memory's user may see and change, in its own space."""
         role = self.caller.role if memory.context.user_id == self.caller.user else Role.MEMBER
-        audience = access.audience_in(Caller(user=memory.context.user_id, role=role), (memory.space,))
-        neighbours = neighbours_of(vector, self._records, audience, now=now, without=memory.id)
-        twins = self._records.twins(intake.fingerprint(memory), audience)
-        return self._judge.proposals(memory, vector, neighbours, self._records, twins=twins, now=now)
+        return access.audience_in(Caller(user=memory.context.user_id, role=role), (memory.space,))
+
+    def _proposals(self, memory: Memory, vector: Vector | None, neighbours: Neighbours) -> Sequence[Proposal]:
+        """What a memory may outdate."""
+        twins = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
+        return self._judge.proposals(memory, vector, neighbours, self._records, twins=twins, now=self.now())
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
         for proposal in proposals:
@@ -176,9 +241,55 @@ class Desk:
 
     def _judge_late(self, memory: Memory, vector: Vector) -> None:
         """Judge a memory that had no vector when it was stored."""
-        proposals = self._proposals(memory, vector)
+        proposals = self._proposals(memory, vector, self._neighbours(memory, vector))
         with self._records.writing() as tx:
             self._propose(tx, memory, proposals)
+
+    def _relate(self, tx: Transaction, memory: Memory, new: NewMemory, neighbours: Neighbours) -> int:
+        """Link a new memory with those that its caller named, and if asked with the nearest; how many that were."""
+        named = [self._named(tx, name) for name in dict.fromkeys(new.related)]
+        found = [one for one in neighbours.related() if one not in named] if new.find_related else []
+        for other in named:
+            self._ledger.link(tx, LinkKind.RELATED, memory, other)
+        for other in found:
+            self._ledger.link(tx, LinkKind.RELATED, memory, other, score=neighbours.cosines[other.id], given=False)
+        return len(named) + len(found)
+
+    def _named(self, tx: Transaction, id: str) -> Memory:
+        try:
+            return self._ledger.seen(tx, id)
+        except NotFound:
+            raise InvalidInput(
+                f"Related memory {id[:100]} not found.", field="related_memory_ids", memory_id=id
+            ) from None
+
+    def _check_quota(self, tx: Transaction, memory: Memory) -> None:
+        """:raises QuotaExceeded: if its user may keep no more in this space"""
+        if not self._quota:
+            return
+        everyone = Audience("", (Scope(memory.space, Sight.ALL),))
+        states = tx.totals(Part(Of.USER, memory.context.user_id), everyone, now=self.now()).states
+        kept = sum(count for state, count in states.items() if state < State.DELETED)
+        if kept >= self._quota:
+            raise QuotaExceeded(
+                f"User {memory.context.user_id} may keep {self._quota:,} memories in space {memory.space}.",
+                hint="Forget some, or ask for a higher quota.",
+            )
+
+    def _strict(self, degraded: str | None) -> None:
+        """:raises EmbeddingError: if words alone are not to be enough, and there are only words"""
+        if degraded is not None and self._strict_embedding:
+            raise EmbeddingError(degraded)
+
+    def _check_unique(self, tx: Transaction, memory: Memory) -> None:
+        """:raises Duplicate: if its user has the same words in this space already"""
+        for twin in tx.twins(intake.fingerprint(memory), access.EVERYTHING):
+            if twin.superseded_by is None and (twin.expires_at is None or twin.expires_at > self.now()):
+                raise Duplicate(
+                    f"The same text is already stored as {twin.id}.",
+                    hint="Update that one instead.",
+                    memory_id=twin.id,
+                )
 
     def _hits(
         self, candidates: Sequence[ranking.Candidate], query: Query, audience: Audience, now: datetime

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake, lifecycle, ranking, transfer
 from scrubjay.engine.desk import Desk
-from scrubjay.errors import NotFound
+from scrubjay.errors import Conflict, NotFound, ScopeNotFound
 from scrubjay.memory import (
     Filter,
     Forgotten,
@@ -31,7 +31,10 @@ from scrubjay.memory import (
     Stored,
     Version,
 )
-from scrubjay.stores.base import Checkup
+from scrubjay.stores.base import Checkup, Transaction
+
+if TYPE_CHECKING:
+    from scrubjay.engine.statistics import Statistics, StatsQuery
 
 BATCH = 64  # memories of a bulk load per transaction
 ATTEMPTS = 5  # at a change that others keep overtaking
@@ -44,16 +47,32 @@ class Engine(Desk):
     # --- remembering -------------------------------------------------------------------------------------------------
 
     def store(self, new: NewMemory | str, **fields: Any) -> Stored:
-        """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another."""
-        memory = self._admitted(intake.new_memory(new, fields))
-        text, degraded = self._embedded(memory.text)
-        proposals = self._proposals(memory, text.first)
-        with self._records.writing() as tx:
+        """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another, unless the
+        caller asks for it to be the only one with its words."""
+        given = intake.new_memory(new, fields)
+        admitted = self._admitted(given)
+        text, degraded = self._embedded(admitted.text)
+        self._strict(degraded)
+        memory = self._enriched(admitted, given, text.first)
+        neighbours = self._neighbours(memory, text.first)
+        proposals = self._proposals(memory, text.first, neighbours)
+
+        def write(tx: Transaction) -> Stored:
+            self._check_quota(tx, memory)
+            if given.unique:
+                self._check_unique(tx, memory)
             stored = self._ledger.add(tx, memory, text, judged=bool(text.vectors))
             self._propose(tx, stored, proposals)
+            links = self._relate(tx, stored, given, neighbours)
+            if (agreed := neighbours.agree_with(stored.category)) is not None:
+                tx.judge_category(stored.id, agreed=agreed)
+            similar = tuple(proposal.memory for proposal in proposals)
+            return Stored(memory=stored, similar=similar, degraded=degraded, links=links)
+
+        result = self._transact(Stored, write)
         if not text.whole:
             self._backlog.wake()
-        return Stored(memory=stored, similar=tuple(proposal.memory for proposal in proposals), degraded=degraded)
+        return result
 
     def store_many(
         self,
@@ -64,8 +83,13 @@ class Engine(Desk):
         """Keep many memories, one transaction per batch; their ids in order. Conflicts are not judged."""
         ids: list[str] = []
         for batch in batches(items):
-            memories = [self._admitted(intake.new_memory(item, {})) for item in batch]
-            texts = self._embedded_at_leisure(memories)
+            given = [intake.new_memory(item, {}) for item in batch]
+            admitted = [self._admitted(new) for new in given]
+            texts = self._embedded_at_leisure(admitted)
+            memories = [
+                self._enriched(memory, new, text.first)
+                for memory, new, text in zip(admitted, given, texts, strict=True)
+            ]
             with self._records.writing() as tx:
                 for memory, text in zip(memories, texts, strict=True):
                     self._ledger.add(tx, memory, text, judged=True)
@@ -91,17 +115,24 @@ class Engine(Desk):
         **fields: Any,
     ) -> Revised:
         """Change a memory and say where its former state is kept. Only changed text is embedded anew."""
+        expected = expected_version or self._expected_version
         for _ in range(ATTEMPTS):
             known = self._ledger.changeable(self._records, id)
             changed = intake.revision(known, fields, merge, tag_change)
             text = self._embedded(changed["content"])[0] if "content" in changed else None
-            with self._records.writing() as tx:
+
+            def write(tx: Transaction, known: Memory = known, changed: Any = changed, text: Any = text) -> Revised:
                 current = self._ledger.changeable(tx, id)
-                if expected_version not in (None, current.version):
+                if expected not in (None, current.version) or current.version != known.version:
                     raise lifecycle.changed_meanwhile(current)
-                if current.version != known.version:
-                    continue  # somebody was quicker: look at what it is now
-                revised = self._ledger.revise(tx, intake.retitled(current, changed), changed, reason=reason, text=text)
+                return self._ledger.revise(tx, intake.retitled(current, changed), changed, reason=reason, text=text)
+
+            try:
+                revised = self._transact(Revised, write)
+            except Conflict:
+                if expected is not None:
+                    raise
+                continue  # somebody was quicker: look at what it is now
             if text is not None and not text.whole:
                 self._backlog.wake()
             return revised
@@ -109,8 +140,7 @@ class Engine(Desk):
 
     def supersede(self, *, old: str, new: str) -> tuple[Memory, Memory]:
         """Mark a memory as outdated by a newer one. Both stay; searches show only the newer."""
-        with self._records.writing() as tx:
-            return lifecycle.supersede(self._ledger, tx, old, new)
+        return self._transact(tuple[Memory, Memory], lambda tx: lifecycle.supersede(self._ledger, tx, old, new))
 
     # --- finding -----------------------------------------------------------------------------------------------------
 
@@ -119,6 +149,7 @@ class Engine(Desk):
         query = intake.query(query, options)
         now, audience = query.now or self.now(), self._audience(query.filter)
         vector, degraded = (None, None) if query.words_only else self._asked(query.text)
+        self._strict(degraded)
         by_words = self._records.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)
         if vector is None:
             candidates = ranking.fuse(by_words, (), {}, self._embedding.calibrate)
@@ -197,13 +228,14 @@ class Engine(Desk):
 
         `cascade` also forgets the memories that a client linked it with, one step far.
         """
-        with self._records.writing() as tx:
-            return lifecycle.forget(self._ledger, tx, id, hard=hard, reason=reason, days=days, cascade=cascade)
+        return self._transact(
+            Forgotten,
+            lambda tx: lifecycle.forget(self._ledger, tx, id, hard=hard, reason=reason, days=days, cascade=cascade),
+        )
 
     def recover(self, id: str) -> Memory:
         """Bring a softly deleted memory back."""
-        with self._records.writing() as tx:
-            return lifecycle.recover(self._ledger, tx, id)
+        return self._transact(Memory, lambda tx: lifecycle.recover(self._ledger, tx, id))
 
     def restore_version(self, id: str, version: int) -> Memory:
         """Make a former state the current one again; today's state joins the history."""
@@ -223,6 +255,21 @@ class Engine(Desk):
         for memory in () if dry_run else pruned:
             self.forget(memory.id, reason="expired")
         return pruned
+
+    # --- counting ----------------------------------------------------------------------------------------------------
+
+    def statistics(self, query: StatsQuery | None = None) -> Statistics:
+        """Counts, sizes, rates, trends and health of what the caller may see.
+
+        :raises ScopeNotFound: if nobody has heard of the user, conversation or category
+        """
+        from scrubjay.engine import statistics
+
+        asked = query or statistics.StatsQuery()
+        found = statistics.statistics(self._records, self.caller, self.spaces, asked, now=self.now())
+        if not found.exists:
+            raise ScopeNotFound(f"There is no {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
+        return found
 
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
@@ -271,9 +318,12 @@ class Engine(Desk):
         return self._records.check(deep=deep)
 
     def rebuild(self) -> None:
-        """Make words and missing vectors anew from the texts."""
+        """Make words and missing vectors anew from the texts.
+
+        :raises StorageBusy: if another process is embedding and does not stop
+        """
         self._records.rebuild()
-        self._backlog.drain()
+        self._backlog.finish()
 
 
 def batches(items: Iterable[Any]) -> Iterator[list[Any]]:

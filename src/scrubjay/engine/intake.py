@@ -18,7 +18,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
-from scrubjay.errors import InvalidInput, Unprocessable
+from scrubjay.errors import Conflict, InvalidInput, Unprocessable
 from scrubjay.memory import (
     MAX_CONTENT,
     MAX_LIMIT,
@@ -31,6 +31,7 @@ from scrubjay.memory import (
     Provenance,
     Query,
     Source,
+    Status,
 )
 from scrubjay.projects import slug
 
@@ -130,6 +131,8 @@ def revision(known: Memory, fields: Mapping[str, Any], merge: Merge, tags: TagCh
     :raises InvalidInput: if there are none, or one that cannot be kept
     :raises Unprocessable: if the text is not this memory's to edit
     """
+    if known.status is Status.ARCHIVED:
+        raise Conflict(f"Memory {known.id} is archived.", hint="Restore it first.", memory_id=known.id)
     given = {**fields, **({} if tags is None else {"tags": tags.applied(known.tags)})}
     changed = changes(given)
     if "content" in changed:

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
+from typing import NamedTuple
 
 from scrubjay.memory import Decay, Explanation, Factors, Match, Memory, Weights
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.75  # weight of similarity against words
 FLOOR = 0.22  # similarity below which meaning alone says nothing
+SCORE = itemgetter(1)  # of a Candidate
 DISTINCTIVE = 0.1  # word score from which a shared word is reason enough to keep a memory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(NamedTuple):
+    """One of some hundreds that each search makes: a tuple, since a frozen dataclass takes four times as long."""
+
     memory: str
     score: float
     word_score: float
@@ -37,25 +40,21 @@ def fuse(
 ) -> list[Candidate]:
     """One list of candidates, best first. `further` are cosines of what only words found."""
     words = {match.memory: match.score for match in by_words}
-    cosines = {**further, **{match.memory: match.score for match in by_meaning}}
-    found = dict.fromkeys([match.memory for match in by_meaning] + [match.memory for match in by_words])
-    candidates = [candidate(memory, words.get(memory, 0.0), cosines.get(memory), calibrate) for memory in found]
-    return sorted((one for one in candidates if relevant(one)), key=lambda one: -one.score)
-
-
-def candidate(memory: str, word_score: float, cosine: float | None, calibrate: Callable[[float], float]) -> Candidate:
-    similarity = 0.0 if cosine is None else calibrate(cosine)
-    # Without a vector (not embedded yet, or no model at all) words speak alone.
-    score = word_score if cosine is None else MEANING * similarity + (1 - MEANING) * word_score
-    return Candidate(memory=memory, score=score, word_score=word_score, cosine=cosine, similarity=similarity)
+    cosines = {**{match.memory: match.score for match in by_meaning}, **further}
+    found = []
+    for memory in {**cosines, **words}:
+        word_score, cosine = words.get(memory, 0.0), cosines.get(memory)
+        similarity = 0.0 if cosine is None else calibrate(cosine)
+        # Without a vector (not embedded yet, or no model at all) words speak alone.
+        score = word_score if cosine is None else MEANING * similarity + (1 - MEANING) * word_score
+        if cosine is None or similarity >= FLOOR or word_score >= DISTINCTIVE:
+            found.append(Candidate(memory, score, word_score, cosine, similarity))
+    found.sort(key=SCORE, reverse=True)
+    return found
 
 
 def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:
     return Explanation(words=words, word_score=one.word_score, cosine=one.cosine, similarity=one.similarity)
-
-
-def relevant(one: Candidate) -> bool:
-    return one.cosine is None or one.similarity >= FLOOR or one.word_score >= DISTINCTIVE
 
 
 # --- a weighted sum of several factors -------------------------------------------------------------------------------

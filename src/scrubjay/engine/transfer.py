@@ -11,13 +11,13 @@ hand or by other programs come in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import intake
+from scrubjay.engine.values import plain
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.memory import Audience, Filter, Link, LinkKind, Memory, Order, Provenance, State, Status
 from scrubjay.stores.base import Position, Store
@@ -99,22 +99,6 @@ def _batch(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]], so_fa
 
 
 # --- values to JSON and back -----------------------------------------------------------------------------------------
-
-
-def plain(value: Any, *, leave_out: Sequence[str] = ()) -> Any:
-    """A value of ours as JSON: names of fields, words of enums, times in UTC; what is None is left out."""
-    if is_dataclass(value):
-        named = ((entry.name, getattr(value, entry.name)) for entry in fields(value) if entry.name not in leave_out)
-        return {name: plain(one) for name, one in named if one is not None}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return value
 
 
 def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:

@@ -44,7 +44,7 @@ from starlette.types import ASGIApp
 from scrubjay import __version__
 from scrubjay.dialects.base import Dialect, Reply
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Error, Internal
+from scrubjay.errors import Error, Internal, InvalidInput
 from scrubjay.memory import Provenance
 from scrubjay.servers.answers import FRESH_MS
 from scrubjay.servers.bounds import bounded
@@ -58,6 +58,8 @@ log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
 Arguments = Mapping[str, Any] | None
 
+KEY = "scrubjay/idempotency-key"  # in a call's _meta: do this write once
+IF_VERSION = "scrubjay/if-version"  # do this change only to that version
 WORKERS = 16  # calls that run at once; each thread keeps a connection to the store
 MAX_CLIENT_NAME = 100
 
@@ -68,6 +70,7 @@ class Served:
 
     dialect: Dialect
     operation: str
+    prefix: str  # before the operation's name, where several dialects are served
 
 
 def build_server(
@@ -85,7 +88,9 @@ def build_server(
     profile = compose([sheet_of(dialect) for dialect in dialects], extras=extras)
     alone = len(dialects) == 1
     served = {
-        served_name(dialect.name, operation, alone=alone): Served(dialect, operation)
+        served_name(dialect.name, operation, alone=alone): Served(
+            dialect, operation, "" if alone else f"{dialect.name}_"
+        )
         for dialect in dialects
         for operation in dialect.operations
     }
@@ -127,7 +132,7 @@ def answered(
 ) -> CallToolResult:
     """One call, in a worker thread. Whatever happens, the client gets its dialect's answer."""
     try:
-        reply = called(tool, arguments, engine(ctx), client_name(ctx), transport)
+        reply = called(tool, arguments, engine(ctx), ctx, transport)
         return shaped(reply)
     except Error as error:  # the engine could not be opened, or the arguments are not text
         return shaped(tool.dialect.failure(error, tool.operation))
@@ -138,10 +143,32 @@ def answered(
         return shaped(tool.dialect.failure(internal, tool.operation))
 
 
-def called(tool: Served, arguments: Arguments, engine: Engine, client: str, transport: str) -> Reply:
+def called(tool: Served, arguments: Arguments, engine: Engine, ctx: Context, transport: str) -> Reply:
     check_text(arguments)
+    client, meta = client_name(ctx), dict(ctx.meta or {})
     provenance = Provenance(client=client, caller=engine.caller.user, transport=transport, dialect=tool.dialect.name)
-    return tool.dialect.call(engine.bound_to(provenance=provenance), tool.operation, arguments)
+    return tool.dialect.call(
+        engine.bound_to(provenance=provenance),
+        tool.operation,
+        arguments,
+        key=meta_text(meta, KEY),
+        if_version=meta_number(meta, IF_VERSION),
+        prefix=tool.prefix,
+    )
+
+
+def meta_text(meta: Mapping[str, Any], name: str) -> str | None:
+    value = meta.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(f"_meta {name} must be text.", field=name)
+    return value
+
+
+def meta_number(meta: Mapping[str, Any], name: str) -> int | None:
+    value = meta.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise InvalidInput(f"_meta {name} must be a whole number from 1.", field=name)
+    return value
 
 
 def shaped(reply: Reply) -> CallToolResult:

@@ -8,7 +8,9 @@ Invariants that callers rely on:
  2. Every read of memories takes an audience and never shows a row outside it. There is no default audience.
  3. Filters apply before a limit, never after: a page that has answers is not emptied by one.
  4. Text is data. No content, query, tag or id is ever read as SQL, search syntax or a path.
- 5. Purged memories (erased to a tombstone) are found by nothing here except counts that name `State.PURGED`.
+ 5. Purged memories (erased to a tombstone) are found by nothing here except counts that name `State.PURGED`, and
+    statistics.
+ 6. Statistics come from totals that change in the transaction that changes the memory: never stale, never a scan.
 
 A store knows nothing of ranking, defaults or limits; those live above it, once.
 """
@@ -20,14 +22,31 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from scrubjay.memory import Audience, Event, Filter, Link, LinkKind, Match, Memory, Order, Recall, Space, Version
+from scrubjay.memory import (
+    Audience,
+    Category,
+    Event,
+    Filter,
+    Link,
+    LinkKind,
+    Match,
+    Memory,
+    Order,
+    Recall,
+    Space,
+    State,
+    Version,
+)
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
 
 List = list  # the type's name where `list` is a verb
+
+RESULTS_KEPT = timedelta(hours=24)  # how long the result of a write is remembered for its key
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -73,6 +92,72 @@ class Change:
     user: str
     at: datetime
     reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A write that may be sent twice, told from others by the key that its caller chose."""
+
+    caller: str
+    key: str
+    operation: str
+    arguments: bytes  # their SHA-256
+
+
+class Of(StrEnum):
+    ALL = "all"
+    USER = "user"
+    CONVERSATION = "conversation"
+    CATEGORY = "category"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which memories a statistic is about, beside who may see them."""
+
+    of: Of = Of.ALL
+    name: str = ""  # of the user, conversation or category
+
+
+class Level(StrEnum):
+    """How important a memory is, in three words."""
+
+    HIGH = "high"  # 0.7 and above
+    MEDIUM = "medium"
+    LOW = "low"  # below 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What there is, tombstones included. Groups without a memory are left out."""
+
+    states: Mapping[State, int] = field(default_factory=dict)
+    categories: Mapping[Category, int] = field(default_factory=dict)
+    levels: Mapping[Level, int] = field(default_factory=dict)
+    expired: int = 0  # of the active and superseded ones
+    text_bytes: Mapping[State, int] = field(default_factory=dict)  # content, metadata and detail, in UTF-8
+    vector_bytes: Mapping[State, int] = field(default_factory=dict)
+    reads: int = 0  # how often memories were handed out
+    squared_reads: int = 0  # the squares of the memories' own counts, added up
+    read_memories: int = 0  # how many were handed out at least once
+    judged: int = 0  # how many had their category compared with their neighbours' …
+    agreed: int = 0  # … and how many of those agreed
+    repeats: int = 0  # neither deleted nor the first of their text (by fingerprint) that is not
+    since: datetime | None = None  # the hour in which the first was created
+
+    @property
+    def memories(self) -> int:
+        return sum(self.states.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What happened in a stretch of time."""
+
+    reads: Mapping[tuple[int, int], int] = field(default_factory=dict)  # by weekday (Monday 0) and hour of the day, UTC
+    deleted: int = 0  # deleted in that time and still gone, softly or for good
+    consolidations: int = 0
+    consolidated: int = 0  # memories that went into them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +261,29 @@ class Reads(ABC):
     def recalls(self, memory: str, *, limit: int = 100) -> List[Recall]:
         """To whom a memory was handed out, newest first."""
 
+    @abstractmethod
+    def due_for_purge(self, now: datetime, limit: int) -> List[str]:
+        """Ids of softly deleted memories whose date (`recoverable_until`) has come, those due longest first.
+
+        For the store's own housekeeping: whoever they belong to, in every space.
+        """
+
+    @abstractmethod
+    def totals(self, part: Part, audience: Audience, *, now: datetime) -> Totals:
+        """What there is of a part, as far as the audience sees it; counted reads not yet written included."""
+
+    @abstractmethod
+    def created_before(self, part: Part, audience: Audience, moments: Sequence[datetime]) -> List[int]:
+        """For each moment how many memories, whatever became of them since, were created before it."""
+
+    @abstractmethod
+    def activity(self, part: Part, audience: Audience, *, since: datetime, until: datetime) -> Activity:
+        """What happened from one moment to another, both included.
+
+        Reads and consolidations are counted by the hour, so for them the stretch is widened to whole hours. They
+        belong to where the memory was then; a memory that is moved takes only its later ones along.
+        """
+
 
 class Transaction(Reads):
     """A set of changes that become visible and durable together, or never."""
@@ -211,10 +319,19 @@ class Transaction(Reads):
 
     @abstractmethod
     def purge(self, id: str, *, at: datetime) -> None:
-        """Erase a memory's text from row, versions, words, vectors, links' reasons and tags.
+        """Erase a memory's text from row, versions, words, vectors, links' reasons, tags and kept results.
 
-        A tombstone stays: id, space, kind, category, importance, user, times, version + 1. Purging twice is no error.
+        A tombstone stays, so that totals add up: id, space, kind, category, importance, access level, user,
+        conversation, times, reads, version + 1. Purging twice is no error.
         """
+
+    @abstractmethod
+    def judge_category(self, id: str, *, agreed: bool) -> None:
+        """Note whether a memory's category is that of most of its neighbours. Changes no version."""
+
+    @abstractmethod
+    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
+        """Count that this memory was made from, or took in, so many others."""
 
     @abstractmethod
     def relate(self, link: Link) -> None:
@@ -238,6 +355,20 @@ class Transaction(Reads):
     @abstractmethod
     def set_fact(self, key: str, value: str) -> None:
         """Remember a fact about the store itself."""
+
+    @abstractmethod
+    def result_of(self, request: Request, *, now: datetime) -> str | None:
+        """The kept result of the same request; None if it is new or its result was kept for longer than a day.
+
+        Ask first and `keep_result` in the same transaction: of two that come at once the second waits for the first
+        and is given its result.
+
+        :raises Unprocessable: if its caller used the key for another operation or other arguments
+        """
+
+    @abstractmethod
+    def keep_result(self, request: Request, result: str, *, memories: Sequence[str], at: datetime) -> None:
+        """Remember the result for a day, or until one of the memories that it mentions is purged."""
 
     @abstractmethod
     def drop_vectors(self) -> None:
@@ -284,7 +415,7 @@ class Store(Reads):
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Make the words anew from the texts, and let memories without vectors wait for them."""
+        """Make words and totals anew from the memories, and let those without vectors wait for them."""
 
     @abstractmethod
     def close(self) -> None:

@@ -9,6 +9,7 @@ The words are those of `base.py`; both change together.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrubjay.embedders.base import Vector
-from scrubjay.errors import Conflict, SpaceNotFound, StorageError
+from scrubjay.errors import Conflict, SpaceNotFound, StorageError, Unprocessable
 from scrubjay.memory import (
     AccessLevel,
     Audience,
@@ -42,7 +43,7 @@ from scrubjay.memory import (
     Status,
     new_id,
 )
-from scrubjay.stores.base import Change, Position, Store, Transaction
+from scrubjay.stores.base import Activity, Change, Level, Of, Part, Position, Request, Store, Totals, Transaction
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 EVERYTHING = Audience("local", (Scope(None, Sight.ALL),))
@@ -156,6 +157,32 @@ def relate(store: Store, *links: Link) -> None:
     with store.writing() as tx:
         for link in links:
             tx.relate(link)
+
+
+def a_request(**fields: Any) -> Request:
+    usual: dict[str, Any] = {"caller": "ann", "key": "k", "operation": "store_memory", "arguments": b"\1" * 32}
+    return Request(**usual | fields)
+
+
+def keep(
+    store: Store, request: Request, result: str = "{}", *, memories: Sequence[str] = (), at: datetime = NOW
+) -> None:
+    with store.writing() as tx:
+        tx.keep_result(request, result, memories=memories, at=at)
+
+
+def kept(store: Store, request: Request, *, now: datetime = NOW) -> str | None:
+    with store.writing() as tx:
+        return tx.result_of(request, now=now)
+
+
+def purge(store: Store, id: str) -> None:
+    with store.writing() as tx:
+        tx.purge(id, at=NOW)
+
+
+def totals(store: Store, part: Part = Part(), audience: Audience = EVERYTHING) -> Totals:  # noqa: B008 -- frozen
+    return store.totals(part, audience, now=NOW)
 
 
 def create_spaces(store: Store, *names: str) -> None:
@@ -768,6 +795,50 @@ class StoreContract:
 
         assert pages == whole
 
+    @pytest.mark.parametrize("order", Order)
+    @pytest.mark.parametrize("descending", [True, False])
+    @pytest.mark.parametrize("flushed", [True, False])
+    def test_a_list_over_spaces_and_states_is_one_list(
+        self, store: Store, order: Order, descending: bool, flushed: bool
+    ) -> None:
+        """Spaces seen twice, in part or all at once, states that are merged, reads that are not written yet."""
+        create_spaces(store, "work", "far")
+        memories = put_all(
+            store,
+            (
+                replace(
+                    memory,
+                    space=("default", "work", "far")[n % 3],
+                    superseded_by="x" if n % 4 == 1 else None,
+                    status=Status.ARCHIVED if n % 5 == 4 else Status.ACTIVE,
+                    access_level=AccessLevel.PRIVATE if n % 2 else AccessLevel.SHARED,
+                )
+                for n, memory in enumerate(_varied() * 3)
+                for memory in [replace(memory, id=f"mem_{n}", path=f"p/{n}")]
+            ),
+        )
+        store.count_reads({f"mem_{n}": n for n in range(1, 30, 4)}, at=later(20))
+        if flushed:
+            store.flush_reads()
+        here = (Scope("default", Sight.ALL), Scope("work", Sight.PUBLIC), Scope("work", Sight.SHARED))
+        states = frozenset({State.ACTIVE, State.SUPERSEDED})
+        for scopes in (here, (Scope(None, Sight.SHARED),), (Scope(None, Sight.SHARED), *here)):
+            audience = Audience("local", scopes)
+            known = store.get(ids(memories), EVERYTHING)
+            expected = [memory for memory in known if memory.state in states and _sees(audience, memory)]
+            expected.sort(key=lambda memory: _place(memory, order), reverse=descending)
+
+            pages: list[str] = []
+            after = None
+            while page := store.list(
+                Filter(states=states), audience, now=NOW, order=order, descending=descending, limit=5, after=after
+            ):
+                pages += ids(page)
+                after = Position.of(page[-1], order)
+
+            assert pages == ids(expected)
+            assert store.count(Filter(states=states), audience, now=NOW) == len(expected) > 5
+
     def test_what_is_stored_meanwhile_neither_shifts_nor_repeats_a_page(self, store: Store) -> None:
         put_all(store, (some(created_at=later(n)) for n in range(6)))
         whole = listed(store)
@@ -1331,6 +1402,346 @@ class StoreContract:
         assert [recall.at for recall in store.recalls("a", limit=3)] == [later(3), later(2), later(1)]
         assert store.recalls("c") == []
 
+    # --- results of requests ---
+
+    def test_a_request_that_was_never_made_has_no_result(self, store: Store) -> None:
+        assert kept(store, a_request()) is None
+
+    def test_the_same_request_is_given_the_kept_result(self, store: Store, reopen: Reopen) -> None:
+        keep(store, a_request(), '{"text": "é\\u0000"}')
+
+        assert kept(store, a_request()) == '{"text": "é\\u0000"}'
+        assert kept(reopen(), a_request()) == '{"text": "é\\u0000"}'
+
+    @pytest.mark.parametrize("other", [{"operation": "forget_memory"}, {"arguments": b"\2" * 32}])
+    def test_a_key_used_for_something_else_is_refused(self, store: Store, other: dict[str, Any]) -> None:
+        keep(store, a_request())
+
+        with pytest.raises(Unprocessable):
+            kept(store, a_request(**other))
+
+    def test_callers_do_not_share_keys(self, store: Store) -> None:
+        keep(store, a_request(), "ann's")
+
+        assert kept(store, a_request(caller="bob")) is None
+        keep(store, a_request(caller="bob"), "bob's")
+        assert (kept(store, a_request()), kept(store, a_request(caller="bob"))) == ("ann's", "bob's")
+
+    def test_a_result_is_kept_for_a_day(self, store: Store) -> None:
+        keep(store, a_request(), "old")
+        day = timedelta(hours=24)
+
+        assert kept(store, a_request(), now=NOW + day - timedelta(milliseconds=1)) == "old"
+        assert kept(store, a_request(), now=NOW + day) is None
+        assert kept(store, a_request(operation="other"), now=NOW + day) is None
+        keep(store, a_request(operation="other"), "new", at=NOW + day)
+        assert kept(store, a_request(operation="other"), now=NOW + day) == "new"
+
+    def test_nothing_is_kept_of_a_transaction_that_raises(self, store: Store) -> None:
+        with pytest.raises(ZeroDivisionError), store.writing() as tx:  # noqa: PT012 -- what came before it is the point
+            put_in(tx, some())
+            tx.keep_result(a_request(), "{}", memories=(), at=NOW)
+            raise ZeroDivisionError
+
+        assert kept(store, a_request()) is None
+
+    def test_a_purge_erases_results_that_mention_the_memory(self, store: Store) -> None:
+        one, two = put_all(store, [some(), some()])
+        keep(store, a_request(key="one"), memories=[one.id, one.id])
+        keep(store, a_request(key="both"), memories=[one.id, two.id])
+        keep(store, a_request(key="two"), memories=[two.id])
+        keep(store, a_request(key="none"))
+
+        purge(store, one.id)
+
+        assert [kept(store, a_request(key=key)) for key in ("one", "both", "two", "none")] == [None, None, "{}", "{}"]
+
+    def test_a_purge_may_keep_its_own_result(self, store: Store) -> None:
+        memory = put(store, some())
+        with store.writing() as tx:
+            tx.purge(memory.id, at=NOW)
+            tx.keep_result(a_request(), "gone", memories=[memory.id], at=NOW)
+
+        assert kept(store, a_request()) == "gone"
+
+    # --- due for purge ---
+
+    def test_what_is_softly_deleted_is_due_when_its_date_has_come(self, store: Store) -> None:
+        for name, minutes in (("late", 3), ("soon", 1), ("early", -1), ("now", 0)):
+            put(store, some(id=name, status=Status.DELETED, recoverable_until=later(minutes)))
+        put(store, some(status=Status.DELETED))
+        put(store, some(recoverable_until=later(-9)))
+        put(store, some(status=Status.ARCHIVED, recoverable_until=later(-9)))
+
+        assert store.due_for_purge(NOW, 9) == ["early", "now"]
+        assert store.due_for_purge(later(1), 2) == ["early", "now"]
+        assert store.due_for_purge(later(9), 9) == ["early", "now", "soon", "late"]
+
+    def test_a_purged_memory_is_not_due_again(self, store: Store) -> None:
+        memory = put(store, some(status=Status.DELETED, recoverable_until=NOW))
+
+        purge(store, memory.id)
+
+        assert store.due_for_purge(NOW, 9) == []
+
+    # --- totals ---
+
+    def test_an_empty_store_has_empty_totals(self, store: Store) -> None:
+        assert totals(store) == Totals()
+        assert store.created_before(Part(), EVERYTHING, [NOW]) == [0]
+        assert store.created_before(Part(), EVERYTHING, []) == []
+        assert store.activity(Part(), EVERYTHING, since=NOW, until=NOW) == Activity()
+
+    def test_totals_count_every_state_category_and_level(self, store: Store) -> None:
+        put(store, some("four", category=Category.GOAL, importance=0.7), [QUERY, QUERY])
+        put(store, some("é", importance=0.29, superseded_by="x"), [QUERY])
+        put(store, some("ab", importance=0.3, status=Status.ARCHIVED, metadata={"a": 1}), ())
+        put(store, some("ab", importance=0.69, status=Status.DELETED), ())
+        purge(store, put(store, some("gone", importance=0.9, category=Category.EVENT)).id)
+
+        found = totals(store)
+
+        assert found.states == dict.fromkeys(State, 1)
+        assert found.memories == 5
+        assert found.categories == {Category.GOAL: 1, Category.FACT: 3, Category.EVENT: 1}
+        assert found.levels == {Level.HIGH: 2, Level.LOW: 1, Level.MEDIUM: 2}
+        texts = {State.ACTIVE: 4, State.SUPERSEDED: 2, State.ARCHIVED: 2 + 5, State.DELETED: 2, State.PURGED: 0}
+        assert found.text_bytes == texts
+        size = 4 * DIMENSION
+        vectors = {State.ACTIVE: 2 * size, State.SUPERSEDED: size}
+        assert found.vector_bytes == dict.fromkeys(State, 0) | vectors
+
+    def test_totals_know_what_has_expired(self, store: Store) -> None:
+        put(store, some(expires_at=NOW))
+        put(store, some(expires_at=later(-1), superseded_by="x"))
+        put(store, some(expires_at=later(-1), status=Status.ARCHIVED))
+        put(store, some(expires_at=later(1)))
+        put(store, some())
+
+        assert totals(store).expired == 2
+        assert totals(store, Part(Of.CATEGORY, "fact")).expired == 2
+        assert totals(store, Part(Of.CATEGORY, "goal")).expired == 0
+
+    def test_totals_are_of_a_part(self, store: Store) -> None:
+        put(store, some(context=Context(user_id="ann", conversation_id="c1")))
+        put(store, some(context=Context(user_id="ann", conversation_id="c2"), category=Category.GOAL))
+        put(store, some(context=Context(user_id="bob", conversation_id="c1")))
+        purge(store, put(store, some(context=Context(user_id="bob", conversation_id="c1"))).id)
+
+        def size(of: Of, name: str) -> int:
+            part = Part(of, name)
+            assert store.created_before(part, EVERYTHING, [later(1)]) == [totals(store, part).memories]
+            return totals(store, part).memories
+
+        assert (size(Of.USER, "ann"), size(Of.USER, "bob"), size(Of.USER, "c1")) == (2, 2, 0)
+        assert (size(Of.CONVERSATION, "c1"), size(Of.CONVERSATION, "c2"), size(Of.CONVERSATION, "ann")) == (3, 1, 0)
+        assert (size(Of.CATEGORY, "goal"), size(Of.CATEGORY, "fact"), size(Of.CATEGORY, "skill")) == (1, 3, 0)
+        assert (size(Of.USER, "nobody"), size(Of.CONVERSATION, "nowhere")) == (0, 0)
+
+    def test_totals_follow_every_change_and_show_each_caller_its_part(self, store: Store) -> None:
+        """Whatever happens to memories, totals are what counting them one by one gives, for whoever asks."""
+        create_spaces(store, "work")
+        rng = np.random.default_rng(7)
+
+        def any_of(*values: Any) -> Any:
+            return values[rng.integers(len(values))]
+
+        def drawn() -> dict[str, Any]:
+            user, conversation = any_of("ann", "bob"), any_of(None, "c1")
+            return {
+                "category": any_of(*Category),
+                "importance": any_of(0.1, 0.5, 0.9),
+                "access_level": any_of(*AccessLevel),
+                "status": any_of(*Status),
+                "superseded_by": any_of(None, None, "x"),
+                "expires_at": any_of(None, later(-1), later(1)),
+                "context": Context(user_id=user, conversation_id=conversation),
+                "metadata": any_of({}, {"a": "é"}),
+            }
+
+        known: dict[str, Memory] = {}
+        gone: list[Memory] = []
+        reads: Counter[str] = Counter()
+        for step in range(120):
+            match any_of("new", "new", "change", "text", "read", "judge", "purge") if known else "new":
+                case "new":
+                    space, at = any_of("default", "work"), later(float(rng.integers(9_000)))
+                    new = some(f"text {rng.integers(5)}", space=space, created_at=at, **drawn())
+                    known[new.id] = put(store, new, [QUERY] * int(rng.integers(3)))
+                case "change":
+                    old = any_of(*known.values())
+                    known[old.id] = put(store, replace(old, version=old.version + 1, **drawn()), None)
+                case "text":
+                    old = any_of(*known.values())
+                    text = f"text {rng.integers(5)}"
+                    known[old.id] = put(store, replace(old, version=old.version + 1, content=text), [QUERY])
+                case "read":
+                    read = any_of(*known)
+                    store.count_reads({read: 3}, at=later(float(step)))
+                    reads[read] += 3
+                case "judge":
+                    with store.writing() as tx:
+                        tx.judge_category(any_of(*known), agreed=any_of(True, False))
+                case "purge":
+                    gone.append(known.pop(any_of(*known)))
+                    purge(store, gone[-1].id)
+        memories = store.get(list(known), EVERYTHING)
+        kept_ones = [memory for memory in memories if memory.state in (State.ACTIVE, State.ARCHIVED)]
+        texts = {memory.content for memory in kept_ones}
+        whole = totals(store)
+        assert whole.repeats == len(kept_ones) - len(texts)
+        assert sum(whole.text_bytes.values()) == sum(
+            len(memory.content) + (len('"a":"é"'.encode()) if memory.metadata else 0) for memory in memories
+        )
+        assert whole.agreed <= whole.judged <= whole.memories
+
+        parts: list[tuple[Part, Callable[[Memory], bool]]] = [
+            (Part(), lambda memory: True),
+            (Part(Of.USER, "ann"), lambda memory: memory.context.user_id == "ann"),
+            (Part(Of.CONVERSATION, "c1"), lambda memory: memory.context.conversation_id == "c1"),
+            (Part(Of.CATEGORY, "goal"), lambda memory: memory.category is Category.GOAL),
+        ]
+        scopes = [(Scope(space, sight),) for space in ("default", "work") for sight in Sight]
+        for part, belongs in parts:
+            for audience in [Audience("ann", each) for each in (*scopes, (*scopes[0], *scopes[5]))]:
+                seen = [memory for memory in memories if _sees(audience, memory) and belongs(memory)]
+                found = totals(store, part, audience)
+                buried = [memory for memory in gone if _sees(audience, memory) and belongs(memory)]
+                ever = [*seen, *buried]
+                assert found.states == _counted([*(memory.state for memory in seen), *[State.PURGED] * len(buried)])
+                assert found.expired == sum(
+                    memory.state in (State.ACTIVE, State.SUPERSEDED) and memory.expires_at in (later(-1), NOW)
+                    for memory in seen
+                )
+                assert found.categories == _counted(memory.category for memory in ever)
+                assert sum(found.levels.values()) == len(ever)
+                assert found.reads == sum(reads[memory.id] for memory in ever)
+                assert found.squared_reads == sum(reads[memory.id] ** 2 for memory in ever)
+                assert found.read_memories == sum(reads[memory.id] > 0 for memory in ever)
+                moments = [later(9_000 * share / 7 - 3) for share in range(9)]
+                assert store.created_before(part, audience, moments) == [
+                    sum(memory.created_at < moment for memory in ever) for moment in moments
+                ]
+
+    def test_rebuilding_changes_no_totals(self, store: Store) -> None:
+        for n in range(6):
+            put(store, some(f"text {n % 3}", created_at=later(90 * n), context=Context(conversation_id="c")))
+        store.count_reads({put(store, some()).id: 2}, at=NOW)
+        store.flush_reads()
+        before, counts = totals(store), store.created_before(Part(), EVERYTHING, [later(200)])
+        happened = store.activity(Part(), EVERYTHING, since=NOW, until=NOW)
+
+        store.rebuild()
+
+        assert totals(store) == before
+        assert store.created_before(Part(), EVERYTHING, [later(200)]) == counts == [4]
+        assert store.activity(Part(), EVERYTHING, since=NOW, until=NOW) == happened
+
+    def test_a_repeat_is_one_only_while_there_is_a_first(self, store: Store) -> None:
+        first, second = put_all(store, [some("same"), some("same")])
+        assert totals(store).repeats == 1
+
+        first = changed(store, first, status=Status.DELETED)
+        assert totals(store).repeats == 0
+
+        changed(store, first, status=Status.ACTIVE)
+        assert totals(store).repeats == 1
+
+        purge(store, second.id)
+        assert totals(store).repeats == 0
+
+    def test_judged_categories_are_counted_once(self, store: Store) -> None:
+        one, two = put_all(store, [some(), some(category=Category.GOAL)])
+        with store.writing() as tx:
+            tx.judge_category(one.id, agreed=False)
+            tx.judge_category(one.id, agreed=True)
+            tx.judge_category(two.id, agreed=False)
+            tx.judge_category("unknown", agreed=False)
+
+        assert (totals(store).judged, totals(store).agreed) == (2, 1)
+        assert totals(store, Part(Of.CATEGORY, "goal")).agreed == 0
+        assert got(store, one.id) == one
+
+    @pytest.mark.parametrize("flushed", [True, False])
+    def test_totals_include_reads_that_are_not_written_yet(self, store: Store, flushed: bool) -> None:
+        often, once, never = put_all(store, [some(access_count=3), some(category=Category.GOAL), some()])
+        store.count_reads({often.id: 2, once.id: 1, "unknown": 7}, at=NOW)
+        if flushed:
+            store.flush_reads()
+
+        found = totals(store)
+
+        assert (found.reads, found.squared_reads, found.read_memories) == (6, 26, 2)
+        assert totals(store, Part(Of.CATEGORY, "goal")).reads == 1
+        assert totals(store, audience=NOTHING).reads == 0
+        assert got(store, never.id).access_count == 0
+
+    # --- what happened when ---
+
+    def test_memories_are_counted_to_the_millisecond(self, store: Store) -> None:
+        """Around an hour, around a day, long ago and in the future."""
+        moments = [
+            datetime(2026, 1, 2, hour, minute, tzinfo=UTC) for hour, minute in ((0, 0), (3, 0), (3, 7), (23, 59))
+        ]
+        moments += [datetime(1950, 1, 1, tzinfo=UTC), datetime(2030, 5, 5, 5, 5, tzinfo=UTC)]
+        for at in moments:
+            put(store, some(created_at=at))
+
+        around = [at + timedelta(milliseconds=step) for at in moments for step in (-1, 0, 1) if at.year > 1970]
+
+        assert store.created_before(Part(), EVERYTHING, around) == [sum(at < one for at in moments) for one in around]
+
+    def test_the_first_hour_is_known(self, store: Store) -> None:
+        put(store, some(created_at=later(90)))
+        moved = put(store, some(created_at=NOW, category=Category.GOAL))
+
+        assert totals(store).since == NOW.replace(minute=0, second=0, microsecond=0)
+        changed(store, moved, category=Category.EVENT)
+        assert totals(store, Part(Of.CATEGORY, "goal")).since is None
+        assert totals(store, Part(Of.CATEGORY, "event")).since == totals(store).since
+
+    @pytest.mark.parametrize("flushed", [True, False])
+    def test_reads_are_known_by_weekday_and_hour(self, store: Store, flushed: bool) -> None:
+        """NOW is a Friday, past three."""
+        one, two = put_all(store, [some(access_count=9), some(category=Category.GOAL)])
+        store.count_reads({one.id: 2, two.id: 1}, at=NOW)
+        store.count_reads({one.id: 4}, at=NOW + timedelta(hours=21))
+        store.count_reads({one.id: 8}, at=NOW + timedelta(days=7, hours=1))
+        if flushed:
+            store.flush_reads()
+
+        def reads(part: Part = Part(), **stretch: float) -> dict[tuple[int, int], int]:  # noqa: B008 -- frozen
+            return dict(store.activity(part, EVERYTHING, since=NOW, until=NOW + timedelta(**stretch)).reads)
+
+        assert reads(days=9) == {(4, 3): 3, (5, 0): 4, (4, 4): 8}
+        assert reads(hours=21) == {(4, 3): 3, (5, 0): 4}
+        assert reads(minutes=1) == {(4, 3): 3}
+        assert reads(Part(Of.CATEGORY, "goal"), days=9) == {(4, 3): 1}
+        assert store.activity(Part(), NOTHING, since=NOW, until=NOW) == Activity()
+
+    def test_deletions_are_known_by_when_they_were(self, store: Store) -> None:
+        for minutes in (-1, 0, 5, 6):
+            put(store, some(status=Status.DELETED, deleted_at=later(minutes)))
+        put(store, some(deleted_at=later(1)))
+        private = some(access_level=AccessLevel.PRIVATE, status=Status.DELETED, deleted_at=later(2))
+        purge(store, put(store, private).id)
+
+        assert store.activity(Part(), EVERYTHING, since=NOW, until=later(5)).deleted == 3
+        strangers = Audience("stranger", (Scope(None, Sight.OWN),))
+        assert store.activity(Part(), strangers, since=NOW, until=later(5)).deleted == 2
+
+    def test_consolidations_are_counted(self, store: Store) -> None:
+        memory = put(store, some(category=Category.GOAL))
+        with store.writing() as tx:
+            tx.count_consolidation(memory.id, sources=3, at=NOW)
+            tx.count_consolidation(memory.id, sources=2, at=later(30))
+            tx.count_consolidation("unknown", sources=2, at=NOW)
+
+        found = store.activity(Part(Of.CATEGORY, "goal"), EVERYTHING, since=NOW, until=later(60))
+
+        assert (found.consolidations, found.consolidated) == (2, 5)
+        assert store.activity(Part(), EVERYTHING, since=later(60), until=later(120)) == Activity()
+
     # --- leases ---
 
     def test_a_lease_has_one_holder(self, store: Store) -> None:
@@ -1390,7 +1801,11 @@ def _sees(audience: Audience, memory: Memory) -> bool:
     least = {AccessLevel.PUBLIC: Sight.PUBLIC, AccessLevel.SHARED: Sight.SHARED, AccessLevel.PRIVATE: Sight.ALL}
     own = memory.access_level is AccessLevel.PRIVATE and memory.context.user_id == audience.user
     needed = Sight.OWN if own else least[memory.access_level]
-    return any(scope.space == memory.space and scope.sight >= needed for scope in audience.scopes)
+    return any(scope.space in (None, memory.space) and scope.sight >= needed for scope in audience.scopes)
+
+
+def _counted(values: Iterable[Any]) -> dict[Any, int]:
+    return dict(Counter(values))
 
 
 def _given(filter: Filter, name: str) -> bool:

@@ -14,10 +14,12 @@ from datetime import datetime
 
 import apsw
 
-from scrubjay.memory import Audience, Filter, Sight, State
+from scrubjay.memory import AccessLevel, Audience, Filter, Sight, State
 from scrubjay.stores.base import milliseconds
 
 PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's is its user's number plus the last
+
+FEW = 2_000  # rows that are sorted faster than the space is read in order
 
 Value = str | int | float | bytes
 Condition = tuple[str, list[Value]]  # SQL over `memories`, and its parameters
@@ -30,12 +32,12 @@ class View:
     space: int | None
     audiences: tuple[int, ...] | None  # None: all
 
-    def condition(self) -> Condition:
+    def condition(self, table: str = "memories") -> Condition:
         conditions: list[Condition] = []
         if self.space is not None:
-            conditions.append(("memories.space = ?", [self.space]))
+            conditions.append((f"{table}.space = ?", [self.space]))
         if self.audiences is not None:
-            conditions.append(among("memories.audience", self.audiences))
+            conditions.append(among(f"{table}.audience", self.audiences))
         return joined(conditions, "AND")
 
 
@@ -56,6 +58,7 @@ class Restriction:
     user: int | None
     conversation: int | None
     by_rows: tuple[Condition, ...]  # what only SQL can say
+    few: bool  # an index of their own finds the rows that it admits
 
     @property
     def spaces(self) -> tuple[int, ...] | None:
@@ -99,13 +102,15 @@ def restricted(
     """
     views = views_of(con, audience)
     states = tuple(sorted(state for state in filter.states if purged or state is not State.PURGED))
-    user = _number(con, filter.user_id)
-    conversation = _number(con, filter.conversation_id)
+    user = number_of(con, filter.user_id)
+    conversation = number_of(con, filter.conversation_id)
     unknown = (filter.user_id is not None and user is None) or (
         filter.conversation_id is not None and conversation is None
     )
     if not views or not states or unknown:
         return None
+    few_tags = filter.tags is not None and _few(con, "tags", among("tag", sorted(filter.tags)))  # tags_by_tag
+    few_in_conversation = conversation is not None and _few(con, "memories", ("conversation = ?", [conversation]))
     return Restriction(
         views=views,
         states=states,
@@ -119,13 +124,18 @@ def restricted(
         categories=_sorted(filter.categories),
         user=user,
         conversation=conversation,
-        by_rows=tuple(_by_rows(filter)),
+        by_rows=tuple(_by_rows(filter, few_tags=few_tags)),
+        few=few_tags
+        or few_in_conversation
+        or filter.expired is True
+        or filter.ids is not None
+        or filter.topic is not None,
     )
 
 
 def views_of(con: apsw.Connection, audience: Audience) -> tuple[View, ...]:
     """The scopes of an audience; those of unknown spaces show nothing."""
-    private = _number(con, audience.user)
+    private = number_of(con, audience.user)
     own = () if private is None else (FIRST_PRIVATE + private,)
     audiences = {
         Sight.PUBLIC: (PUBLIC,),
@@ -141,11 +151,27 @@ def views_of(con: apsw.Connection, audience: Audience) -> tuple[View, ...]:
     return tuple(views)
 
 
-def seen(views: Collection[View]) -> Condition:
+def seen(views: Collection[View], table: str = "memories") -> Condition:
     """The audience predicate; without a view it admits nothing."""
     if not views:
         return "FALSE", []
-    return joined([view.condition() for view in views], "OR")
+    return joined([view.condition(table) for view in views], "OR")
+
+
+def space_by_space(con: apsw.Connection, views: Collection[View]) -> list[View]:
+    """The same views with each space in one of them, so that what they show can be added up."""
+    everywhere = [view.audiences for view in views if view.space is None]
+    named = {view.space for view in views if view.space is not None}
+    spaces = [number for (number,) in con.execute("SELECT number FROM spaces")] if everywhere else sorted(named)
+    return [
+        View(space, _together([*everywhere, *(view.audiences for view in views if view.space == space)]))
+        for space in spaces
+    ]
+
+
+def _together(audiences: Collection[tuple[int, ...] | None]) -> tuple[int, ...] | None:
+    known = [each for each in audiences if each is not None]
+    return tuple(sorted({one for each in known for one in each})) if len(known) == len(audiences) else None
 
 
 def space_number(con: apsw.Connection, name: str) -> int | None:
@@ -171,14 +197,14 @@ def joined(conditions: Collection[Condition], word: str) -> Condition:
     return f"({sql})", [value for _, values in conditions for value in values]
 
 
-def _by_rows(filter: Filter) -> Iterator[Condition]:
-    if filter.tags is not None:  # tags_by_tag
+def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
+    if filter.tags is not None:  # tags_by_tag; the plus keeps the planner from starting with many rows
         sql, values = among("tag", sorted(filter.tags))
-        yield f"memories.seq IN (SELECT memory FROM tags WHERE {sql})", values
+        yield f"{'' if few_tags else '+'}memories.seq IN (SELECT memory FROM tags WHERE {sql})", values
     if filter.session_id is not None:
         yield "memories.session = ?", [filter.session_id]
     if filter.access_levels is not None:
-        yield among("memories.access_level", sorted(filter.access_levels))
+        yield _at_levels(filter.access_levels)
     if filter.source is not None:
         yield "memories.source = ?", [filter.source]
     if filter.client is not None:
@@ -193,7 +219,25 @@ def _by_rows(filter: Filter) -> Iterator[Condition]:
         yield among("memories.id", sorted(filter.ids))
 
 
-def _number(con: apsw.Connection, name: str | None) -> int | None:
+def _at_levels(levels: frozenset[AccessLevel]) -> Condition:
+    """By the audience, which the indexes of lists hold."""
+    conditions: list[Condition] = []
+    if AccessLevel.PUBLIC in levels:
+        conditions.append(("memories.audience = ?", [PUBLIC]))
+    if AccessLevel.SHARED in levels:
+        conditions.append(("memories.audience = ?", [SHARED]))
+    if AccessLevel.PRIVATE in levels:
+        conditions.append(("memories.audience >= ?", [FIRST_PRIVATE]))
+    return joined(conditions, "OR") if conditions else ("FALSE", [])
+
+
+def _few(con: apsw.Connection, table: str, condition: Condition) -> bool:
+    where, values = condition
+    [(rows,)] = con.execute(f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT {FEW + 1})", values)
+    return int(rows) <= FEW
+
+
+def number_of(con: apsw.Connection, name: str | None) -> int | None:
     if name is None:
         return None
     row = con.execute("SELECT number FROM names WHERE name = ?", (name,)).fetchone()

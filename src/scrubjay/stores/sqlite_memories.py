@@ -15,8 +15,8 @@ from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.memory import Match, Memory, State, random_suffix
 from scrubjay.stores.base import Change, List, Transaction, milliseconds
 from scrubjay.stores.sqlite_filters import Restriction, space_number
-from scrubjay.stores.sqlite_reads import SqliteReads
 from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, Row, memory_of, row_of, snapshot_of
+from scrubjay.stores.sqlite_statistics import SqliteStatistics
 from scrubjay.stores.sqlite_tally import Tally
 from scrubjay.stores.sqlite_words import found_by, scope_token
 from scrubjay.stores.words import MAX_PASSAGES, indexed, passages
@@ -29,7 +29,7 @@ DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 25
 _VERSION = list(FIELDS).index("version")
 
 
-class SqliteMemories(SqliteReads, Transaction):
+class SqliteMemories(SqliteStatistics, Transaction):
     """The part of a transaction that changes memories."""
 
     def __init__(self, con: apsw.Connection, tally: Tally) -> None:
@@ -65,14 +65,16 @@ class SqliteMemories(SqliteReads, Transaction):
         )
         columns |= {"fingerprint": fingerprint, "change": self._changed()}
         if stored is None:
-            seq = self._insert(columns | {"text_version": memory.version, "parts": parts})
-            self._start_reads(seq, memory)
+            seq = self._insert(columns | _first(memory) | {"parts": parts})
+            self._mark_repeats(fingerprint)
             self._write_words(seq, memory, space)
             self._write_tags(seq, memory)
         else:
             seq = stored[0]
             self._keep_version(seq, stored, change)
+            fingerprints = {self._fingerprint(seq), fingerprint}
             self._update(seq, columns)
+            self._mark_repeats(*fingerprints)
             former = memory_of(stored)
             if found_by(former) != found_by(memory) or former.space != memory.space:
                 self._write_words(seq, memory, space)
@@ -104,15 +106,20 @@ class SqliteMemories(SqliteReads, Transaction):
         if row is None:
             return
         [seq] = row
+        fingerprint = self._fingerprint(seq)
         for table in ("versions", "vectors", "pending", "tags", "aliases"):
             self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
         self._con.execute(DELETE_WORDS, (seq,))
         self._con.execute("UPDATE links SET reason = NULL WHERE source = ?1 OR target = ?1", (id,))
         self._con.execute(
+            "DELETE FROM results WHERE number IN (SELECT result FROM result_memories WHERE memory = ?)", (id,)
+        )
+        self._con.execute("UPDATE memories SET repeat = 0 WHERE seq = ? AND repeat = 1", (seq,))
+        self._con.execute(
             """
             UPDATE memories SET
                 content = '', content_length = 0, title = '', path = '', topic = NULL, tags = '[]', auto_tags = '[]',
-                conversation = NULL, session = NULL, metadata = '{}', detail = '{}', flags = '[]',
+                session = NULL, metadata = '{}', detail = '{}', flags = '[]',
                 client = '', caller = '', transport = '', dialect = NULL,
                 fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
                 status = 'deleted', state = 4, deleted_at = coalesce(deleted_at, :at), recoverable_until = NULL,
@@ -122,6 +129,7 @@ class SqliteMemories(SqliteReads, Transaction):
             """,
             {"at": milliseconds(at), "hlc": self.tick(at), "change": self._changed(), "seq": seq},
         )
+        self._mark_repeats(fingerprint)
         self.erased = True
 
     def drop_vectors(self) -> None:
@@ -154,6 +162,28 @@ class SqliteMemories(SqliteReads, Transaction):
             WHERE state < 4
             AND done < max(parts, 1)
             ON CONFLICT (memory) DO NOTHING
+            """
+        )
+        self._rebuild_totals()
+
+    def _rebuild_totals(self) -> None:
+        """As the schema fills them; when memories were handed out is known nowhere else and stays."""
+        self._con.execute("DELETE FROM totals")
+        self._con.execute(
+            """
+            INSERT INTO counted
+            SELECT
+                space, audience, user, conversation, category, state, importance,
+                memories, text_bytes, vector_bytes, reads, squared_reads, read_memories, judged, agreed, repeats
+            FROM counts_of_memories
+            """
+        )
+        self._con.execute("UPDATE activity SET created = 0")
+        self._con.execute(
+            """
+            INSERT INTO happened
+            SELECT space, audience, user, conversation, category, created_at / 3600000, 1, 0, 0, 0
+            FROM memories
             """
         )
 
@@ -210,13 +240,25 @@ class SqliteMemories(SqliteReads, Transaction):
         assignments = ", ".join(f"{name} = :{name}" for name in columns)
         self._con.execute(f"UPDATE memories SET {assignments} WHERE seq = :seq", columns | {"seq": seq})
 
-    def _start_reads(self, seq: int, memory: Memory) -> None:
-        """An imported memory brings its counter along; later ones are counted here and never set."""
-        if memory.access_count or memory.accessed_at != memory.created_at:
-            self._con.execute(
-                "INSERT INTO reads (memory, count, accessed_at) VALUES (?, ?, ?)",
-                (seq, memory.access_count, milliseconds(memory.accessed_at)),
+    def _fingerprint(self, seq: int) -> bytes:
+        [(fingerprint,)] = self._con.execute("SELECT fingerprint FROM memories WHERE seq = ?", (seq,))
+        return bytes(fingerprint)
+
+    def _mark_repeats(self, *fingerprints: bytes) -> None:
+        """Of the active and archived memories with the same text all but the first are repeats."""
+        self._con.executemany(
+            # memories_by_fingerprint
+            """
+            UPDATE memories
+            SET repeat = NOT repeat
+            WHERE fingerprint = ?1
+            AND repeat <> (
+                state IN (0, 2)
+                AND seq > (SELECT min(seq) FROM memories WHERE fingerprint = ?1 AND state IN (0, 2))
             )
+            """,
+            [(fingerprint,) for fingerprint in fingerprints],
+        )
 
     def _keep_version(self, seq: int, stored: Row, change: Change) -> None:
         self._con.execute(
@@ -277,3 +319,12 @@ class SqliteMemories(SqliteReads, Transaction):
     def _written(self, seq: int) -> Memory:
         [row] = self._con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.seq = ?", (seq,))
         return self._tally.laid_over(memory_of(row))
+
+
+def _first(memory: Memory) -> dict[str, Any]:
+    """What only a new memory's row is given: an imported one brings its reads along; later ones are counted here."""
+    return {
+        "text_version": memory.version,
+        "access_count": memory.access_count,
+        "accessed_at": milliseconds(memory.accessed_at),
+    }

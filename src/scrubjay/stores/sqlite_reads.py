@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import apsw
 
 from scrubjay.memory import Audience, Filter, Match, Memory, Order, State
-from scrubjay.stores import sqlite_words
+from scrubjay.stores import sqlite_lists, sqlite_words
 from scrubjay.stores.base import List, Position
 from scrubjay.stores.sqlite_filters import Condition, Restriction, among, joined, restricted, seen, views_of
 from scrubjay.stores.sqlite_history import SqliteHistory
@@ -21,22 +21,6 @@ from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, memory_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-
-SORT_VALUES: Mapping[Order, str] = {
-    Order.CREATED: "memories.created_at",
-    Order.UPDATED: "memories.updated_at",
-    Order.ACCESSED: "max(coalesce(reads.accessed_at, memories.created_at), coalesce(uncounted.at, 0))",
-    Order.IMPORTANCE: "memories.importance",
-    Order.ACCESSES: "coalesce(reads.count, 0) + coalesce(uncounted.count, 0)",
-    Order.LENGTH: "memories.content_length",
-}
-
-# Only these two need the counters, with those that are not written yet.
-_COUNTERS = """
-    LEFT JOIN reads ON reads.memory = memories.seq
-    LEFT JOIN uncounted ON uncounted.id = memories.id
-"""
-JOINS: Mapping[Order, str] = {Order.ACCESSED: _COUNTERS, Order.ACCESSES: _COUNTERS}
 
 
 class SqliteReads(SqliteHistory):
@@ -69,25 +53,16 @@ class SqliteReads(SqliteHistory):
             restriction = restricted(con, filter, audience, now=now)
             if restriction is None:
                 return []
-            value, (direction, beyond) = SORT_VALUES[order], ("DESC", "<") if descending else ("ASC", ">")
-            conditions = [restriction.condition()]
-            if after is not None and after.value is not None:
-                conditions.append((f"({value}, memories.seq) {beyond} (?, ?)", [after.value, after.seq]))
-            elif after is not None:
-                conditions.append((f"memories.seq {beyond} ?", [after.seq]))
-            where, values = joined(conditions, "AND")
+            direction = "DESC" if descending else "ASC"
+            arms, values = sqlite_lists.arms(
+                con, restriction, order, after=after, descending=descending, uncounted=self._tally.as_rows()
+            )
             rows = con.execute(
-                # The page is chosen first, so that no text is sorted. memories_by_created gives it without sorting
-                # if one space and one state are asked for in that order.
+                # The page is chosen first, so that no text is sorted.
                 f"""
-                WITH uncounted (id, count, at) AS MATERIALIZED (
-                    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
-                ), page (seq, value) AS MATERIALIZED (
-                    SELECT memories.seq, {value}
-                    FROM memories
-                    {JOINS.get(order, "")}
-                    WHERE {where}
-                    ORDER BY {value} {direction}, memories.seq {direction}
+                WITH page (seq, value) AS MATERIALIZED (
+                    {arms}
+                    ORDER BY 2 {direction}, 1 {direction}
                     LIMIT ? OFFSET ?
                 )
                 SELECT {COLUMNS}
@@ -96,7 +71,7 @@ class SqliteReads(SqliteHistory):
                 WHERE memories.seq = page.seq
                 ORDER BY page.value {direction}, page.seq {direction}
                 """,
-                (self._tally.as_rows(), *values, limit, offset),
+                (*values, limit, offset),
             )
             return self._memories(rows)
 
@@ -105,9 +80,7 @@ class SqliteReads(SqliteHistory):
             restriction = restricted(con, filter, audience, now=now, purged=True)
             if restriction is None:
                 return 0
-            where, values = restriction.condition()
-            [(count,)] = con.execute(f"SELECT count(*) FROM memories WHERE {where}", values)
-            return int(count)
+            return sqlite_lists.count(con, restriction)
 
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         with self._reading() as con:

@@ -64,8 +64,8 @@ FIELDS = {
     "recoverable_until": "memories.recoverable_until",
     "created_at": "memories.created_at",
     "updated_at": "memories.updated_at",
-    "accessed_at": "coalesce(reads.accessed_at, memories.created_at)",
-    "access_count": "coalesce(reads.count, 0)",
+    "accessed_at": "memories.accessed_at",
+    "access_count": "memories.access_count",
     "version": "memories.version",
     "hlc": "memories.hlc",
     "origin": "memories.origin",
@@ -78,7 +78,6 @@ TABLES = """
     LEFT JOIN spaces ON spaces.number = memories.space
     LEFT JOIN names AS users ON users.number = memories.user
     LEFT JOIN names AS conversations ON conversations.number = memories.conversation
-    LEFT JOIN reads ON reads.memory = memories.seq
 """
 
 

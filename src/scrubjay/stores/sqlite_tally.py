@@ -27,6 +27,7 @@ HOUR = 3_600_000
 class Reading:
     count: int
     at: int
+    hours: Mapping[int, int]  # since 1970, with how many of the reads were in each
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Tally:
         """Count; gives how much is waiting."""
         with self._lock:
             for memory, count in reads.items():
-                self._merge(memory, Reading(count, milliseconds(at)))
+                self._merge(memory, count, milliseconds(at))
             if recall is not None:
                 self._recalls.append(recall)
             return len(self._readings) + len(self._recalls)
@@ -76,38 +77,60 @@ class Tally:
         """Take out what is now in the file; what was counted meanwhile stays."""
         with self._lock:
             for memory, reading in batch.readings.items():
-                left = self._readings[memory].count - reading.count
-                if left:
-                    self._readings[memory] = replace(self._readings[memory], count=left)
+                now = self._readings[memory]
+                hours = {hour: count - reading.hours.get(hour, 0) for hour, count in now.hours.items()}
+                if now.count > reading.count:
+                    left = {hour: count for hour, count in hours.items() if count}
+                    self._readings[memory] = Reading(now.count - reading.count, now.at, left)
                 else:
                     del self._readings[memory]
             for _ in range(min(len(batch.recalls), len(self._recalls))):
                 self._recalls.popleft()
 
     def as_rows(self) -> str:
-        """The readings as JSON rows `[id, count, at]`, for a list that is sorted by them."""
+        """The readings as JSON rows `[id, count, at]`, for lists that are sorted by them and totals."""
         return json.dumps([[memory, reading.count, reading.at] for memory, reading in self.batch().readings.items()])
+
+    def by_hours(self) -> str:
+        """The readings as JSON rows `[id, hour, count]`."""
+        return hourly(self.batch())
 
     def recalls_of(self, memory: str) -> list[Recall]:
         return [recall for recall in reversed(self.batch().recalls) if memory in recall.memories]
 
-    def _merge(self, memory: str, reading: Reading) -> None:
-        known = self._readings.get(memory, Reading(0, reading.at))
-        self._readings[memory] = Reading(known.count + reading.count, max(known.at, reading.at))
+    def _merge(self, memory: str, count: int, at: int) -> None:
+        known = self._readings.get(memory, Reading(0, at, {}))
+        hours = {**known.hours, at // HOUR: known.hours.get(at // HOUR, 0) + count}
+        self._readings[memory] = Reading(known.count + count, max(known.at, at), hours)
+
+
+def hourly(batch: Batch) -> str:
+    return json.dumps(
+        [[memory, hour, count] for memory, reading in batch.readings.items() for hour, count in reading.hours.items()]
+    )
 
 
 def write(con: apsw.Connection, batch: Batch) -> None:
     """Add a batch to the counters and the recall log; ids of no memory are passed over."""
-    con.executemany(
-        """
-        INSERT INTO reads (memory, count, accessed_at)
-        SELECT seq, ?2, max(?3, created_at) FROM memories WHERE id = ?1 AND state < 4
-        ON CONFLICT (memory) DO UPDATE SET
-            count = count + excluded.count,
-            accessed_at = max(accessed_at, excluded.accessed_at)
-        """,
-        [(memory, reading.count, reading.at) for memory, reading in batch.readings.items()],
-    )
+    if batch.readings:
+        con.execute(
+            """
+            INSERT INTO happened
+            SELECT space, audience, user, conversation, category, counted.value ->> 1, 0, sum(counted.value ->> 2), 0, 0
+            FROM json_each(?) AS counted
+            CROSS JOIN memories ON memories.id = counted.value ->> 0
+            GROUP BY space, audience, user, conversation, category, counted.value ->> 1
+            """,
+            (hourly(batch),),
+        )
+        con.executemany(
+            """
+            UPDATE memories
+            SET access_count = access_count + ?2, accessed_at = max(accessed_at, ?3)
+            WHERE id = ?1
+            """,
+            [(memory, reading.count, reading.at) for memory, reading in batch.readings.items()],
+        )
     if not batch.recalls:
         return
     con.executemany(

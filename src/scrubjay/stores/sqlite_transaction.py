@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from scrubjay.errors import Conflict, NotFound, SpaceNotFound
+from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.memory import Event, Link
-from scrubjay.stores.base import milliseconds
+from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
 from scrubjay.stores.sqlite_memories import SqliteMemories
 from scrubjay.stores.sqlite_rows import as_json
+from scrubjay.stores.sqlite_tally import HOUR
+
+DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
 class SqliteTransaction(SqliteMemories):
@@ -82,6 +86,61 @@ class SqliteTransaction(SqliteMemories):
             ),
         )
         return replace(event, number=number)
+
+    def judge_category(self, id: str, *, agreed: bool) -> None:
+        self._con.execute("UPDATE memories SET category_agreed = ? WHERE id = ? AND state < 4", (int(agreed), id))
+
+    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
+        self._con.execute(
+            """
+            INSERT INTO happened
+            SELECT space, audience, user, conversation, category, ?, 0, 0, 1, ?
+            FROM memories
+            WHERE id = ?
+            """,
+            (milliseconds(at) // HOUR, sources, id),
+        )
+
+    def result_of(self, request: Request, *, now: datetime) -> str | None:
+        row = self._con.execute(
+            # the unique index of callers and keys
+            """
+            SELECT operation, arguments, result
+            FROM results
+            WHERE caller = ?
+            AND key = ?
+            AND at > ?
+            """,
+            (request.caller, request.key, milliseconds(now - RESULTS_KEPT)),
+        ).fetchone()
+        if row is None:
+            return None
+        operation, arguments, result = row
+        if (operation, arguments) != (request.operation, request.arguments):
+            raise Unprocessable(
+                "This idempotency key was used for another request.", hint="Send a new key with every new request."
+            )
+        return str(result)
+
+    def keep_result(self, request: Request, result: str, *, memories: Sequence[str], at: datetime) -> None:
+        self._con.execute(
+            # results_by_time; what a result says of memories goes with it
+            """
+            DELETE FROM results
+            WHERE (caller = ? AND key = ?)
+            OR number IN (SELECT number FROM results WHERE at <= ? ORDER BY at LIMIT ?)
+            """,
+            (request.caller, request.key, milliseconds(at - RESULTS_KEPT), DROPPED_AT_ONCE),
+        )
+        self._con.execute(
+            "INSERT INTO results (caller, key, operation, arguments, result, at) VALUES (?, ?, ?, ?, ?, ?)",
+            (request.caller, request.key, request.operation, request.arguments, result, milliseconds(at)),
+        )
+        number = self._con.last_insert_rowid()
+        self._con.executemany(
+            "INSERT INTO result_memories (memory, result) VALUES (?, ?)",
+            [(memory, number) for memory in dict.fromkeys(memories)],
+        )
 
     def alias(self, alias: str, id: str) -> None:
         row = self._con.execute("SELECT seq FROM memories WHERE id = ? AND state <> 4", (id,)).fetchone()

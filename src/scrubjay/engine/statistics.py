@@ -1,0 +1,404 @@
+"""What there is and how it is used: counts, sizes, distributions, rates, trends and health.
+
+Everything comes from the store's running totals. `docs/statistics.md` defines every number in a sentence; the small
+functions at the end are those sentences as arithmetic. Days and hours are UTC.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import partial
+
+from scrubjay.engine import access
+from scrubjay.errors import InvalidInput
+from scrubjay.memory import Audience, Caller, Category, Filter, Order, State
+from scrubjay.stores.base import Activity, Level, Of, Part, Reads, Totals
+
+MAX_POINTS = 1_000  # of a trend; the newest ones are shown
+MOMENT = timedelta(milliseconds=1)  # the smallest step of a stored time
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+KEPT = (State.ACTIVE, State.ARCHIVED)  # neither outdated nor deleted
+SHOWN = frozenset({State.ACTIVE, State.SUPERSEDED, State.ARCHIVED})
+
+
+class StatsScope(StrEnum):
+    EVERYTHING = "everything"  # all that the caller may see in its spaces
+    GLOBAL = "global"  # the same in every space that the caller may use
+    USER = "user"
+    CONVERSATION = "conversation"
+    CATEGORY = "category"
+
+
+class Granularity(StrEnum):
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"  # from Monday
+    MONTH = "month"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsQuery:
+    scope: StatsScope = StatsScope.EVERYTHING
+    scope_id: str | None = None  # of the user, conversation or category
+    start: datetime | None = None  # None: the hour of the first memory
+    end: datetime | None = None  # included; None, or in the future: now
+    trends: Granularity | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    total: int
+    active: int
+    archived: int
+    deleted: int
+    expired: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSize:
+    total_bytes: int
+    average_memory_bytes: int
+    embeddings_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessPatterns:
+    total_recalls: int
+    unique_memories_accessed: int
+    average_recalls_per_memory: float
+    most_accessed_memory_id: str | None
+    most_accessed_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthRate:
+    memories_per_day: float
+    trend: str  # increasing, stable, decreasing
+    percent_change: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallFrequency:
+    daily_average: int
+    peak_hour: int | None
+    peak_day: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationRate:
+    consolidations_per_week: float
+    memories_consolidated: int
+    consolidation_ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionRate:
+    deletions_per_week: float
+    soft_deletes: int
+    hard_deletes: int
+    deletion_ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthFactors:
+    deduplication: float
+    categorization_accuracy: float
+    access_distribution: float
+    storage_efficiency: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthScore:
+    overall: float
+    factors: HealthFactors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    at: datetime  # when the hour, day, week or month began
+    value: int  # memories at its end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    exists: bool  # False: nobody has heard of such a user, conversation or category, or not this caller
+    start: datetime
+    end: datetime
+    count: Count
+    storage_size: StorageSize
+    category_distribution: Mapping[Category, int]  # largest first, none that is empty
+    importance_distribution: Mapping[Level, int]
+    access_patterns: AccessPatterns
+    growth_rate: GrowthRate
+    recall_frequency: RecallFrequency
+    consolidation_rate: ConsolidationRate
+    deletion_rate: DeletionRate
+    health_score: HealthScore
+    memory_count: Sequence[TrendPoint] = ()  # the trend, oldest first, if it was asked for
+
+
+def statistics(
+    records: Reads, caller: Caller, spaces: Sequence[str], query: StatsQuery, *, now: datetime
+) -> Statistics:
+    """The numbers of what a caller may see.
+
+    :raises Forbidden: if it names another user without the right
+    :raises InvalidInput: if the time range is reversed, or the scope needs an id and has none
+    """
+    part, audience = _part(query), _audience(caller, spaces, query)
+    totals = records.totals(part, audience, now=now)
+    start, end = _range(query, totals, now)
+    there_were = partial(_there_were, records, part, audience, present=totals.memories, now=now)
+    before, middle, after = there_were([start, start + (end - start) / 2, end + MOMENT])
+    activity = records.activity(part, audience, since=start, until=end)
+    days = whole_days(start, end)
+    return Statistics(
+        exists=_exists(caller, query, totals),
+        start=start,
+        end=end,
+        count=count(totals),
+        storage_size=storage_size(totals),
+        category_distribution=dict(sorted(totals.categories.items(), key=lambda item: (-item[1], item[0]))),
+        importance_distribution={level: totals.levels.get(level, 0) for level in Level},
+        access_patterns=access_patterns(totals, most_accessed(records, query, audience, now)),
+        growth_rate=growth_rate(middle - before, after - middle, days),
+        recall_frequency=recall_frequency(activity, days),
+        consolidation_rate=consolidation_rate(activity, totals, days),
+        deletion_rate=deletion_rate(activity, totals, days),
+        health_score=health_score(totals),
+        memory_count=() if query.trends is None else trend(there_were, start, end, query.trends),
+    )
+
+
+# --- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def _part(query: StatsQuery) -> Part:
+    if query.scope in (StatsScope.EVERYTHING, StatsScope.GLOBAL):
+        return Part()
+    if not query.scope_id:
+        raise InvalidInput(f"scope_id is required for scope {query.scope}.", field="scope_id")
+    return Part(Of(query.scope), query.scope_id)
+
+
+def _audience(caller: Caller, spaces: Sequence[str], query: StatsQuery) -> Audience:
+    if query.scope is StatsScope.USER and query.scope_id:
+        access.checked_user(caller, query.scope_id)
+    if query.scope is StatsScope.GLOBAL:
+        return access.audience_anywhere(caller)
+    return access.audience_in(caller, spaces)
+
+
+def _exists(caller: Caller, query: StatsQuery, totals: Totals) -> bool:
+    match query.scope:
+        case StatsScope.USER if query.scope_id == caller.user:
+            return True
+        case StatsScope.CATEGORY:
+            return query.scope_id in list(Category)
+        case StatsScope.USER | StatsScope.CONVERSATION:
+            return totals.memories > 0
+        case _:
+            return True
+
+
+def _range(query: StatsQuery, totals: Totals, now: datetime) -> tuple[datetime, datetime]:
+    if query.start is not None and query.end is not None and query.start > query.end:
+        raise InvalidInput("The time range ends before it starts.", field="time_range")
+    end = min(query.end or now, now)
+    start = query.start if query.start is not None else totals.since or end
+    return min(start, end), end
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def count(totals: Totals) -> Count:
+    states = Counter(totals.states)
+    return Count(
+        total=totals.memories,
+        active=states[State.ACTIVE] + states[State.SUPERSEDED],
+        archived=states[State.ARCHIVED],
+        deleted=states[State.DELETED] + states[State.PURGED],
+        expired=totals.expired,
+    )
+
+
+def storage_size(totals: Totals) -> StorageSize:
+    embeddings = sum(totals.vector_bytes.values())
+    size = sum(totals.text_bytes.values()) + embeddings
+    return StorageSize(
+        total_bytes=size,
+        average_memory_bytes=rounded_up(size, totals.memories),
+        embeddings_bytes=embeddings,
+    )
+
+
+def most_accessed(records: Reads, query: StatsQuery, audience: Audience, now: datetime) -> tuple[str | None, int]:
+    """The memory handed out most often of those that can still be read, the newest of equals."""
+    name = query.scope_id
+    wanted = Filter(
+        states=SHOWN,
+        expired=None,
+        user_id=name if query.scope is StatsScope.USER else None,
+        conversation_id=name if query.scope is StatsScope.CONVERSATION else None,
+        categories=_categories(name) if query.scope is StatsScope.CATEGORY else None,
+    )
+    for memory in records.list(wanted, audience, now=now, order=Order.ACCESSES, limit=1):
+        if memory.access_count:
+            return memory.id, memory.access_count
+    return None, 0
+
+
+def access_patterns(totals: Totals, most: tuple[str | None, int]) -> AccessPatterns:
+    return AccessPatterns(
+        total_recalls=totals.reads,
+        unique_memories_accessed=totals.read_memories,
+        average_recalls_per_memory=ratio(totals.reads, totals.memories, digits=2),
+        most_accessed_memory_id=most[0],
+        most_accessed_count=most[1],
+    )
+
+
+def growth_rate(first_half: int, second_half: int, days: int) -> GrowthRate:
+    change = percent_change(first_half, second_half)
+    return GrowthRate(
+        memories_per_day=ratio(first_half + second_half, days, digits=1),
+        trend="increasing" if change > 0 else "decreasing" if change < 0 else "stable",
+        percent_change=change,
+    )
+
+
+def recall_frequency(activity: Activity, days: int) -> RecallFrequency:
+    by_hour, by_day = Counter[int](), Counter[int]()
+    for (weekday, hour), reads in activity.reads.items():
+        by_day[weekday] += reads
+        by_hour[hour] += reads
+    return RecallFrequency(
+        daily_average=rounded_up(sum(by_day.values()), days),
+        peak_hour=_peak(by_hour),
+        peak_day=None if (peak := _peak(by_day)) is None else WEEKDAYS[peak],
+    )
+
+
+def consolidation_rate(activity: Activity, totals: Totals, days: int) -> ConsolidationRate:
+    return ConsolidationRate(
+        consolidations_per_week=per_week(activity.consolidations, days),
+        memories_consolidated=activity.consolidated,
+        consolidation_ratio=ratio(activity.consolidated, totals.memories, digits=2),
+    )
+
+
+def deletion_rate(activity: Activity, totals: Totals, days: int) -> DeletionRate:
+    soft, hard = totals.states.get(State.DELETED, 0), totals.states.get(State.PURGED, 0)
+    return DeletionRate(
+        deletions_per_week=per_week(activity.deleted, days),
+        soft_deletes=soft,
+        hard_deletes=hard,
+        deletion_ratio=ratio(soft + hard, totals.memories, digits=3),
+    )
+
+
+def health_score(totals: Totals) -> HealthScore:
+    kept = sum(totals.states.get(state, 0) for state in KEPT)
+    sizes = (totals.text_bytes, totals.vector_bytes)
+    kept_bytes = sum(size.get(state, 0) for size in sizes for state in KEPT)
+    factors = HealthFactors(
+        deduplication=share(kept - totals.repeats, kept),
+        categorization_accuracy=share(totals.agreed, totals.judged),
+        access_distribution=share(totals.reads**2, totals.read_memories * totals.squared_reads),
+        storage_efficiency=share(kept_bytes, sum(sum(size.values()) for size in sizes)),
+    )
+    return HealthScore(overall=overall(factors), factors=factors)
+
+
+def overall(factors: HealthFactors) -> float:
+    each = (
+        factors.deduplication,
+        factors.categorization_accuracy,
+        factors.access_distribution,
+        factors.storage_efficiency,
+    )
+    return round(sum(each) / len(each), 2)
+
+
+def trend(
+    there_were: Callable[[Sequence[datetime]], Sequence[int]], start: datetime, end: datetime, granularity: Granularity
+) -> Sequence[TrendPoint]:
+    """How many memories there were at the end of each step."""
+    starts = steps(start, end, granularity)
+    values = there_were([*starts[1:], end + MOMENT])
+    return tuple(TrendPoint(at=at, value=value) for at, value in zip(starts, values, strict=True))
+
+
+def _there_were(
+    records: Reads, part: Part, audience: Audience, moments: Sequence[datetime], *, present: int, now: datetime
+) -> Sequence[int]:
+    """How many memories there were before each moment; past the present, as many as there are."""
+    past = [moment for moment in moments if moment <= now]
+    counts = iter(records.created_before(part, audience, past))
+    return [next(counts) if moment <= now else present for moment in moments]
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def whole_days(start: datetime, end: datetime) -> int:
+    return max(1, (end - start).days)
+
+
+def rounded_up(amount: int, parts: int) -> int:
+    return -(-amount // parts) if parts else 0
+
+
+def ratio(amount: float, whole: float, *, digits: int) -> float:
+    return round(amount / whole, digits) if whole else 0.0
+
+
+def share(amount: int, whole: int) -> float:
+    """For health: where there is nothing to judge, nothing is wrong."""
+    return round(amount / whole, 2) if whole else 1.0
+
+
+def per_week(amount: int, days: int) -> float:
+    return round(amount / max(1.0, days / 7), 1)
+
+
+def percent_change(first: int, second: int) -> float:
+    if not first:
+        return 100.0 if second else 0.0
+    return round((second - first) / first * 100, 1)
+
+
+def steps(start: datetime, end: datetime, granularity: Granularity) -> list[datetime]:
+    """When the hours, days, weeks or months from `start` to `end` began, oldest first; the newest `MAX_POINTS`."""
+    begun = [_begin(end, granularity)]
+    while begun[-1] > start and len(begun) < MAX_POINTS:
+        begun.append(_begin(begun[-1] - MOMENT, granularity))
+    return begun[::-1]
+
+
+def _begin(at: datetime, granularity: Granularity) -> datetime:
+    hour = at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    day = hour.replace(hour=0)
+    match granularity:
+        case Granularity.HOUR:
+            return hour
+        case Granularity.DAY:
+            return day
+        case Granularity.WEEK:
+            return day - timedelta(days=day.weekday())
+        case Granularity.MONTH:
+            return day.replace(day=1)
+
+
+def _peak(counts: Counter[int]) -> int | None:
+    """The one with the highest count, the first of equals."""
+    return min(counts, key=lambda key: (-counts[key], key), default=None)
+
+
+def _categories(name: str | None) -> frozenset[Category]:
+    return frozenset(category for category in Category if category == name)

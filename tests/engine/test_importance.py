@@ -1,0 +1,91 @@
+"""Importance: a sum that anybody can redo by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrubjay.engine.importance import CATEGORY, importance, parts
+from scrubjay.memory import Category, Source
+
+
+def worth(text="The library closes at six", category=Category.FACT, source=Source.EXTRACTED, confidence=1.0):
+    return importance(text, category=category, source=source, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    "text", ["!", "\0", "🦜", "東京都に住む", "x" * 50_000, "never " * 8_000, "def f(x): return x"]
+)
+def test_odd_texts_have_an_importance_too(text):
+    assert 0 <= worth(text) <= 1
+
+
+@given(
+    st.text(max_size=300), st.sampled_from(Category), st.sampled_from(Source), st.floats(min_value=0, max_value=1)
+)
+def test_it_lies_within_0_and_1_and_has_two_places(text, category, source, confidence):
+    value = worth(text, category, source, confidence)
+
+    assert 0 <= value <= 1
+    assert value == round(value, 2) == worth(text, category, source, confidence)
+
+
+def test_every_category_has_a_worth_of_its_own():
+    assert set(CATEGORY) == set(Category)
+
+
+def test_a_plain_fact_is_worth_about_a_half():
+    assert worth("The library closes at six") == 0.48
+    assert worth("User lives in Seattle") == 0.53
+
+
+def test_the_parts_add_up():
+    found = parts("User prefers dark mode in all applications", category=Category.PREFERENCE, source=Source.EXPLICIT)
+
+    assert {name: value for name, value in found.items() if value} == {
+        "category": 0.65, "explicit": 0.10, "personal": 0.05, "sweeping": 0.05,
+    }  # fmt: skip
+    assert worth("User prefers dark mode in all applications", Category.PREFERENCE) == 0.75
+
+
+def test_an_instruction_outweighs_a_fact_and_a_fact_what_is_going_on():
+    assert worth(category=Category.INSTRUCTION) > worth(category=Category.FACT) > worth(category=Category.CONTEXT)
+
+
+def test_what_somebody_asked_to_keep_is_worth_more():
+    assert worth(source=Source.EXPLICIT) > worth(source=Source.EXTRACTED)
+
+
+def test_doubt_of_the_caller_lowers_it_and_none_halves_it():
+    values = [worth(confidence=confidence) for confidence in (1.0, 0.7, 0.3, 0.0)]
+
+    assert values == sorted(values, reverse=True)
+    assert values[-1] == values[0] / 2
+
+
+def test_names_and_numbers_count_up_to_three():
+    texts = ["It is there", "It is in Oslo", "It is in Oslo since 2019", "It is in Oslo since 2019, says Ines",
+             "It is in Oslo since 2019, say Ines, Olaf, Tom and Eve"]  # fmt: skip
+
+    values = [worth(text) for text in texts]
+
+    assert values == [0.45, 0.48, 0.51, 0.54, 0.54]
+
+
+@pytest.mark.parametrize(
+    ("weaker", "stronger"),
+    [
+        ("The gate is closed", "Important: the gate is closed"),
+        ("Eve eats nuts", "Eve is allergic to nuts"),
+        ("The gate is closed at night", "The gate is always closed at night"),
+        ("Perhaps the gate is closed", "The gate is closed"),
+        ("The gate is closed", "My gate is closed"),
+    ],
+)
+def test_what_matters_more(weaker, stronger):
+    assert worth(weaker) < worth(stronger)
+
+
+def test_only_the_beginning_is_looked_at():
+    assert worth("The gate is closed. " * 100 + "Important!") == worth("The gate is closed. " * 100)

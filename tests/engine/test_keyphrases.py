@@ -1,0 +1,116 @@
+"""Key phrases: few, telling, and never something that would embarrass."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrubjay.engine.keyphrases import MAX_PHRASE, auto_tags
+from scrubjay.stores.words import STOP_WORDS
+
+
+@pytest.mark.parametrize(
+    "text", ["!", "… — !?", "\0\0\0", " ", "🦜🦜", "a", "it is what it is", "42 2024-05-01 17:30", "\u0301"]
+)
+def test_a_text_that_names_nothing_has_no_phrases(text):
+    assert auto_tags(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["東京都に住んでいます", "ผู้ใช้ชอบกาแฟ", "사용자는 커피를 좋아한다", "हिन्दी में लिखो", "မြန်မာ"]
+)
+def test_scripts_without_spaces_or_with_vowel_signs_give_nothing_rather_than_pieces(text):
+    assert auto_tags(text) == ()
+
+
+def test_latin_names_among_another_script_are_found():
+    assert auto_tags("彼は PostgreSQL を使う") == ("postgresql",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key sk_live_51Habc123def456ghi789 leaked",
+        "sha 9f86d081884c7d659a2feaa0c55ad015 leaked",
+        "see https://example.org/secret?token=abc leaked",
+        "mail jane.doe@example.org leaked",
+    ],
+)
+def test_keys_hashes_links_and_addresses_are_no_tags(text):
+    assert not any(len(tag) > 6 for tag in auto_tags(text))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "a b ", "ab cd ", "ab. ", "a'", "_", "a_", "é\u0301\u0301", "\u0301", "@", "a@", "a.", "x://", "\0", "1a",
+     " ", "aB", "+", "a-.", "𝒳", "the dark mode ", "\n"],
+)  # fmt: skip
+def test_hostile_texts_of_full_length_take_no_longer_than_plain_ones(piece):
+    text = (piece * 50_000)[:50_000]
+    auto_tags(text)
+
+    begun = time.process_time()
+    tags = auto_tags(text)
+
+    assert time.process_time() - begun < 0.1  # 30 ms at most where this was written
+    assert len(tags) <= 5
+
+
+@given(st.text(max_size=400))
+def test_whatever_the_text_tags_are_short_lower_case_and_clean(text):
+    tags = auto_tags(text)
+
+    assert len(tags) == len(set(tags)) <= 5
+    assert tags == auto_tags(text)
+    for tag in tags:
+        assert 2 <= len(tag) <= MAX_PHRASE
+        assert 1 <= len(tag.split(" ")) <= 3
+        assert tag == tag.lower().strip()
+        assert not STOP_WORDS & set(tag.split())
+        assert all(unicodedata.category(sign)[0] in "LNMPS" or sign == " " for sign in tag)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("User prefers dark mode in all applications", ("dark mode", "applications")),
+        ("User is learning Spanish and wants conversational practice", ("spanish", "conversational practice")),
+        ("The API was upgraded to Python 3.12", ("python 3.12", "api")),
+        ("The user's sister Anna lives in New York", ("new york", "sister anna")),
+        ("Priya reports to Daniel", ("daniel", "priya")),
+        ("Machine learning with PyTorch. I teach machine learning.", ("machine learning", "pytorch")),
+        ("We write C++ and C#", ("c++", "c#")),
+        ("parse_config in loader.py fails", ("parse_config", "loader.py")),
+    ],
+)
+def test_phrases_of_plain_sentences(text, tags):
+    assert auto_tags(text) == tags
+
+
+@pytest.mark.parametrize(
+    "text", ["User", "The user's user", "Users do things", "The person is someone", "User moved last year"]
+)
+def test_generic_words_are_no_tags(text):
+    assert auto_tags(text) == ()
+
+
+def test_the_same_phrase_in_another_form_comes_once():
+    assert auto_tags("Code reviews. A code review. The Code Review!") == ("code reviews",)
+
+
+def test_a_word_of_a_chosen_phrase_is_not_repeated_alone():
+    assert auto_tags("Dark mode, and mode again") == ("dark mode",)
+
+
+def test_what_is_said_often_comes_before_what_is_said_once():
+    text = "The garden has a shed. The compost is near the shed. The shed leaks. The pond is deep."
+
+    assert auto_tags(text)[0] == "shed"
+
+
+def test_an_accent_written_as_a_sign_of_its_own_is_the_same_word():
+    assert auto_tags("The cafe\u0301 Ve\u0301ronique") == auto_tags("The café Véronique") == ("café véronique",)
