@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple, overload
+
+from scrubjay.frozen import dataclass
 
 MAX_CONTENT = 50_000  # code points, in every dialect
 MAX_LIMIT = 1_000  # items of one answer

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
 
 from scrubjay.errors import InvalidInput
+from scrubjay.frozen import dataclass
 
 
 def setting(default: Any, help: str) -> Any:

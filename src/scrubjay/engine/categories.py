@@ -12,11 +12,11 @@ a text without any is a fact. `custom` is only ever chosen by a caller.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import EmbeddingError
+from scrubjay.frozen import dataclass
 from scrubjay.memory import Category
 
 if TYPE_CHECKING:

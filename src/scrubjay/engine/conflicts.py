@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import subjects
 from scrubjay.engine.attributes import Attributes, same_kind
 from scrubjay.engine.neighbours import Neighbours
+from scrubjay.frozen import dataclass
 from scrubjay.memory import Kind, Memory, Status
 from scrubjay.stores.base import Reads
 

@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from scrubjay.engine import access, cursors, intake, ranking, values
 from scrubjay.engine.backlog import Backlog
-from scrubjay.engine.conflicts import Judge, Proposal
 from scrubjay.engine.embedding import AT_ONCE, Embedding
 from scrubjay.engine.housekeeping import Housekeeper
 from scrubjay.engine.ledger import Ledger, Text
@@ -45,10 +45,30 @@ from scrubjay.times import utc_now
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.categories import Categoriser
+    from scrubjay.engine.conflicts import Judge, Proposal
 
 Result = TypeVar("Result")
 
 OTHER_MODEL = "The store's vectors come from another embedding model; only words are searched."
+
+
+class Shared:
+    """What all bound copies share, and only a store needs: made when it is first asked for."""
+
+    def __init__(self, embedding: Embedding) -> None:
+        self._embedding = embedding
+
+    @cached_property
+    def judge(self) -> Judge:
+        from scrubjay.engine.conflicts import Judge
+
+        return Judge(self._embedding)
+
+    @cached_property
+    def categoriser(self) -> Categoriser:
+        from scrubjay.engine.categories import Categoriser
+
+        return Categoriser(self._embedding)
 
 
 class Desk:
@@ -76,8 +96,7 @@ class Desk:
         self._strict_embedding = strict_embedding
         self._quota = quota
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
-        self._judge = Judge(self._embedding)
-        self._shared_categoriser: Categoriser | None = None
+        self._shared = Shared(self._embedding)
         self._backlog = Backlog(store, self._embedding, self._judge_late)
         self._housekeeper = Housekeeper(store, lambda: self._ledger, clock)
         self._request: Request | None = None
@@ -170,7 +189,7 @@ class Desk:
         from scrubjay.engine.importance import importance  # only a store needs these three
         from scrubjay.engine.keyphrases import auto_tags
 
-        category = new.category or self._categoriser().category(memory.text, vector)
+        category = new.category or self._shared.categoriser.category(memory.text, vector)
         found = importance(memory.text, category=category, source=memory.source, confidence=memory.confidence)
         return replace(
             memory,
@@ -178,13 +197,6 @@ class Desk:
             auto_tags=auto_tags(memory.text),
             importance=found if new.importance is None else new.importance,
         )
-
-    def _categoriser(self) -> Categoriser:
-        if self._shared_categoriser is None:
-            from scrubjay.engine.categories import Categoriser
-
-            self._shared_categoriser = Categoriser(self._embedding)
-        return self._shared_categoriser
 
     def _embedded(self, content: str) -> tuple[Text, str | None]:
         """The first parts' vectors within the waiting time, or none and the reason."""
@@ -233,7 +245,7 @@ class Desk:
     def _proposals(self, memory: Memory, vector: Vector | None, neighbours: Neighbours) -> Sequence[Proposal]:
         """What a memory may outdate."""
         twins = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
-        return self._judge.proposals(memory, vector, neighbours, self._records, twins=twins, now=self.now())
+        return self._shared.judge.proposals(memory, vector, neighbours, self._records, twins=twins, now=self.now())
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
         for proposal in proposals:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, intake, lifecycle, ranking, transfer
+from scrubjay.engine import access, intake, lifecycle, ranking
 from scrubjay.engine.desk import Desk
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound
 from scrubjay.memory import (
@@ -35,6 +35,7 @@ from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
     from scrubjay.engine.statistics import Statistics, StatsQuery
+    from scrubjay.engine.transfer import Imported
 
 BATCH = 64  # memories of a bulk load per transaction
 ATTEMPTS = 5  # at a change that others keep overtaking
@@ -284,12 +285,16 @@ class Engine(Desk):
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Every memory of this engine's spaces as plain JSON objects, oldest first."""
+        from scrubjay.engine import transfer  # as in import_from: not for a search
+
         return transfer.exported(self._records, self._audience(Filter()), self.now())
 
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
-    ) -> transfer.Imported:
+    ) -> Imported:
         """Take in what `export` gave; what is already here with the same id is left as it is."""
+        from scrubjay.engine import transfer
+
         return transfer.imported(self, lines, progress)
 
     def admitted(self, fields: Mapping[str, Any], *, id: str | None = None) -> Memory:

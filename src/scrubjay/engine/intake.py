@@ -10,8 +10,8 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
+from dataclasses import replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
@@ -19,6 +19,7 @@ from hashlib import sha256
 from typing import Any
 
 from scrubjay.errors import Conflict, InvalidInput, Unprocessable
+from scrubjay.frozen import dataclass
 from scrubjay.memory import (
     MAX_CONTENT,
     MAX_LIMIT,

@@ -15,9 +15,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from scrubjay.engine.subjects import stem
+from scrubjay.frozen import dataclass
 from scrubjay.stores.words import STOP_WORDS
 
 MOST = 5  # phrases of one text

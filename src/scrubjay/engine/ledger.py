@@ -6,12 +6,13 @@ A ledger belongs to one caller. Its verbs run inside a transaction that somebody
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access, intake
 from scrubjay.errors import NotFound
+from scrubjay.frozen import dataclass
 from scrubjay.memory import Caller, Event, Link, LinkKind, Memory, Provenance, Revised, Status
 from scrubjay.stores.base import Change, Reads, Transaction
 

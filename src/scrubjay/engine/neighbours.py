@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from scrubjay.frozen import dataclass
 from scrubjay.memory import Audience, Category, Filter, Kind, Memory
 from scrubjay.stores.base import Reads
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
 
 from scrubjay.engine import access
 from scrubjay.errors import InvalidInput
+from scrubjay.frozen import dataclass
 from scrubjay.memory import Audience, Caller, Category, Filter, Order, State
 from scrubjay.stores.base import Activity, Level, Of, Part, Reads, Totals
 

@@ -6,7 +6,8 @@ No list of verbs: only determiners, pronouns, the possessive, capitals and digit
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from scrubjay.frozen import dataclass
 
 WORD = re.compile(r"[^\W_]+(?:[-'’.:][^\W_]+)*", re.UNICODE)
 DETERMINERS = frozenset(

@@ -11,7 +11,7 @@ hand or by other programs come in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import intake
 from scrubjay.engine.values import plain
 from scrubjay.errors import Error, InvalidInput
+from scrubjay.frozen import dataclass
 from scrubjay.memory import Audience, Filter, Link, LinkKind, Memory, Order, Provenance, State, Status
 from scrubjay.stores.base import Position, Store
 from scrubjay.times import iso, milliseconds, parse_time

@@ -9,11 +9,11 @@ only for what numbers cannot say (`by_rows`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 import apsw
 
+from scrubjay.frozen import dataclass
 from scrubjay.memory import AccessLevel, Audience, Filter, Sight, State
 from scrubjay.stores.base import milliseconds
 

@@ -15,7 +15,7 @@ import apsw
 
 from scrubjay.memory import Order
 from scrubjay.stores.base import Position
-from scrubjay.stores.sqlite_filters import Condition, Restriction, Value, joined, space_by_space
+from scrubjay.stores.sqlite_filters import Condition, Restriction, Value, View, among, joined, space_by_space
 
 MAX_ARMS = 100  # more spaces than this are sorted
 
@@ -77,12 +77,21 @@ def arms(
 
 
 def count(con: apsw.Connection, restriction: Restriction) -> int:
-    """Counted on an index alone, a space and state at a time, unless there are filters that it does not hold."""
+    """Counted on an index alone, unless there are filters that it does not hold."""
+    if restriction.few:
+        where, values = restriction.condition()
+        [(rows,)] = con.execute(f"SELECT count(*) FROM memories WHERE {where}", values)
+        return int(rows)
+    spaces: dict[tuple[int, ...] | None, list[int | None]] = {}
+    for view in space_by_space(con, restriction.views):
+        spaces.setdefault(view.audiences, []).append(view.space)
     total = 0
-    index = "" if restriction.few else "INDEXED BY memories_by_created"
-    for part in [restriction] if restriction.few else _space_and_state(con, restriction):
-        where, values = part.condition()
-        [(rows,)] = con.execute(f"SELECT count(*) FROM memories {index} WHERE {where}", values)
+    for audiences, numbers in spaces.items():
+        alike = replace(restriction, views=(View(None, audiences),))
+        where, values = joined(
+            [among("memories.space", [n for n in numbers if n is not None]), alike.condition()], "AND"
+        )
+        [(rows,)] = con.execute(f"SELECT count(*) FROM memories INDEXED BY memories_by_created WHERE {where}", values)
         total += int(rows)
     return total
 

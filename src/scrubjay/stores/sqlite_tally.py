@@ -10,11 +10,12 @@ import json
 import threading
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 import apsw
 
+from scrubjay.frozen import dataclass
 from scrubjay.memory import Memory, Recall
 from scrubjay.stores.base import milliseconds, moment
 from scrubjay.stores.sqlite_rows import as_json

@@ -1,0 +1,91 @@
+"""`@dataclass(frozen=True, slots=True, …)`, defined four times as fast.
+
+The standard one compiles six methods for each class, which for our fifty values is a third of what a command costs from
+start to end, and every editor window pays it. This one compiles `__init__` alone; the other methods are shared. What
+comes out is a dataclass all the same: `fields`, `replace` and type checkers see no difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, FrozenInstanceError
+from dataclasses import dataclass as standard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from dataclasses import Field
+    from dataclasses import dataclass as dataclass  # noqa: PLC0414 - what type checkers are to see
+    from typing import Any
+else:
+
+    def dataclass(*, frozen: bool, slots: bool, kw_only: bool = False) -> Callable[[type], type]:
+        """Only for frozen values with slots; the standard one does the others."""
+        assert frozen
+        assert slots
+        return lambda cls: _frozen(cls, kw_only)
+
+
+def _frozen(cls: type, kw_only: bool) -> type:
+    names = tuple(cls.__dict__.get("__annotations__", ()))  # noqa: RUF063 - inspect is slow to import
+    made: Any = standard(init=False, repr=False, eq=False, match_args=False)(cls)
+    fields: dict[str, Field[Any]] = made.__dataclass_fields__
+    body = {name: value for name, value in made.__dict__.items() if name not in {*names, "__dict__", "__weakref__"}}
+    body |= {
+        "__slots__": names,
+        "__init__": _init(fields, kw_only),
+        "__setattr__": _refuse,
+        "__delattr__": _refuse,
+        "__eq__": _equal,
+        "__hash__": _hash,
+        "__repr__": _show,
+        "__getstate__": _values,
+        "__setstate__": _restore,
+    }
+    return type(cls)(cls.__name__, cls.__bases__, body)
+
+
+def _init(fields: dict[str, Field[Any]], kw_only: bool) -> Callable[..., None]:
+    """An initialiser as one would write it: `def __init__(self, *, a, b=default)`, setting each."""
+    known: dict[str, Any] = {"put": object.__setattr__, "unset": MISSING}
+    parameters, lines = ["self", *(["*"] if kw_only else [])], ["pass"]
+    for name, field in fields.items():
+        value = name
+        if field.default is not MISSING:
+            known[f"default_{name}"] = field.default
+            parameters.append(f"{name}=default_{name}")
+        elif field.default_factory is not MISSING:
+            known[f"factory_{name}"] = field.default_factory
+            parameters.append(f"{name}=unset")
+            value = f"factory_{name}() if {name} is unset else {name}"
+        else:
+            parameters.append(name)
+        lines.append(f"put(self, {name!r}, {value})")
+    exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines), known)  # noqa: S102 - names of our own fields
+    made: Callable[..., None] = known["__init__"]
+    return made
+
+
+def _values(self: Any) -> tuple[Any, ...]:
+    return tuple(getattr(self, name) for name in self.__slots__)
+
+
+def _restore(self: Any, values: tuple[Any, ...]) -> None:
+    for name, value in zip(self.__slots__, values, strict=True):
+        object.__setattr__(self, name, value)
+
+
+def _refuse(_self: Any, name: str, *_value: Any) -> None:
+    raise FrozenInstanceError(f"cannot change field {name!r}")
+
+
+def _equal(self: Any, other: object) -> bool:
+    return _values(self) == _values(other) if other.__class__ is self.__class__ else NotImplemented
+
+
+def _hash(self: Any) -> int:
+    return hash(_values(self))
+
+
+def _show(self: Any) -> str:
+    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+    return f"{type(self).__name__}({shown})"
