@@ -38,7 +38,9 @@ class Pair:
     two: int = 2
 
 
-@pytest.mark.parametrize("change", [lambda v: setattr(v, "a", 2), lambda v: delattr(v, "a"), lambda v: setattr(v, "z", 1)])
+@pytest.mark.parametrize(
+    "change", [lambda v: setattr(v, "a", 2), lambda v: delattr(v, "a"), lambda v: setattr(v, "z", 1)]
+)
 def test_a_value_cannot_be_changed(change):
     with pytest.raises(FrozenInstanceError):
         change(Ours(a=1))

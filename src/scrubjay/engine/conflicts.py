@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import subjects
-from scrubjay.engine.attributes import Attributes, same_kind
+from scrubjay.engine.attributes import Attributes, same_kinds
 from scrubjay.engine.neighbours import Neighbours
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Kind, Memory, Status
@@ -21,7 +21,6 @@ from scrubjay.stores.base import Reads
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-    from scrubjay.engine.attributes import Profile
     from scrubjay.engine.embedding import Embedding
 
 MOST = 5  # proposals for one memory
@@ -88,32 +87,44 @@ class Judge:
         proposals = [Proposal(memory=memory, score=1.0, features=None) for memory in reversed(same)]
         if vector is not None:
             known = {memory.id for memory in same}
-            others = [old for old in neighbours.memories if old.id not in known and current(old, new, now)]
+            near = [neighbours.memories[one] for one in neighbours.promising if one in neighbours.memories]
+            others = [old for old in near if old.id not in known and current(old, new, now)]
             judged = self._judged(new, vector, others, neighbours.cosines, reads)
             proposals += sorted(judged, key=lambda one: -one.score)
         return proposals[:MOST]
 
+    def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> list[str]:
+        """Those that would be proposed if their words said what speaks for it most; the others need not be read."""
+        vectors = reads.vectors(list(cosines))
+        known = [one for one in cosines if one in vectors]
+        kinds = self._kinds(vector, [vectors[one] for one in known])
+        return [
+            one for one, kind in zip(known, kinds, strict=True) if probability(at_best(cosines[one], *kind)) >= PROPOSE
+        ]
+
     def _judged(
         self, new: Memory, vector: Vector, others: Sequence[Memory], cosines: Mapping[str, float], reads: Reads
     ) -> list[Proposal]:
-        if not others:
-            return []
         vectors = reads.vectors([old.id for old in others])
-        profile, *profiles = self._profiles([vector, *(vectors[old.id] for old in others)])
+        kinds = self._kinds(vector, [vectors[old.id] for old in others])
         said = subjects.read(new.text)
         proposals = []
-        for old, kind in zip(others, profiles, strict=True):
-            features = compared(subjects.read(old.text), said, cosines[old.id], kind, profile)
+        for old, kind in zip(others, kinds, strict=True):
+            features = compared(subjects.read(old.text), said, at_best(cosines[old.id], *kind))
             score = probability(features)
             if score >= PROPOSE:
                 proposals.append(Proposal(memory=old, score=score, features=features))
         return proposals
 
-    def _profiles(self, vectors: Sequence[Vector]) -> Profile:
+    def _kinds(self, vector: Vector, others: Sequence[Vector]) -> list[tuple[float, float]]:
+        """How far each of the others is of the same kind as the vector, and of an exclusive one."""
+        if not others:
+            return []
         if self._attributes is None:
             assert self._embedding.embedder is not None
             self._attributes = Attributes(self._embedding.embedder)
-        return self._attributes.profiles(vectors)
+        profiles = self._attributes.profiles([vector, *others])
+        return same_kinds(profiles[1:], profiles[0])
 
 
 def current(old: Memory, new: Memory, now: datetime) -> bool:
@@ -124,20 +135,16 @@ def current(old: Memory, new: Memory, now: datetime) -> bool:
     return old.id != new.id and old.superseded_by is None and alive and earlier
 
 
-def compared(
-    old: subjects.Sentence, new: subjects.Sentence, cosine: float, kind_of_old: Profile, kind_of_new: Profile
-) -> Features:
+def compared(old: subjects.Sentence, new: subjects.Sentence, best: Features) -> Features:
+    """What the words say, on top of what the vectors say at best."""
     same_subject = subjects.same_subject(old, new)
-    same, exclusive = same_kind(kind_of_old, kind_of_new)
     numbers_differ = bool(old.numbers and new.numbers and old.numbers != new.numbers)
     around_old, around_new = old.words - old.numbers, new.words - new.numbers
     words_around = len(around_old & around_new) / max(1, len(around_old | around_new))
     values = (new.names | new.numbers) - set(new.subject)
-    return Features(
-        closeness=max(-1.0, min(1.0, (cosine - 0.85) / 0.10)),
-        restated=max(0.0, min(1.0, (cosine - 0.92) / 0.06)) if same_subject else 0.0,
-        exclusive=exclusive,
-        same_kind=same,
+    return replace(
+        best,
+        restated=best.restated if same_subject else 0.0,
         same_subject=float(same_subject),
         number_differs=words_around if numbers_differ else 0.0,
         denial_differs=float(old.denied != new.denied),
@@ -145,6 +152,23 @@ def compared(
     )
 
 
+def at_best(cosine: float, same_kind: float, exclusive: float) -> Features:
+    """What vectors alone say, with the words taken to speak for a change as much as words can."""
+    return Features(
+        closeness=max(-1.0, min(1.0, (cosine - 0.85) / 0.10)),
+        restated=max(0.0, min(1.0, (cosine - 0.92) / 0.06)),
+        exclusive=exclusive,
+        same_kind=same_kind,
+        same_subject=1.0,
+        number_differs=1.0,
+        denial_differs=1.0,
+        nothing_new=0.0,
+    )
+
+
 def probability(features: Features) -> float:
-    total = BIAS + sum(getattr(WEIGHTS, name.name) * getattr(features, name.name) for name in fields(Features))
+    total = BIAS + sum(weight * getattr(features, name) for name, weight in TABLE)
     return 1 / (1 + math.exp(-total))
+
+
+TABLE = [(entry.name, getattr(WEIGHTS, entry.name)) for entry in fields(Features)]

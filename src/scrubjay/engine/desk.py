@@ -234,8 +234,16 @@ class Desk:
         return OTHER_MODEL if self._records.fact("model") not in (None, self._embedding.fingerprint) else None
 
     def _neighbours(self, memory: Memory, vector: Vector | None) -> Neighbours:
-        audience = self._own_audience(memory)
-        return neighbours_of(vector, self._records, audience, now=self.now(), without=memory.id)
+        if vector is None:
+            return Neighbours()
+        return neighbours_of(
+            vector,
+            self._records,
+            self._own_audience(memory),
+            now=self.now(),
+            without=memory.id,
+            promising=self._shared.judge.promising,
+        )
 
     def _own_audience(self, memory: Memory) -> Audience:
         """What the memory's user may see and change, in its own space."""

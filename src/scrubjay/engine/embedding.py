@@ -48,8 +48,10 @@ class Embedding:
     def split(self, text: str) -> list[str]:
         return self.embedder.split(text) if self.embedder else [text]
 
-    def calibrate(self, cosine: float) -> float:
-        return self.embedder.calibrate(cosine) if self.embedder else 0.0
+    @property
+    def calibrate(self) -> Callable[[float], float]:
+        """The model's own function, handed out as it is: a search calls it some hundreds of times."""
+        return self.embedder.calibrate if self.embedder else lambda _: 0.0
 
     def warm(self) -> Future[None] | None:
         """Start loading, once; returns at once."""

@@ -1,8 +1,9 @@
-"""What a new memory lies next to: read once, used by everything that compares it with what is already there."""
+"""What a new memory lies next to: looked for once, used by everything that compares it with what is already there."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -23,18 +24,19 @@ VOTERS = 5
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The memories nearest to a vector, nearest first, with their cosines."""
+    """The nearest memories, nearest first: all by their cosines, those that matter with their texts."""
 
-    memories: tuple[Memory, ...] = ()
-    cosines: dict[str, float] = field(default_factory=dict)
+    cosines: Mapping[str, float] = field(default_factory=dict)
+    memories: Mapping[str, Memory] = field(default_factory=dict)
+    promising: tuple[str, ...] = ()  # those that the new memory may outdate, by what their vectors say
 
     def related(self) -> tuple[Memory, ...]:
         """The few that are near enough to be linked."""
-        return tuple(one for one in self.memories if self.cosines[one.id] >= RELATED)[:RELATED_MOST]
+        return tuple(self.memories[one] for one in related_ids(self.cosines) if one in self.memories)
 
     def agree_with(self, category: Category) -> bool | None:
         """Whether most of the five nearest are of this category; None if there are too few to ask."""
-        voters = self.memories[:VOTERS]
+        voters = [self.memories[one] for one in voter_ids(self.cosines) if one in self.memories]
         if len(voters) < VOTERS:
             return None
         [(winner, _)] = Counter(memory.category for memory in voters).most_common(1)
@@ -42,10 +44,28 @@ class Neighbours:
 
 
 def neighbours_of(
-    vector: Vector | None, reads: Reads, audience: Audience, *, now: datetime, without: str
+    vector: Vector,
+    reads: Reads,
+    audience: Audience,
+    *,
+    now: datetime,
+    without: str,
+    promising: Callable[[Vector, Mapping[str, float], Reads], Iterable[str]],
 ) -> Neighbours:
-    if vector is None:
-        return Neighbours()
+    """Look around a vector. Texts are read only where they may matter: most neighbours are told apart by vectors."""
     matches = reads.nearest(vector, Filter(kinds=frozenset({Kind.MEMORY})), audience, now=now, limit=MOST)
     cosines = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != without}
-    return Neighbours(tuple(reads.get(list(cosines), audience)), cosines)
+    if not cosines:
+        return Neighbours()
+    judged = tuple(promising(vector, cosines, reads))
+    wanted = dict.fromkeys((*voter_ids(cosines), *related_ids(cosines), *judged))
+    memories = {memory.id: memory for memory in reads.get(list(wanted), audience)}
+    return Neighbours(cosines, memories, judged)
+
+
+def related_ids(cosines: Mapping[str, float]) -> list[str]:
+    return [one for one, cosine in cosines.items() if cosine >= RELATED][:RELATED_MOST]
+
+
+def voter_ids(cosines: Mapping[str, float]) -> list[str]:
+    return list(cosines)[:VOTERS]

@@ -328,6 +328,9 @@ CREATE TABLE result_memories (
 
 CREATE INDEX result_memories_by_result ON result_memories (result);
 
+-- What cursors are signed with: made here, so that no list has to write before it can answer.
+INSERT INTO facts (key, value) VALUES ('cursor_key', lower(hex(randomblob(32)))) ON CONFLICT (key) DO NOTHING;
+
 -- See 0001: what a grown store looks like. Dropping an index took its row along.
 INSERT INTO sqlite_stat1 (tbl, idx, stat)
 VALUES
