@@ -15,7 +15,7 @@ from scrubjay.stores.base import Reads
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-MOST = 30
+MOST = 16
 NEAR = 0.78  # cosine of two stored texts; any two sentences on one person reach it
 RELATED = 0.87  # two texts that are worth a link
 RELATED_MOST = 3
