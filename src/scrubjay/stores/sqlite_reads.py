@@ -99,32 +99,31 @@ class SqliteReads(SqliteHistory):
     def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
         from scrubjay.stores import vectors
 
-        which, values = among("memories.id", ids)
         with self._reading() as con:
             rows = con.execute(
-                f"""
+                # One text whatever the number of ids, so that it is prepared once.
+                """
                 SELECT memories.id, vectors.vector
-                FROM memories
-                JOIN vectors ON vectors.memory = memories.seq
-                WHERE {which}
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON memories.id = wanted.value
+                CROSS JOIN vectors ON vectors.memory = memories.seq
                 """,
-                values,
+                (json.dumps(list(ids)),),
             )
             return vectors.best_cosines(vector, rows)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         from scrubjay.stores import vectors
 
-        which, values = among("memories.id", ids)
         with self._reading() as con:
             rows = con.execute(
-                f"""
+                """
                 SELECT memories.id, vectors.vector
-                FROM memories
-                JOIN vectors ON vectors.memory = memories.seq AND vectors.part = 0
-                WHERE {which}
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON memories.id = wanted.value
+                CROSS JOIN vectors ON vectors.memory = memories.seq AND vectors.part = 0
                 """,
-                values,
+                (json.dumps(list(ids)),),
             )
             return {memory: vectors.from_blob(blob) for memory, blob in rows}
 

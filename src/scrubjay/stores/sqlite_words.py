@@ -7,6 +7,7 @@ Query text never becomes FTS5 syntax: it is reduced to words, and each word is a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from math import log
 from typing import cast
@@ -124,12 +125,17 @@ def _frequencies(con: apsw.Connection, words: Iterable[str]) -> dict[str, int]:
     by_stem: dict[str, str] = {}
     for word, stem in _stems(con, words).items():
         by_stem.setdefault(stem, word)
-    return {word: _frequency(con, stem) for stem, word in by_stem.items()}
-
-
-def _frequency(con: apsw.Connection, stem: str) -> int:
-    row = con.execute("SELECT doc FROM vocabulary WHERE term = ? AND col = 'text'", (stem,)).fetchone()
-    return int(row[0]) if row else 0
+    rows = con.execute(
+        """
+        SELECT vocabulary.term, vocabulary.doc
+        FROM json_each(?) AS wanted
+        CROSS JOIN vocabulary ON vocabulary.term = wanted.value
+        WHERE vocabulary.col = 'text'
+        """,
+        (json.dumps(list(by_stem)),),
+    )
+    known = dict(rows)
+    return {word: int(known.get(stem, 0)) for stem, word in by_stem.items()}
 
 
 def _stems(con: apsw.Connection, words: Iterable[str]) -> dict[str, str]:
