@@ -124,7 +124,6 @@ def test_a_store_after_many_erasures_one_by_one_is_smaller_than_three_times_what
 
 
 @pytest.mark.long
-@pytest.mark.xfail(strict=True, reason="pages that became free stay in the file")
 def test_a_store_after_most_of_it_was_erased_is_smaller_than_three_times_what_lives(quick_path):
     with Engine(SqliteStore(quick_path / "memories.db"), HashingEmbedder()) as jay:
         ids = jay.store_many(long_facts("fact", 2_500))

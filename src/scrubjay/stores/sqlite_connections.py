@@ -92,6 +92,7 @@ class Connections:
         """
         with suppress(apsw.Error):
             con.set_busy_timeout(100)
+            sqlite_file.give_back_space(con)
             con.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from scrubjay.stores.sqlite_errors import DOCTOR, translated, translated_errors
 APPLICATION_ID = 0x4A61_7931  # "Jay1"
 SCHEMA_VERSION = 2  # the highest number in schema/sqlite
 LEAST_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL that two connections reset at once
+FREE_PAGES = 200  # of 4 kB; less is not worth moving pages about
 CHECK_SECONDS = 1.0
 BUSY_MILLISECONDS = 10_000  # readers wait only for those who open, recover or close the file
 
@@ -83,6 +84,7 @@ def create(path: Path) -> None:
         _clear_drafts(path)
         os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite gives -wal and -shm the same mode
         with translated_errors(), closing(connect(draft)) as con:
+            con.pragma("auto_vacuum", "INCREMENTAL")  # can only be chosen before the first table
             con.pragma("journal_mode", "WAL")
             migrate(con)
         _publish(draft, path)
@@ -134,6 +136,14 @@ def damaged(path: Path) -> bool:
     except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError):
         return True
     return False
+
+
+def give_back_space(con: apsw.Connection) -> None:
+    """Shrink the file once a good part of it is free, a bounded piece at a time."""
+    free = int(con.pragma("freelist_count"))
+    if free > FREE_PAGES and free * 4 > int(con.pragma("page_count")):
+        for _ in con.execute("PRAGMA incremental_vacuum(500)"):
+            pass
 
 
 def permissions(path: Path) -> str:
