@@ -119,7 +119,7 @@ def test_why_a_memory_was_found_can_be_asked(call, stored):
 
 def test_filters_choose_what_is_listed_and_found(call, stored):
     tea = stored("User likes tea", "--tag", "taste", "--category", "preference", "--conversation", "c1")
-    stored("User likes trains", "--user", "ann")
+    stored("User likes trains", "--user", "ann", "--category", "fact")
 
     for option in (["--tag", "taste"], ["--category", "preference"], ["--conversation", "c1"], ["--user", "local"]):
         assert ids(call("list", *option)) == [tea]
@@ -204,7 +204,7 @@ def test_metadata_cannot_pose_as_one_of_our_fields(call):
 
 
 def test_an_update_changes_what_is_named_and_nothing_else(call, stored):
-    id = stored("User lives in Austin", "--tag", "home", "--tag", "old", "--expires", "30d")
+    id = stored("User lives in Austin", "--tag", "home", "--tag", "old", "--expires", "30d", "--category", "fact")
 
     done = call("update", id, "--content", "User lives in Austin, Texas", "--tag", "texas", "--untag", "old",
                 "--importance", "0.9", "--no-expiry", "--reason", "asked again", "--json")  # fmt: skip

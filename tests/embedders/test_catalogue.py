@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from scrubjay.embedders.catalogue import CATALOGUE, DEFAULT, find, interpolate, user_cache_folder
+from scrubjay.embedders.catalogue import CATALOGUE, DEFAULT, find, interpolate
 from scrubjay.errors import InvalidInput, ModelMissing
+from scrubjay.settings import cache_folder
 
 
 @pytest.fixture
@@ -96,10 +97,8 @@ def test_what_shapes_no_vector_leaves_the_fingerprint_alone():
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="they have folders of their own")
-def test_the_models_folder_follows_the_users_cache_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-    assert user_cache_folder() == tmp_path / "scrubjay" / "models"
+def test_the_models_folder_follows_the_users_cache_folder(tmp_path):
+    assert cache_folder({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "scrubjay" / "models"
 
 
 @pytest.mark.parametrize("model", CATALOGUE.values(), ids=lambda model: model.name)

@@ -25,8 +25,8 @@ from scrubjay.memory import Stored
 )
 @click.argument("text")
 @click.option("--tag", "tags", multiple=True, help="A tag; give it again for more.")
-@click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}. Default: fact.")
-@click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1. Default: 0.5.")
+@click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}. Default: found in the text.")
+@click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1. Default: found in the text.")
 @click.option(
     "--source",
     type=click.Choice(["explicit", "extracted"]),
