@@ -738,3 +738,23 @@ def test_past_the_quota_a_store_is_507_and_forgetting_makes_room(open_engine):
 
     ok(jay, "forget_memory", {"memory_id": one})
     assert stored(jay, "three")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("store_memory", {"content": "one"}),
+        ("recall_memories", {"query": "one"}),
+        ("update_memory", {"memory_id": "mem_1", "updates": {"importance": 0.9}}),
+        ("forget_memory", {"memory_id": "mem_1"}),
+        ("list_memories", {}),
+        ("get_memory_stats", {}),
+    ],
+)
+def test_a_store_that_fails_is_500_and_names_no_path(jay, tmp_path, tool, arguments):
+    jay.close()
+
+    error = refused(jay, tool, arguments)
+
+    assert error["status"] == 500
+    assert str(tmp_path) not in str(error)

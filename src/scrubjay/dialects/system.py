@@ -152,7 +152,17 @@ FAILED = object_schema(
     },
     required=("api_version", "success", "error"),
 )
-CONTEXT = object_schema({"conversation_id": ID, "user_id": ID, "session_id": ID})
+MEMORY = {
+    "memory_id": ID,
+    "content": {"type": "string"},
+    "category": CATEGORY,
+    "tags": TAGS,
+    "importance": SHARE,
+    "created_at": TIME,
+    "last_accessed": TIME,
+    "access_count": COUNT,
+    "context": object_schema({"conversation_id": ID, "user_id": ID, "session_id": ID}),
+}
 
 
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
@@ -242,14 +252,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
                 "type": "array",
                 "items": object_schema(
                     {
-                        "memory_id": ID,
-                        "content": {"type": "string"},
-                        "category": CATEGORY,
-                        "tags": TAGS,
-                        "importance": SHARE,
-                        "created_at": TIME,
-                        "last_accessed": TIME,
-                        "access_count": COUNT,
+                        **MEMORY,
                         "scores": object_schema(
                             {
                                 "semantic_similarity": SHARE,
@@ -260,9 +263,8 @@ def store_memory(engine: Engine, args: Body) -> Body:
                             },
                             required=("semantic_similarity", "recency", "importance", "access_frequency", "combined"),
                         ),
-                        "context": CONTEXT,
                     },
-                    required=("memory_id", "content", "category", "tags", "importance", "created_at", "scores"),
+                    required=(*MEMORY, "scores"),
                 ),
             },
             "execution_time_ms": COUNT,
@@ -318,26 +320,16 @@ def weights(ranking: Mapping[str, Any]) -> Weights:
 
 
 def recalled(hit: Hit) -> Body:
-    memory, factors = hit.memory, hit.factors
+    factors = hit.factors
     assert factors is not None
-    return {
-        "memory_id": memory.id,
-        "content": memory.text,
-        "category": str(memory.category),
-        "tags": shown_tags(memory),
-        "importance": memory.importance,
-        "created_at": iso(memory.created_at),
-        "last_accessed": iso(memory.accessed_at),
-        "access_count": memory.access_count,
-        "scores": {
-            "semantic_similarity": factors.similarity,
-            "recency": factors.recency,
-            "importance": factors.importance,
-            "access_frequency": factors.access,
-            "combined": factors.combined,
-        },
-        "context": shown_context(memory),
+    scores = {
+        "semantic_similarity": factors.similarity,
+        "recency": factors.recency,
+        "importance": factors.importance,
+        "access_frequency": factors.access,
+        "combined": factors.combined,
     }
+    return {**shown(hit.memory), "scores": scores}
 
 
 # --- update ----------------------------------------------------------------------------------------------------------
@@ -470,20 +462,12 @@ STATES = {
                 "type": "array",
                 "items": object_schema(
                     {
-                        "memory_id": ID,
-                        "content": {"type": "string"},
-                        "category": CATEGORY,
-                        "tags": TAGS,
-                        "importance": SHARE,
-                        "created_at": TIME,
+                        **MEMORY,
                         "updated_at": TIME,
-                        "last_accessed": TIME,
-                        "access_count": COUNT,
                         "version": {"type": "integer", "minimum": 1},
                         "access_level": {"type": "string", "enum": ["public", "private", "shared"]},
                         "status": {"type": "string", "enum": ["active", "archived", "deleted"]},
                         "superseded_by": ID,
-                        "context": CONTEXT,
                         "stats": object_schema(
                             {
                                 "content_length": COUNT,
@@ -493,7 +477,16 @@ STATES = {
                             }
                         ),
                     },
-                    required=("memory_id", "category", "tags", "importance", "created_at", "updated_at", "version"),
+                    required=(
+                        "memory_id",
+                        "category",
+                        "tags",
+                        "importance",
+                        "created_at",
+                        "updated_at",
+                        "version",
+                        "status",
+                    ),
                 ),
             },
             "pagination": object_schema(
@@ -562,19 +555,11 @@ def list_memories(engine: Engine, args: Body) -> Body:
 
 def listed(memory: Memory) -> Body:
     item: Body = {
-        "memory_id": memory.id,
-        "content": memory.text,
-        "category": str(memory.category),
-        "tags": shown_tags(memory),
-        "importance": memory.importance,
-        "created_at": iso(memory.created_at),
+        **shown(memory),
         "updated_at": iso(memory.updated_at),
-        "last_accessed": iso(memory.accessed_at),
-        "access_count": memory.access_count,
         "version": memory.version,
         "access_level": str(memory.access_level),
         "status": str(memory.status),
-        "context": shown_context(memory),
     }
     if memory.superseded_by:
         item["superseded_by"] = memory.superseded_by
@@ -744,16 +729,23 @@ def moment(holder: Mapping[str, Any], name: str) -> Any:
     return parse_time(holder[name], field=name) if holder.get(name) is not None else None
 
 
-def shown_tags(memory: Memory) -> list[str]:
-    """What a client gave; what we found where nothing was given."""
-    return list(memory.tags or memory.auto_tags)
-
-
-def shown_context(memory: Memory) -> Body:
+def shown(memory: Memory) -> Body:
+    """What recall and list both say of a memory."""
     context = memory.context
     named = {
         "conversation_id": context.conversation_id,
         "user_id": context.user_id,
         "session_id": context.session_id,
     }
-    return {name: value for name, value in named.items() if value is not None}
+    return {
+        "memory_id": memory.id,
+        "content": memory.text,
+        "category": str(memory.category),
+        # What a client gave; what we found where nothing was given.
+        "tags": list(memory.tags or memory.auto_tags),
+        "importance": memory.importance,
+        "created_at": iso(memory.created_at),
+        "last_accessed": iso(memory.accessed_at),
+        "access_count": memory.access_count,
+        "context": {name: value for name, value in named.items() if value is not None},
+    }
