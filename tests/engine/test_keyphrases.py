@@ -56,7 +56,7 @@ def test_hostile_texts_of_full_length_take_no_longer_than_plain_ones(piece):
     begun = time.process_time()
     tags = auto_tags(text)
 
-    assert time.process_time() - begun < 0.1  # 30 ms at most where this was written
+    assert time.process_time() - begun < 2  # 30 ms at most where this was written; quadratic would be minutes
     assert len(tags) <= 5
 
 

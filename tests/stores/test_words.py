@@ -97,12 +97,15 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("analyse", [indexed, query_words])
-def test_100_kilobytes_of_anything_take_less_than_50_milliseconds(name: str, analyse: object) -> None:
+def test_four_times_as_much_of_anything_takes_about_four_times_as_long(name: str, analyse: object) -> None:
+    """100 kilobytes took 20 ms at most where this was written; a busy machine says little about milliseconds."""
     assert callable(analyse)
     analyse("東 a")  # compiles the patterns
-    best = min(_cpu_seconds(analyse, HOSTILE[name]) for _ in range(3))
+    text = HOSTILE[name]
+    quarter = min(_cpu_seconds(analyse, text[: len(text) // 4]) for _ in range(5))
+    whole = min(_cpu_seconds(analyse, text) for _ in range(5))
 
-    assert best < 0.05
+    assert whole < 10 * quarter + 0.02
 
 
 def _cpu_seconds(analyse: object, text: str) -> float:

@@ -51,28 +51,45 @@ def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int)
     known = [word for word in weights if frequencies[word]]
     scope = _scope(con, restriction, sum(frequencies[word] for word in known))
     ranking = "small_bm25(words, ?1)" if rows < SMALL_ROWS else "-bm25(words, 1.0, 0.0)"
-    where, values = restriction.condition()
-    # CROSS JOIN keeps the order: first the words, then each row's filters by its primary key.
-    statement = f"""
-        SELECT memories.id, {ranking} AS score
-        FROM words
-        CROSS JOIN memories ON memories.seq = words.rowid / 256
-        WHERE words MATCH ?2
-        AND {where}
-        ORDER BY score DESC, memories.created_at DESC, memories.seq DESC
-        LIMIT ?
-        """
-    asked = (" ".join(str(weights[word]) for word in known), _expression(known, scope), *values)
     best = sum(weights.values())
-    rows = limit
+    asked = (" ".join(str(weights[word]) for word in known), _expression(known, scope))
+    depth = limit + limit // 4
     while True:
-        passages = [*con.execute(statement, (*asked, rows))]
-        found: dict[str, float] = {}
-        for memory, score in passages:
-            found.setdefault(memory, min(score / best, 1.0))
-        if len(found) >= limit or len(passages) < rows:
-            return [Match(memory, score) for memory, score in found.items()][:limit]
-        rows *= 4  # long memories took several places each
+        # The best passages first, then their memories' filters: reading the memory of every match costs far more.
+        statement = f"""
+            SELECT rowid, {ranking} AS score
+            FROM words
+            WHERE words MATCH ?2
+            ORDER BY score DESC, rowid DESC
+            LIMIT ?3
+            """
+        passages = [*con.execute(statement, (*asked, depth))]
+        found = _admitted(con, passages, restriction)
+        if len(found) >= limit or len(passages) < depth:
+            found.sort(reverse=True)
+            return [Match(memory, min(score / best, 1.0)) for score, _, _, memory in found[:limit]]
+        depth *= 4  # filters took many out, or long memories took several places each
+
+
+def _admitted(
+    con: apsw.Connection, passages: Iterable[tuple[int, float]], restriction: Restriction
+) -> list[tuple[float, int, int, str]]:
+    """The memories of these passages that the restriction admits: best score, time and order of arrival, id."""
+    scores: dict[int, float] = {}
+    for rowid, score in passages:
+        scores.setdefault(rowid // 256, score)
+    where, values = restriction.condition()
+    rows = con.execute(
+        # CROSS JOIN keeps the order: each memory by its primary key.
+        f"""
+        SELECT memories.seq, memories.created_at, memories.id
+        FROM json_each(?) AS wanted
+        CROSS JOIN memories ON memories.seq = wanted.value
+        WHERE {where}
+        """,
+        (json.dumps(list(scores)), *values),
+    )
+    return [(scores[seq], created, seq, memory) for seq, created, memory in rows]
 
 
 def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
