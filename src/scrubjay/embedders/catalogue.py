@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -101,14 +100,18 @@ def digest(path: Path) -> str | None:
 
 
 def interpolate(cosine: float, knots: Knots) -> float:
-    """The straight line between the two knots around `cosine`; flat before the first and after the last."""
-    after = bisect_right(knots, cosine, key=lambda knot: knot[0])
-    if after == 0:
-        return knots[0][1]
-    if after == len(knots):
-        return knots[-1][1]
-    (x0, y0), (x1, y1) = knots[after - 1], knots[after]
-    return y0 + (y1 - y0) * (cosine - x0) / (x1 - x0)
+    """The straight line between the two knots around `cosine`; flat before the first and after the last.
+
+    Called some hundreds of times in a search, mostly for cosines of the first knots: hence a plain loop.
+    """
+    x0, y0 = knots[0]
+    if cosine <= x0:
+        return y0
+    for x1, y1 in knots:
+        if cosine < x1:
+            return y0 + (y1 - y0) * (cosine - x0) / (x1 - x0)
+        x0, y0 = x1, y1
+    return y0
 
 
 DEFAULT = "arctic-embed-s"

@@ -70,14 +70,7 @@ class Judge:
         self._attributes: Attributes | None = None
 
     def proposals(
-        self,
-        new: Memory,
-        vector: Vector | None,
-        neighbours: Neighbours,
-        reads: Reads,
-        *,
-        twins: Sequence[Memory],
-        now: datetime,
+        self, new: Memory, neighbours: Neighbours, *, twins: Sequence[Memory], now: datetime
     ) -> list[Proposal]:
         """Earlier memories that the new one may outdate or restate, most likely first; those with the same words
         before all others."""
@@ -85,36 +78,26 @@ class Judge:
             return []
         same = [memory for memory in twins if current(memory, new, now)]
         proposals = [Proposal(memory=memory, score=1.0, features=None) for memory in reversed(same)]
-        if vector is not None:
-            known = {memory.id for memory in same}
-            near = [neighbours.memories[one] for one in neighbours.promising if one in neighbours.memories]
-            others = [old for old in near if old.id not in known and current(old, new, now)]
-            judged = self._judged(new, vector, others, neighbours.cosines, reads)
-            proposals += sorted(judged, key=lambda one: -one.score)
-        return proposals[:MOST]
+        judged: list[Proposal] = []
+        known = {memory.id for memory in same}
+        said = subjects.read(new.text)
+        for name, best in neighbours.promising.items():
+            old = neighbours.memories.get(name)
+            if old is None or name in known or not current(old, new, now):
+                continue
+            features = compared(subjects.read(old.text), said, best)
+            score = probability(features)
+            if score >= PROPOSE:
+                judged.append(Proposal(memory=old, score=score, features=features))
+        return [*proposals, *sorted(judged, key=lambda one: -one.score)][:MOST]
 
-    def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> list[str]:
+    def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> dict[str, Features]:
         """Those that would be proposed if their words said what speaks for it most; the others need not be read."""
         vectors = reads.vectors(list(cosines))
         known = [one for one in cosines if one in vectors]
         kinds = self._kinds(vector, [vectors[one] for one in known])
-        return [
-            one for one, kind in zip(known, kinds, strict=True) if probability(at_best(cosines[one], *kind)) >= PROPOSE
-        ]
-
-    def _judged(
-        self, new: Memory, vector: Vector, others: Sequence[Memory], cosines: Mapping[str, float], reads: Reads
-    ) -> list[Proposal]:
-        vectors = reads.vectors([old.id for old in others])
-        kinds = self._kinds(vector, [vectors[old.id] for old in others])
-        said = subjects.read(new.text)
-        proposals = []
-        for old, kind in zip(others, kinds, strict=True):
-            features = compared(subjects.read(old.text), said, at_best(cosines[old.id], *kind))
-            score = probability(features)
-            if score >= PROPOSE:
-                proposals.append(Proposal(memory=old, score=score, features=features))
-        return proposals
+        best = {one: at_best(cosines[one], *kind) for one, kind in zip(known, kinds, strict=True)}
+        return {one: features for one, features in best.items() if probability(features) >= PROPOSE}
 
     def _kinds(self, vector: Vector, others: Sequence[Vector]) -> list[tuple[float, float]]:
         """How far each of the others is of the same kind as the vector, and of an exclusive one."""

@@ -250,10 +250,10 @@ class Desk:
         role = self.caller.role if memory.context.user_id == self.caller.user else Role.MEMBER
         return access.audience_in(Caller(user=memory.context.user_id, role=role), (memory.space,))
 
-    def _proposals(self, memory: Memory, vector: Vector | None, neighbours: Neighbours) -> Sequence[Proposal]:
+    def _proposals(self, memory: Memory, neighbours: Neighbours) -> Sequence[Proposal]:
         """What a memory may outdate."""
         twins = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
-        return self._shared.judge.proposals(memory, vector, neighbours, self._records, twins=twins, now=self.now())
+        return self._shared.judge.proposals(memory, neighbours, twins=twins, now=self.now())
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
         for proposal in proposals:
@@ -261,7 +261,7 @@ class Desk:
 
     def _judge_late(self, memory: Memory, vector: Vector) -> None:
         """Judge a memory that had no vector when it was stored."""
-        proposals = self._proposals(memory, vector, self._neighbours(memory, vector))
+        proposals = self._proposals(memory, self._neighbours(memory, vector))
         with self._records.writing() as tx:
             self._propose(tx, memory, proposals)
 

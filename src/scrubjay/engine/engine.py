@@ -56,7 +56,7 @@ class Engine(Desk):
         self._strict(degraded)
         memory = self._enriched(admitted, given, text.first)
         neighbours = self._neighbours(memory, text.first)
-        proposals = self._proposals(memory, text.first, neighbours)
+        proposals = self._proposals(memory, neighbours)
 
         def write(tx: Transaction) -> Stored:
             self._check_quota(tx, memory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,8 +14,9 @@ from scrubjay.stores.base import Reads
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+    from scrubjay.engine.conflicts import Features
 
-MOST = 16
+MOST = 12
 NEAR = 0.78  # cosine of two stored texts; any two sentences on one person reach it
 RELATED = 0.87  # two texts that are worth a link
 RELATED_MOST = 3
@@ -28,7 +29,7 @@ class Neighbours:
 
     cosines: Mapping[str, float] = field(default_factory=dict)
     memories: Mapping[str, Memory] = field(default_factory=dict)
-    promising: tuple[str, ...] = ()  # those that the new memory may outdate, by what their vectors say
+    promising: Mapping[str, Features] = field(default_factory=dict)  # what the new memory may outdate, by vectors alone
 
     def related(self) -> tuple[Memory, ...]:
         """The few that are near enough to be linked."""
@@ -50,14 +51,14 @@ def neighbours_of(
     *,
     now: datetime,
     without: str,
-    promising: Callable[[Vector, Mapping[str, float], Reads], Iterable[str]],
+    promising: Callable[[Vector, Mapping[str, float], Reads], Mapping[str, Features]],
 ) -> Neighbours:
     """Look around a vector. Texts are read only where they may matter: most neighbours are told apart by vectors."""
     matches = reads.nearest(vector, Filter(kinds=frozenset({Kind.MEMORY})), audience, now=now, limit=MOST)
     cosines = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != without}
     if not cosines:
         return Neighbours()
-    judged = tuple(promising(vector, cosines, reads))
+    judged = promising(vector, cosines, reads)
     wanted = dict.fromkeys((*voter_ids(cosines), *related_ids(cosines), *judged))
     memories = {memory.id: memory for memory in reads.get(list(wanted), audience)}
     return Neighbours(cosines, memories, judged)

@@ -42,13 +42,13 @@ def fuse(
     words = {match.memory: match.score for match in by_words}
     cosines = {**{match.memory: match.score for match in by_meaning}, **further}
     found = []
-    for memory in {**cosines, **words}:
-        word_score, cosine = words.get(memory, 0.0), cosines.get(memory)
-        similarity = 0.0 if cosine is None else calibrate(cosine)
-        # Without a vector (not embedded yet, or no model at all) words speak alone.
-        score = word_score if cosine is None else MEANING * similarity + (1 - MEANING) * word_score
-        if cosine is None or similarity >= FLOOR or word_score >= DISTINCTIVE:
+    for memory, cosine in cosines.items():
+        similarity, word_score = calibrate(cosine), words.get(memory, 0.0)
+        if similarity >= FLOOR or word_score >= DISTINCTIVE:
+            score = MEANING * similarity + (1 - MEANING) * word_score
             found.append(Candidate(memory, score, word_score, cosine, similarity))
+    # Without a vector (not embedded yet, or no model at all) words speak alone.
+    found += [Candidate(memory, score, score, None, 0.0) for memory, score in words.items() if memory not in cosines]
     found.sort(key=SCORE, reverse=True)
     return found
 

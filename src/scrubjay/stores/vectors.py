@@ -32,6 +32,7 @@ NUMBERS = ("memory", "space", "audience", "user", "state", "created", "expires",
 
 Row = tuple[Any, ...]
 Ints = NDArray[np.int64]
+Names = NDArray[np.object_]
 Mask = NDArray[np.bool_]
 
 
@@ -98,8 +99,9 @@ def scan(con: apsw.Connection, vector: Vector, restriction: Restriction, limit: 
 class Candidates:
     """Rows with their scores; several may belong to one memory."""
 
-    def __init__(self, memories: Ints, created: Ints, scores: Vector) -> None:
+    def __init__(self, memories: Ints, created: Ints, scores: Vector, ids: Names | None = None) -> None:
         self.memories, self.created, self.scores = memories, created, scores
+        self.ids = ids  # where they are at hand
 
     @classmethod
     def none(cls) -> Candidates:
@@ -121,11 +123,14 @@ class Candidates:
             _, firsts = np.unique(self.memories[order], return_index=True)
             if len(firsts) >= limit or len(front) == len(self.scores):
                 chosen = order[np.sort(firsts)[:limit]]
-                return Candidates(self.memories[chosen], self.created[chosen], self.scores[chosen])
+                ids = None if self.ids is None else self.ids[chosen]
+                return Candidates(self.memories[chosen], self.created[chosen], self.scores[chosen], ids)
             wanted *= 4  # long memories took several places each
 
     def matches(self, con: apsw.Connection) -> list[Match]:
         """In the order they are in."""
+        if self.ids is not None:
+            return list(map(Match, self.ids.tolist(), self.scores.tolist()))
         seqs = [int(seq) for seq in self.memories]
         where, values = among("seq", seqs)
         ids = dict(con.execute(f"SELECT seq, id FROM memories WHERE {where}", values)) if seqs else {}
@@ -179,6 +184,7 @@ class Cache:
         self._vectors: Vector = np.empty((capacity, dimension), np.float32)  # takes memory as it is filled
         self._numbers = {name: np.empty(capacity, np.int64) for name in NUMBERS}
         self._importance = np.empty(capacity, np.float64)
+        self._ids: Names = np.empty(capacity, np.object_)
         self._codes: dict[str, int] = {}  # kinds and categories as numbers, of this cache only
 
     def refresh(self, con: apsw.Connection, change: int) -> bool:
@@ -189,7 +195,7 @@ class Cache:
             # memories_by_change, then the unique index of vectors
             """
             SELECT seq, space, audience, user, state, created_at, coalesce(expires_at, ?), coalesce(conversation, 0),
-                kind, category, importance, vectors.vector
+                kind, category, importance, memories.id, vectors.vector
             FROM memories
             CROSS JOIN vectors ON vectors.memory = memories.seq
             WHERE memories.change > ?
@@ -211,7 +217,7 @@ class Cache:
         used = self._vectors[: self._count]
         # vecdot takes one core and each row by itself; BLAS would start threads that wait for each other under load.
         scores = np.vecdot(used, vector)[rows] if 2 * len(rows) > self._count else np.vecdot(used[rows], vector)
-        return Candidates(self._numbers["memory"][rows], self._numbers["created"][rows], scores)
+        return Candidates(self._numbers["memory"][rows], self._numbers["created"][rows], scores, self._ids[rows])
 
     def _admitted(self, con: apsw.Connection, restriction: Restriction) -> Mask:
         if not restriction.by_rows:
@@ -261,11 +267,12 @@ class Cache:
         return [self._codes.setdefault(name, len(self._codes)) for name in names]
 
     def _append(self, chunk: list[Row]) -> None:
-        *numbers, kinds, categories, importance, blobs = zip(*chunk, strict=True)
+        *numbers, kinds, categories, importance, ids, blobs = zip(*chunk, strict=True)
         place = slice(self._count, self._count + len(chunk))
         for name, column in zip(NUMBERS, [*numbers, self._coded(kinds), self._coded(categories)], strict=True):
             self._numbers[name][place] = column
         self._importance[place] = importance
+        self._ids[place] = ids
         self._vectors[place] = _matrix(blobs, self.dimension)
         self._count += len(chunk)
 
@@ -275,7 +282,7 @@ class Cache:
         left = self._count - int(gone.sum())
         gaps = np.flatnonzero(gone[:left])
         movers = left + np.flatnonzero(~gone[left:])
-        columns: list[NDArray[Any]] = [self._vectors, self._importance, *self._numbers.values()]
+        columns: list[NDArray[Any]] = [self._vectors, self._importance, self._ids, *self._numbers.values()]
         for column in columns:
             column[gaps] = column[movers]
         self._count = left
