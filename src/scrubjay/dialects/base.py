@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,23 @@ class Reply:
         return self.fixed_text or json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
 
 
+class Reach(StrEnum):
+    """How far an operation's effect goes; what a caller needs beyond a right in the space."""
+
+    MEMORY = "memory"  # the memories that the caller may see or change
+    LOCAL = "local"  # files, folders, backups, sync endpoints: this machine's owner, unless a setting opens it
+    OWNER = "owner"  # keys and grants: owners only
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An address of its own over REST, where a specification names one; `{name}` takes an argument from the path."""
+
+    method: str
+    path: str
+    status: int = 200  # of a success
+
+
 @dataclass(frozen=True, kw_only=True)
 class Operation:
     """One row of the table."""
@@ -62,6 +80,8 @@ class Operation:
     idempotent: bool = False  # doing it twice is doing it once
     listed: bool = True  # advertised without --extras
     accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are honoured
+    reach: Reach = Reach.MEMORY
+    route: Route | None = None  # beside POST /api/{dialect}/{name}
 
     def check(self, arguments: Any) -> Body:
         """Refuse what the schema does not allow, before the engine is reached.
@@ -102,6 +122,8 @@ class Dialect:
         idempotent: bool = False,
         listed: bool = True,
         accepts: Schema | None = None,
+        reach: Reach = Reach.MEMORY,
+        route: Route | None = None,
     ) -> Callable[[Run], Run]:
         """Register a function under its wire name; its docstring is what a model reads."""
 
@@ -118,6 +140,8 @@ class Dialect:
                 idempotent=idempotent or not changes,
                 listed=listed,
                 accepts=accepts,
+                reach=reach,
+                route=route,
             )
             return run
 

@@ -24,7 +24,7 @@ from scrubjay.memory import random_suffix
 from scrubjay.stores.sqlite_errors import DOCTOR, translated, translated_errors
 
 APPLICATION_ID = 0x4A61_7931  # "Jay1"
-SCHEMA_VERSION = 2  # the highest number in schema/sqlite
+SCHEMA_VERSION = 9  # the highest number in schema/sqlite
 LEAST_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL that two connections reset at once
 FREE_PAGES = 200  # of 4 kB; less is not worth moving pages about
 CHECK_SECONDS = 1.0

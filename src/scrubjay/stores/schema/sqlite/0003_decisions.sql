@@ -1,0 +1,1 @@
+-- Decisions: topics, chains, numbered checkpoints. Released files are never edited.
