@@ -115,6 +115,7 @@ class Operation:
     accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are honoured
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # beside POST /api/{dialect}/{name}
+    streams: Pieces | None = None  # how its pieces are written, if it may answer with a Stream
 
     def check(self, arguments: Any) -> Body:
         """Refuse what the schema does not allow, before the engine is reached.
@@ -158,6 +159,7 @@ class Dialect:
         accepts: Schema | None = None,
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
+        streams: Pieces | None = None,
     ) -> Callable[[Run], Run]:
         """Register a function under its wire name; its docstring is what a model reads."""
 
@@ -176,6 +178,7 @@ class Dialect:
                 accepts=accepts,
                 reach=reach,
                 route=route,
+                streams=streams,
             )
             return run
 
