@@ -65,10 +65,9 @@ class Admission:
         await self._app(scope, receive, with_rate)
 
     def _bound(self, request: Request, proven: Proven) -> Engine:
-        space = request.query_params.get("space", request.headers.get("x-scrubjay-space"))
-        return self._engine.bound_to(
-            caller=proven.caller, spaces=only_space(proven.caller) if space is None else (space,)
-        )
+        named = (*request.query_params.getlist("space"), *request.headers.getlist("x-scrubjay-space"))
+        bound = self._engine.bound_to(caller=proven.caller, spaces=named or only_space(proven.caller))
+        return bound.bound_to(spaces=named[:1]) if named else bound  # all are checked, the first is meant
 
 
 def only_space(caller: Caller) -> tuple[str, ...] | None:
