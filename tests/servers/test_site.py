@@ -31,7 +31,6 @@ from tests.servers.peer import environment
 from tests.servers.sites import client_of, running
 from tests.servers.small_dialect import ANY, small_dialect
 
-
 # --- names and logs --------------------------------------------------------------------------------------------------
 
 

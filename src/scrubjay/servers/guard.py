@@ -60,7 +60,8 @@ class Guard:
             return await slow(scope, receive, send)
         if body is None:
             return await too_large(self._max_body_bytes)(scope, receive, send)
-        await self._app(scope, replayed(body, receive), self._in_time(send))
+        if body["type"] == "http.request":  # else the client has left
+            await self._app(scope, replayed(body, receive), self._in_time(send))
 
     def _in_time(self, send: Send) -> Send:
         """A client that does not read its answer is left, so that it holds nothing for ever."""
