@@ -2,8 +2,8 @@
 
     python -m bench.decisions [--topics 2000] [--each 10]
 
-Vectors are drawn at random, as in `bench.system`: what is measured is everything around the model. Milliseconds of
-processor time, and the ratio to the same thing without decisions.
+The decisions that are already there have vectors drawn at random, as in `bench.system`; what is measured embeds with
+the real model. Milliseconds of processor time, and the ratio to the same thing without decisions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from bench.system import ROUNDS, RandomEmbedder, cost
 from scrubjay.engine.edges import edges_in
 from scrubjay.engine.engine import Engine
 from scrubjay.memory import Filter, Query, State
+from scrubjay.settings import load
 from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.wiring import open_embedder
 
 HOSTILE = {
     "keywords only": "builds_on:",
@@ -28,15 +30,28 @@ HOSTILE = {
 }
 
 
+class StandIn(RandomEmbedder):
+    """Quick vectors under the real model's name, so that the store takes both."""
+
+    def __init__(self, fingerprint: str) -> None:
+        super().__init__()
+        self._fingerprint = fingerprint
+
+    @property
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.decisions", description=__doc__)
     parser.add_argument("--topics", type=int, default=2_000)
     parser.add_argument("--each", type=int, default=10)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        with Engine(SqliteStore(Path(folder) / "memories.db"), RandomEmbedder()) as jay:
+        model = open_embedder(load())
+        with Engine(SqliteStore(Path(folder) / "memories.db"), StandIn(model.fingerprint)) as jay:
             fill(jay, given.topics, given.each)
-        with Engine(SqliteStore(Path(folder) / "memories.db"), RandomEmbedder()) as jay:
+        with Engine(SqliteStore(Path(folder) / "memories.db"), model) as jay:
             rows = measured(jay, given.topics)
     report.table(
         f"{given.topics * given.each:,} decisions in {given.topics:,} topics, ms of processor time",
@@ -67,8 +82,9 @@ def measured(jay: Engine, topics: int) -> list[tuple[str, float, str, float, str
     both = Filter(states=frozenset({State.ACTIVE, State.SUPERSEDED}))
     plain = cost(lambda n: jay.search(Query(text=asked[n], limit=10, filter=both)))
     shown = cost(lambda n: jay.decisions.search(asked[n], limit=10))
-    store = cost(lambda n: jay.store(f"A new thing number {n}"))
-    save = cost(lambda n: jay.decisions.save(f"topic_{n % topics}", f"A new choice {n}", reasoning="Because."))
+    new = list(memories(ROUNDS + 2))
+    store = cost(lambda n: jay.store(f"{new[n]} Because it is the simplest that works."))
+    save = cost(lambda n: jay.decisions.save(f"topic_{n % topics}", new[n], reasoning="It is the simplest that works."))
     rows = [
         ("search with chains and links", shown, "plain search", plain, "≤ 2"),
         ("save", save, "plain store", store, "≤ 1.5"),
