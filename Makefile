@@ -31,6 +31,7 @@ check: .venv/ready-dev
 bench: .venv/ready-dev model
 	$(RUN) -m bench.speed
 	$(RUN) -m bench.system
+	$(RUN) -m bench.load
 
 bench-quality: .venv/ready-dev model
 	$(RUN) -m bench.quality
