@@ -18,7 +18,7 @@ serve: .venv/ready model page-if-newer
 
 # The page is built into the package and committed; with Node at hand a changed one is built again.
 page: .venv/ready
-	cd web && npm ci --silent && npm run --silent check && npm run --silent build
+	cd web && npm install --silent --no-save && npm run --silent check && npm run --silent build
 	$(RUN) web/stamp.py
 
 page-if-newer: .venv/ready
