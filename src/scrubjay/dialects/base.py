@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrubjay.engine import access
 from scrubjay.errors import Error, InvalidInput
@@ -38,6 +38,7 @@ _request_id: ContextVar[str] = ContextVar("request_id", default="")
 Schema = dict[str, Any]
 Body = dict[str, Any]
 Run = Callable[["Engine", Body], "Body | Stream"]
+Given = TypeVar("Given", bound=Run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +161,10 @@ class Dialect:
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
         streams: Pieces | None = None,
-    ) -> Callable[[Run], Run]:
+    ) -> Callable[[Given], Given]:
         """Register a function under its wire name; its docstring is what a model reads."""
 
-        def register(run: Run) -> Run:
+        def register(run: Given) -> Given:
             self.operations[name] = Operation(
                 name=name,
                 title=title,
