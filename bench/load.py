@@ -4,7 +4,7 @@
 
 A closed loop asks again as soon as it is answered. The server is a process of its own; vectors are drawn at random, so
 what is measured is everything around the model. The engine's own time for the same search is measured inside the
-server, in turn with the others. The clients are plain sockets in this process: they take a core of their own, and some of the time.
+server, in turn with the others. The clients are plain sockets in this process: they take some of the time.
 """
 
 from __future__ import annotations

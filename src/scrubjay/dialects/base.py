@@ -38,7 +38,7 @@ _request_id: ContextVar[str] = ContextVar("request_id", default="")
 Schema = dict[str, Any]
 Body = dict[str, Any]
 Run = Callable[["Engine", Body], "Body | Stream"]
-SomeRun = TypeVar("SomeRun", bound=Run)
+Given = TypeVar("Given", bound=Run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,10 @@ class Dialect:
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
         streams: Pieces | None = None,
-    ) -> Callable[[SomeRun], SomeRun]:
+    ) -> Callable[[Given], Given]:
         """Register a function under its wire name; its docstring is what a model reads."""
 
-        def register(run: SomeRun) -> SomeRun:
+        def register(run: Given) -> Given:
             self.operations[name] = Operation(
                 name=name,
                 title=title,
