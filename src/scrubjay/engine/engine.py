@@ -34,6 +34,7 @@ from scrubjay.memory import (
 from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
+    from scrubjay.engine.jobs import Jobs
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
 
@@ -271,6 +272,15 @@ class Engine(Desk):
         if not found.exists:
             raise ScopeNotFound(f"There is no {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
+
+    # --- parts with verbs of their own -------------------------------------------------------------------------------
+
+    @property
+    def jobs(self) -> Jobs:
+        """Work in the background: start, look at, cancel."""
+        from scrubjay.engine.jobs import Jobs
+
+        return Jobs(self)
 
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
