@@ -40,6 +40,9 @@ class Settings:
         False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
     )
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
+    archive: Path = setting(Path(), "Folder for memories in glacier and deep_archive. Default: archive in the home.")
+    archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
+    prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03 …")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
@@ -76,6 +79,7 @@ def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
+    values.setdefault("archive", values["home"] / "archive")
     values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
     return Settings(**values)
 

@@ -13,6 +13,7 @@ from scrubjay.projects import project_space
 from scrubjay.settings import Settings, load
 
 if TYPE_CHECKING:
+    from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
     from scrubjay.stores.base import Store
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
     """The engine of these settings, bound to the local owner."""
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.prices import read as read_prices
 
     return Engine(
         open_store(settings.store),
@@ -31,6 +33,9 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         fetch=model_fetcher(settings),
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
+        archive=open_archive(settings),
+        archive_quota=settings.archive_quota,
+        prices=read_prices(settings.prices),
     )
 
 
@@ -54,6 +59,12 @@ def open_store(url: str) -> Store:
     raise InvalidInput(
         "The store's address is not understood.", hint="Write sqlite:///FILE, with a full path.", field="store"
     )
+
+
+def open_archive(settings: Settings) -> Objects:
+    from scrubjay.archives.folder import FolderObjects
+
+    return FolderObjects(settings.archive)
 
 
 def open_embedder(settings: Settings) -> Embedder | None:
