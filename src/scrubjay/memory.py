@@ -410,6 +410,15 @@ class Query:
     weights: Weights | None = None  # rank by a weighted sum of several factors instead of by score alone
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A question to a language model."""
+
+    system: str
+    text: str
+    max_tokens: int
+
+
 class Order(StrEnum):
     """What a list is sorted by; ties by arrival."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
+    from scrubjay.memory import Prompt
     from scrubjay.stores.base import Store
 
 
@@ -36,6 +37,8 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         archive=open_archive(settings),
         archive_quota=settings.archive_quota,
         prices=read_prices(settings.prices),
+        model=open_model(settings),
+        least_similarity=settings.least_similarity,
     )
 
 
@@ -65,6 +68,27 @@ def open_archive(settings: Settings) -> Objects:
     from scrubjay.archives.folder import FolderObjects
 
     return FolderObjects(settings.archive)
+
+
+def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
+    """The language model that writes consolidated memories, if one is configured.
+
+    :raises InvalidInput: if half of it is
+    """
+    if not settings.synthesis_url:
+        return None
+    if not settings.synthesis_model or not settings.synthesis_url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            "synthesis_url must be an http address, and synthesis_model name the model there.", field="synthesis_url"
+        )
+    from scrubjay.chat import ChatModel
+
+    return ChatModel(
+        url=settings.synthesis_url,
+        model=settings.synthesis_model,
+        key=settings.synthesis_key,
+        timeout_seconds=settings.synthesis_wait,
+    ).answer
 
 
 def open_embedder(settings: Settings) -> Embedder | None:

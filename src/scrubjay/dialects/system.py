@@ -72,6 +72,7 @@ change the weights only if recency or importance should count more than relevanc
 - update_memory when a memory is right in substance and needs other words, tags or importance; the former state is kept.
 - forget_memory when the user asks for it or a memory is wrong. It can be brought back until recoverable_until; \
 hard_delete cannot be undone.
+- consolidate_memories makes one memory of several that belong together.
 - archive_memory puts what is no longer needed into cold storage (recall_memories with include_archived still finds \
 it); restore_memory brings archived or forgotten memories back.
 - list_memories to browse, with next_cursor for the next page. get_memory_stats for counts and health.
@@ -771,4 +772,4 @@ def shown(memory: Memory) -> Body:
 
 
 # The other tools, in files of their own, join the same table; they use the words above.
-from scrubjay.dialects import system_archive, system_jobs  # noqa: E402, F401
+from scrubjay.dialects import system_archive, system_consolidate, system_jobs  # noqa: E402, F401

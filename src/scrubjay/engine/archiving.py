@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from scrubjay.engine import access, lifecycle, prices
 from scrubjay.engine.archives import BATCH, Archives, check_count, spent_ms
@@ -25,9 +24,6 @@ from scrubjay.errors import AlreadyArchived, Error, InvalidInput, QuotaExceeded,
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Archive, Category, Filter, Memory, Order, State, Status, Tier, Version, random_suffix
 from scrubjay.stores.base import Position, Transaction
-
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
 
 MOST = 1_000  # ids in one call
 UNCLAIMED = timedelta(hours=1)  # how long an object may be announced before it belongs to nobody
@@ -121,9 +117,7 @@ class Archiving(Archives):
         if dry_run:
             return self._preview(self._read(names), terms)
         with self._prepared(names, terms) as (held, prepared):
-            return held._transact(
-                Archived, lambda tx: self._finish(tx, terms, self._put_away(held, tx, prepared, terms))
-            )
+            return desk._transact(Archived, lambda tx: self._finish(tx, terms, held.put_away(tx, prepared, terms)))
 
     def archive_matching(self, criteria: Criteria, terms: Terms | None = None, *, dry_run: bool = False) -> Archived:
         """Put away what meets all criteria and is the caller's to change, a batch at a time; what is held by others is
@@ -141,7 +135,7 @@ class Archiving(Archives):
             busy = desk._records.held(names)
             free = [name for name in names if name not in busy]
             with self._prepared(free, terms) as (held, prepared), desk._records.writing() as tx:
-                done += self._put_away(held, tx, prepared, terms)
+                done += held.put_away(tx, prepared, terms)
             desk._progress(len(done), len(found), "archiving")
         return desk._transact(Archived, lambda tx: self._finish(tx, terms, done))
 
@@ -168,14 +162,20 @@ class Archiving(Archives):
         return self._desk._records.get(ids, access.audience_anywhere(self._desk.caller))
 
     @contextmanager
-    def _prepared(self, ids: Sequence[str], terms: Terms) -> Iterator[tuple[Engine, Sequence[Prepared]]]:
-        """Hold memories, pack them as they are now, and write what is to lie elsewhere."""
-        desk = self._desk
-        with holding(desk, ids) as held:
-            prepared = [self._packed(memory, terms) for memory in self._read(ids)]
-            self._check_quota(prepared)
-            with self._written(prepared) as tried:
-                yield held, tried
+    def _prepared(self, ids: Sequence[str], terms: Terms) -> Iterator[tuple[Archiving, Sequence[Prepared]]]:
+        """Hold memories, and make them ready to be put away."""
+        with holding(self._desk, ids) as held:
+            holder = type(self)(held)
+            with holder.ready(ids, terms) as prepared:
+                yield holder, prepared
+
+    @contextmanager
+    def ready(self, ids: Sequence[str], terms: Terms) -> Iterator[Sequence[Prepared]]:
+        """Pack memories that this desk holds, as they are now, and write what is to lie elsewhere."""
+        prepared = [self._packed(memory, terms) for memory in self._read(ids)]
+        self._check_quota(prepared)
+        with self._written(prepared) as tried:
+            yield tried
 
     def _packed(self, memory: Memory, terms: Terms) -> Prepared:
         desk = self._desk
@@ -237,15 +237,17 @@ class Archiving(Archives):
                 f"The archive may hold {quota:,} bytes.", hint="Forget some archived memories, or raise archive_quota."
             )
 
-    def _put_away(self, held: Engine, tx: Transaction, prepared: Sequence[Prepared], terms: Terms) -> list[PutAway]:
-        return [self._put_away_one(held, tx, one, terms) for one in prepared]
+    def put_away(self, tx: Transaction, prepared: Sequence[Prepared], terms: Terms) -> list[PutAway]:
+        """Archive what is ready, within somebody's transaction."""
+        return [self._put_away_one(tx, one, terms) for one in prepared]
 
-    def _put_away_one(self, held: Engine, tx: Transaction, one: Prepared, terms: Terms) -> PutAway:
-        memory = held._ledger.changeable(tx, one.memory.id)
+    def _put_away_one(self, tx: Transaction, one: Prepared, terms: Terms) -> PutAway:
+        ledger = self._desk._ledger
+        memory = ledger.changeable(tx, one.memory.id)
         if memory.version != one.memory.version:
             raise lifecycle.changed_meanwhile(memory)
         freed = tx.hot_bytes([memory.id], vectors=not terms.keep_vectors)[memory.id]
-        held._ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status", reason=terms.reason)
+        ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status", reason=terms.reason)
         tx.put_away(memory.id, one.archive, keep_vectors=terms.keep_vectors)
         tx.alias(one.archive.id, memory.id)
         return self._shown(one, terms, freed)

@@ -30,6 +30,7 @@ from scrubjay.memory import (
     Memory,
     NewMemory,
     Order,
+    Prompt,
     Provenance,
     Query,
     Recall,
@@ -94,6 +95,8 @@ class Desk:
         archive: Objects | None = None,
         archive_quota: int = 0,
         prices: Mapping[str, float] | None = None,
+        model: Callable[[Prompt], str] | None = None,
+        least_similarity: float = 0.3,
     ) -> None:
         self.caller = caller or Caller()
         self.spaces = tuple(intake.check_space(space) for space in spaces)
@@ -105,6 +108,9 @@ class Desk:
         self._archive = archive
         self._archive_quota = archive_quota
         self._prices = prices or {}
+        self._model = model  # a language model that the owner has configured
+        self._client_model: Callable[[Prompt], str] | None = None  # that of the client who asks
+        self._least_similarity = least_similarity  # of memories that may be consolidated
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self._shared = Shared(self._embedding)
         self._backlog = Backlog(store, self._embedding, self._judge_late)
@@ -125,11 +131,13 @@ class Desk:
         expected_version: int | None = None,
         progress: Progress | None = None,
         holder: str | None = None,
+        client_model: Callable[[Prompt], str] | None = None,
     ) -> Self:
         """The same memory for another caller, other spaces, or calls from elsewhere.
 
         A request with a key is done once, however often it comes; a change happens only at the expected version.
-        Long work tells `progress` how far it is; a `holder` may change the memories that are held in its name.
+        Long work tells `progress` how far it is; a `holder` may change the memories that are held in its name;
+        `client_model` asks the language model of whoever calls.
         """
         bound = copy.copy(self)
         bound.caller = caller or self.caller
@@ -139,6 +147,7 @@ class Desk:
         bound._expected_version = expected_version or self._expected_version
         bound._progress = progress or self._progress
         bound._holder = holder or self._holder
+        bound._client_model = client_model or self._client_model
         return bound
 
     def warm(self) -> None:

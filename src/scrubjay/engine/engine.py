@@ -35,6 +35,7 @@ from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
     from scrubjay.engine.cold_storage import ColdStorage
+    from scrubjay.engine.consolidation import Consolidation
     from scrubjay.engine.jobs import Jobs
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
@@ -287,6 +288,13 @@ class Engine(Desk):
         from scrubjay.engine.jobs import Jobs
 
         return Jobs(self)
+
+    @property
+    def consolidation(self) -> Consolidation:
+        """Make one memory of several."""
+        from scrubjay.engine.consolidation import Consolidation
+
+        return Consolidation(self)
 
     @property
     def cold_storage(self) -> ColdStorage:
