@@ -1,7 +1,8 @@
 """Several memories as one text: by a language model, or here, by rules.
 
 Rules take the sentences of all memories, oldest first. Of two that say the same the fuller one stays, of two that
-contradict each other the newer; everything else stays as it was written. So nothing is ever made up.
+contradict each other the newer, unless the older tells much more besides; everything else stays as it was written. So
+nothing is ever made up.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 SAME = 0.93  # cosine from which two sentences with the same numbers say the same
 SAME_WORDS = 0.8  # share of common words, where there are no vectors
+MUCH_MORE = 2  # words
 MOST_COMPARED = 400  # sentences; more are compared by their words only
 MAX_TOKENS = 2_000
 
@@ -105,8 +107,8 @@ def _loser(
     cosine = float((vectors[older] * vectors[newer]).sum())
     if cosine >= SAME and alike(one, other):
         return _shorter(older, newer, found)
-    if old.source == new.source or not one.words:
-        return None  # what one memory says of itself stands
+    if old.source == new.source or len(one.words - other.words) > len(other.words - one.words) + MUCH_MORE:
+        return None  # what one memory says of itself stands, and so does what tells much more than what contradicts it
     return older if judge().outdates(old.text, new.text, vectors[older], vectors[newer]) else None
 
 
