@@ -181,8 +181,7 @@ class Consolidation:
 
     def _written(self, plan: Plan, sources: Sequence[Memory]) -> tuple[str, Writer | None, tuple[str, ...]]:
         if plan.strategy is Strategy.MERGE_ALL:
-            once = {synthesis.plain(memory.text): memory.text for memory in reversed(sources)}
-            return "\n\n".join(reversed(once.values())), None, ()
+            return "\n\n".join(one.text for one in synthesis.once(sources, lambda memory: memory.text)), None, ()
         desk = self._desk
         asked = synthesis.prompt(sources, plan.instructions)
         if desk._model is not None:
