@@ -88,3 +88,16 @@ def test_a_key_is_not_shown(call, monkeypatch):
 
     assert "sk-secret" not in call("settings").out
     assert "synthesis_key" in call("settings").out
+
+
+def test_doctor_finds_a_damaged_archive(call, stored, home):
+    id = stored(TEXT)
+    call("archive", id, "--tier", "glacier")
+    assert "can be restored" in call("doctor", "--deep").out
+    [path] = home.glob("archive/glacier/*/arch_*")
+    path.write_bytes(b"")
+
+    done = call("doctor", "--deep")
+
+    assert done.code == 1
+    assert id in done.out
