@@ -13,14 +13,17 @@ from scrubjay.projects import project_space
 from scrubjay.settings import Settings, load
 
 if TYPE_CHECKING:
+    from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
+    from scrubjay.memory import Prompt
     from scrubjay.stores.base import Store
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
     """The engine of these settings, bound to the local owner."""
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.prices import read as read_prices
 
     return Engine(
         open_store(settings.store),
@@ -31,6 +34,11 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         fetch=model_fetcher(settings),
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
+        archive=open_archive(settings),
+        archive_quota=settings.archive_quota,
+        prices=read_prices(settings.prices),
+        model=open_model(settings),
+        least_similarity=settings.least_similarity,
     )
 
 
@@ -54,6 +62,33 @@ def open_store(url: str) -> Store:
     raise InvalidInput(
         "The store's address is not understood.", hint="Write sqlite:///FILE, with a full path.", field="store"
     )
+
+
+def open_archive(settings: Settings) -> Objects:
+    from scrubjay.archives.folder import FolderObjects
+
+    return FolderObjects(settings.archive)
+
+
+def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
+    """The language model that writes consolidated memories, if one is configured.
+
+    :raises InvalidInput: if half of it is
+    """
+    if not settings.synthesis_url:
+        return None
+    if not settings.synthesis_model or not settings.synthesis_url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            "synthesis_url must be an http address, and synthesis_model name the model there.", field="synthesis_url"
+        )
+    from scrubjay.chat import ChatModel
+
+    return ChatModel(
+        url=settings.synthesis_url,
+        model=settings.synthesis_model,
+        key=settings.synthesis_key,
+        timeout_seconds=settings.synthesis_wait,
+    ).answer
 
 
 def open_embedder(settings: Settings) -> Embedder | None:
