@@ -18,6 +18,15 @@ def project_space(folder: Path) -> str | None:
     return slug(name)
 
 
+STORE_FOLDER = ".scrubjay"
+
+
+def project_store(folder: Path) -> tuple[str, Path] | None:
+    """Name and folder of the project's own store: the nearest `.scrubjay` from here upwards."""
+    root = next((place for place in (folder, *folder.parents) if (place / STORE_FOLDER).is_dir()), None)
+    return None if root is None else (project_space(root) or slug(root.name), root / STORE_FOLDER)
+
+
 def shared_git_folder(git: Path) -> Path:
     """A worktree's .git is a file that points into the main clone's folder."""
     if git.is_dir():

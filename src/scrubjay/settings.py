@@ -39,6 +39,11 @@ class Settings:
     strict_embedding: bool = setting(
         False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
     )
+    stores: Path = setting(
+        Path(), "Folder of stores.yaml, which says where stores keep their files. Default: CORTEX_DATA_PATH, else the home."
+    )
+    auto_register: bool = setting(True, "Let a first memory make its store; off closes the list of stores: on or off.")
+    category_mode: str = setting("free", "Whether a memory's category is made as needed, or must be there: free or strict.")
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
@@ -48,6 +53,7 @@ class Settings:
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
+    "category_mode": ("free", "strict"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 
@@ -76,6 +82,7 @@ def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
+    values.setdefault("stores", Path(environ.get("CORTEX_DATA_PATH") or home).expanduser().absolute())
     values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
     return Settings(**values)
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.memory import DEFAULT_SPACE, Caller
-from scrubjay.projects import project_space
+from scrubjay.projects import project_space, project_store
 from scrubjay.settings import Settings, load
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
+    from scrubjay.folders.registry import Registry
     from scrubjay.stores.base import Store
 
 
@@ -31,6 +32,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         fetch=model_fetcher(settings),
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
+        registry=open_registry(settings, Path.cwd()),
     )
 
 
@@ -39,9 +41,11 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
     settings = load()
     if target is not None:
         where = str(target)
-        settings = replace(
-            settings, store=where if "://" in where else f"sqlite:///{Path(where).expanduser().absolute()}"
-        )
+        if "://" in where:
+            settings = replace(settings, store=where)
+        else:  # a memory of its own: its folders lie beside it, not among those of the home
+            file = Path(where).expanduser().absolute()
+            settings = replace(settings, store=f"sqlite:///{file}", home=file.parent, stores=file.parent)
     return open_engine(settings, embedder=embedder)
 
 
@@ -53,6 +57,20 @@ def open_store(url: str) -> Store:
         return SqliteStore(Path(rest.removeprefix("/")))
     raise InvalidInput(
         "The store's address is not understood.", hint="Write sqlite:///FILE, with a full path.", field="store"
+    )
+
+
+def open_registry(settings: Settings, folder: Path) -> Registry:
+    """Which spaces have a folder; the project's own store is found from where one stands."""
+    from scrubjay.folders.registry import Registered, Registry
+
+    found = project_store(folder)
+    return Registry(
+        settings.stores,
+        settings.home,
+        auto_register=settings.auto_register,
+        strict_sections=settings.category_mode == "strict",
+        project=None if found is None else Registered(name=found[0], path=found[1], written=False),
     )
 
 

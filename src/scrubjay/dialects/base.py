@@ -82,6 +82,7 @@ class Operation:
     accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are honoured
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # beside POST /api/{dialect}/{name}
+    says: Callable[[Body], str] | None = None  # the sentence shown for a success, where a specification fixes one
 
     def check(self, arguments: Any) -> Body:
         """Refuse what the schema does not allow, before the engine is reached.
@@ -124,6 +125,7 @@ class Dialect:
         accepts: Schema | None = None,
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
+        says: Callable[[Body], str] | None = None,
     ) -> Callable[[Run], Run]:
         """Register a function under its wire name; its docstring is what a model reads."""
 
@@ -142,6 +144,7 @@ class Dialect:
                 accepts=accepts,
                 reach=reach,
                 route=route,
+                says=says,
             )
             return run
 
@@ -167,7 +170,8 @@ class Dialect:
         try:
             checked = operation.check({} if arguments is None else arguments)
             request = self._request(engine, operation, checked, key) if key is not None and operation.changes else None
-            return Reply(operation.run(engine.bound_to(request=request, expected_version=if_version), checked))
+            body = operation.run(engine.bound_to(request=request, expected_version=if_version), checked)
+            return Reply(body, fixed_text=operation.says(body) if operation.says else None)
         except Error as error:
             return self.failure(error, name)
 

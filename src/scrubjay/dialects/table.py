@@ -16,6 +16,12 @@ def _memento() -> Dialect:
     return memento
 
 
+def _cortex() -> Dialect:
+    from scrubjay.dialects.cortex import cortex
+
+    return cortex
+
+
 def _system() -> Dialect:
     from scrubjay.dialects.system import system
 
@@ -25,6 +31,7 @@ def _system() -> Dialect:
 # By the name used in flags, addresses and manifests; the order is the one that people see.
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
+    "cortex": _cortex,
     "system": _system,
 }
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.categories import Categoriser
     from scrubjay.engine.conflicts import Judge, Proposal
+    from scrubjay.engine.folders import Folders, Shelves
+    from scrubjay.folders.registry import Registry
 
 Result = TypeVar("Result")
 
@@ -55,8 +57,15 @@ OTHER_MODEL = "The store's vectors come from another embedding model; only words
 class Shared:
     """What all bound copies share, and only a store needs: made when it is first asked for."""
 
-    def __init__(self, embedding: Embedding) -> None:
+    def __init__(self, embedding: Embedding, owner: Caller) -> None:
         self._embedding = embedding
+        self.owner = owner  # whose machine it is: what people do to files is theirs
+
+    @cached_property
+    def shelves(self) -> Shelves:
+        from scrubjay.engine.folders import Shelves
+
+        return Shelves()
 
     @cached_property
     def judge(self) -> Judge:
@@ -87,6 +96,7 @@ class Desk:
         fetch: Callable[[], None] | None = None,
         strict_embedding: bool = False,
         quota: int = 0,
+        registry: Registry | None = None,
     ) -> None:
         self.caller = caller or Caller()
         self.spaces = tuple(intake.check_space(space) for space in spaces)
@@ -96,7 +106,8 @@ class Desk:
         self._strict_embedding = strict_embedding
         self._quota = quota
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
-        self._shared = Shared(self._embedding)
+        self._shared = Shared(self._embedding, self.caller)
+        self._registry = registry
         self._backlog = Backlog(store, self._embedding, self._judge_late)
         self._housekeeper = Housekeeper(store, lambda: self._ledger, clock)
         self._request: Request | None = None
@@ -131,6 +142,8 @@ class Desk:
 
     def close(self) -> None:
         """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
+        if "shelves" in vars(self._shared):
+            self._shared.shelves.close()
         self._housekeeper.close()
         self._backlog.close()
         self._embedding.close()
@@ -159,17 +172,37 @@ class Desk:
     def _transact(self, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:
         """Do some work in a transaction of its own; once only, if its request carries a key."""
         with self._records.writing() as tx:
-            if self._request is None:
-                return work(tx)
-            now = self.now()
-            kept = tx.result_of(self._request, now=now)
-            if kept is not None:
-                return values.read(kind, kept)
-            result = work(tx)
-            tx.keep_result(
-                self._request, values.written(result), memories=sorted(set(values.memories_in(result))), at=now
-            )
-            return result
+            result = self._done_once(tx, kind, work)
+        self._write_files()
+        return result
+
+    def _done_once(self, tx: Transaction, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:
+        if self._request is None:
+            return work(tx)
+        now = self.now()
+        kept = tx.result_of(self._request, now=now)
+        if kept is not None:
+            return values.read(kind, kept)
+        result = work(tx)
+        tx.keep_result(self._request, values.written(result), memories=sorted(set(values.memories_in(result))), at=now)
+        return result
+
+    @property
+    def folders(self) -> Folders:
+        """Spaces that are folders of Markdown files as well."""
+        from scrubjay.engine.folders import Folders
+
+        return Folders(self)
+
+    def _look_at_folders(self) -> None:
+        """Take in what people changed in the files of these spaces."""
+        if self._registry is not None and self._registry.any_there(self.spaces):
+            self.folders.look(self.spaces)
+
+    def _write_files(self) -> None:
+        """Let files say what memories say, after a change."""
+        if self._registry is not None and self._records.waiting():
+            self.folders.write()
 
     def _audience(self, filter: Filter) -> Audience:
         if filter.user_id is not None:

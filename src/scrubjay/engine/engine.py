@@ -34,6 +34,7 @@ from scrubjay.memory import (
 from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
+    from scrubjay.engine.paths import Paths
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
 
@@ -44,6 +45,13 @@ CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 
 class Engine(Desk):
     """A memory, as one caller uses it."""
+
+    @property
+    def paths(self) -> Paths:
+        """Memories by where they lie in a space."""
+        from scrubjay.engine.paths import Paths
+
+        return Paths(self)
 
     # --- remembering -------------------------------------------------------------------------------------------------
 
@@ -63,6 +71,8 @@ class Engine(Desk):
             if given.unique:
                 self._check_unique(tx, memory)
             stored = self._ledger.add(tx, memory, text, judged=bool(text.vectors))
+            if given.as_file and self._registry is not None:
+                tx.keep_as_file([stored.id])
             self._propose(tx, stored, proposals)
             links = self._relate(tx, stored, given, neighbours)
             if (agreed := neighbours.agree_with(stored.category)) is not None:
@@ -97,6 +107,7 @@ class Engine(Desk):
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
+        self._write_files()
         return ids
 
     def update(
@@ -148,6 +159,7 @@ class Engine(Desk):
     def search(self, query: Query | str, **options: Any) -> Hits:
         """Find memories by words and by meaning, best first; nothing relevant is an empty answer."""
         query = intake.query(query, options)
+        self._look_at_folders()
         now, audience = query.now or self.now(), self._audience(query.filter)
         vector, degraded = (None, None) if query.words_only else self._asked(query.text)
         self._strict(degraded)
@@ -188,6 +200,7 @@ class Engine(Desk):
         """
         intake.check_limit(limit, offset)
         wanted = filter or Filter()
+        self._look_at_folders()
         audience, now = self._audience(wanted), self.now()
         after = self._position(cursor, wanted, order, descending)
         memories = self._records.list(
@@ -316,6 +329,7 @@ class Engine(Desk):
             kept = [link for link in links if {link.source, link.target} <= known]
             for link in kept:
                 tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
+        self._write_files()
         return len(kept)
 
     def check(self, *, deep: bool = False) -> Checkup:

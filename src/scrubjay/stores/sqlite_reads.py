@@ -16,14 +16,14 @@ from scrubjay.memory import Audience, Filter, Match, Memory, Order, State
 from scrubjay.stores import sqlite_lists, sqlite_words
 from scrubjay.stores.base import List, Position
 from scrubjay.stores.sqlite_filters import Condition, Restriction, among, joined, restricted, seen, views_of
-from scrubjay.stores.sqlite_history import SqliteHistory
+from scrubjay.stores.sqlite_files import SqliteFiles
 from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, memory_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 
-class SqliteReads(SqliteHistory):
+class SqliteReads(SqliteFiles):
     @abstractmethod
     def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
         """Search by meaning on this connection."""
