@@ -38,7 +38,6 @@ CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 OWN_ID = re.compile(r"mem_[0-9a-z]{12}")
 EMBEDDED_AT_ONCE = 8  # files whose texts are embedded within the call that finds them; more wait for the backlog
 BATCH = 64  # files taken in per transaction
-WRITTEN_AT_ONCE = 64  # files written between two looks at the clock
 
 Progress = Callable[[int, int], None]  # what is done, of how many
 
@@ -221,8 +220,8 @@ class Filing:
     ) -> None:
         at_once = embed or len(changes) <= EMBEDDED_AT_ONCE
         for start in range(0, len(changes), BATCH):
-            if deadline is not None and monotonic() > deadline:
-                return
+            if start and deadline is not None and monotonic() > deadline:
+                return  # something is done every time, so that many looks come to an end
             batch = changes[start : start + BATCH]
             self._add([change for change in batch if change.file is None], done, at_once=at_once, embed=embed)
             for change in batch:

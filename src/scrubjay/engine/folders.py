@@ -214,8 +214,8 @@ class Folders:
             self._register(replace(registry.usual(intake.check_space(name)), path=checked_folder(path)))
         elif store is None:
             self._register(registry.usual(intake.check_space(name)))
-        with self._records.writing() as tx:
-            tx.create_space(name, at=self._desk.now())
+        self._create_space(name, None)
+        Folder(registry.stores()[name].path).prepare()
         indexed = self.reindex(name)  # what lies there already
         with self._records.writing() as tx:
             tx.mirror(name, on=True)
