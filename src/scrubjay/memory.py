@@ -7,6 +7,7 @@ similarity from 0 to 1, higher is better. Everything above and below this file s
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
@@ -230,6 +231,16 @@ class Memory:
         more = self.detail.get("reasoning") or self.detail.get("next_steps")
         return f"{self.content}\n\n{more}" if more else self.content
 
+    @property
+    def embeddable(self) -> str:
+        """What is embedded: a decision's topic says what it is about."""
+        return f"{self.topic}\n{self.text}" if self.topic else self.text
+
+    @property
+    def name(self) -> str:
+        """What its own dialect calls it: decisions and checkpoints have an id that people can read."""
+        return str(self.detail.get("name") or self.id)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
@@ -282,6 +293,15 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """What decisions were made about."""
+
+    name: str  # as the newest decision spells it
+    decisions: int
+    latest_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
     """Which memories were handed to whom: one row of the recall log."""
 
@@ -315,7 +335,7 @@ class Filter:
     source: Source | None = None
     client: str | None = None  # provenance
     flag: str | None = None
-    topic: str | None = None
+    topic: str | None = None  # however it is spelt: see `topic_key`
     path_prefix: str | None = None  # a folder: itself and everything below
     ids: frozenset[str] | None = None
 
@@ -470,6 +490,11 @@ class Forgotten:
     hard: bool
     backup: str | None  # an id by which it can be brought back
     related: int  # memories forgotten with it, or else links that now lead nowhere
+
+
+def topic_key(topic: str) -> str:
+    """The same for spellings that differ only in case, width or white space."""
+    return " ".join(unicodedata.normalize("NFKC", topic).casefold().split())
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------

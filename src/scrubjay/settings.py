@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,11 @@ class Settings:
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
 
 
+# What the environment of another program says, honoured where its dialect is served and our own variable is not set.
+FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
+    "mama": {"store": ("MAMA_DB_PATH", "MAMA_DATABASE_PATH"), "port": ("MAMA_SERVER_PORT",)},
+}
+
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
@@ -62,8 +67,8 @@ def environment_name(name: str) -> str:
     return f"SCRUBJAY_{name.upper()}"
 
 
-def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
-    """Gather the settings of this process.
+def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] = (), **flags: Any) -> Settings:
+    """Gather the settings of this process, which serves these dialects.
 
     :raises InvalidInput: naming the setting and where its bad value came from
     """
@@ -78,6 +83,9 @@ def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
             values[name] = converted(name, given[name], entry.default, f"--{name.replace('_', '-')}")
         elif environ.get(variable):
             values[name] = converted(name, environ[variable], entry.default, variable)
+        elif (foreign := foreign_variable(name, environ, dialects)) is not None:
+            value = file_address(environ[foreign]) if name == "store" else environ[foreign]
+            values[name] = converted(name, value, entry.default, foreign)
         elif name in config:
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
@@ -85,6 +93,17 @@ def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
     values.setdefault("stores", Path(environ.get("CORTEX_DATA_PATH") or home).expanduser().absolute())
     values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
     return Settings(**values)
+
+
+def foreign_variable(name: str, environ: Mapping[str, str], dialects: Collection[str]) -> str | None:
+    """The variable of another program that sets this setting, if one does."""
+    known = (variable for dialect in dialects for variable in FOREIGN.get(dialect, {}).get(name, ()))
+    return next((variable for variable in known if environ.get(variable)), None)
+
+
+def file_address(path: str) -> str:
+    """A store's address from the path of a file, in which ~ and ${HOME} may stand."""
+    return f"sqlite:///{Path(os.path.expandvars(path)).expanduser().absolute()}"
 
 
 def converted(name: str, value: Any, default: Any, origin: str) -> Any:

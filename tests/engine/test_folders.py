@@ -11,11 +11,14 @@ from datetime import timedelta
 
 import pytest
 
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
 from scrubjay.errors import Conflict, Error, FileDamaged, InvalidInput, NotFound, RegistryDamaged, StorageError
 from scrubjay.folders.folder import MARKER, Folder
 from scrubjay.folders.markdown import parsed
 from scrubjay.folders.registry import Registered, Registry
-from scrubjay.memory import Caller, Filter, LinkKind, Role, State, Status
+from scrubjay.memory import Caller, Filter, Kind, LinkKind, Role, State, Status
+from scrubjay.stores.sqlite import SqliteStore
 
 STORE = "default"
 
@@ -540,12 +543,13 @@ def test_a_pipe_is_not_waited_for(jay, folder, filed):
 
 def test_paths_of_imported_memories_stay_inside(jay, folder, tmp_path):
     jay.folders.mirror(STORE)
+    jay.store("First")
     before = {one for one in tmp_path.rglob("*") if folder not in one.parents}
     for number, path in enumerate(["../../../escape", "/etc/escape", "a/../../b", "CON", "x" * 300, "a\\..\\b", "~/x", ""]):
         jay.store(f"Text {number}", path=path or None)
 
     assert {one for one in tmp_path.rglob("*") if folder not in one.parents} == before
-    assert len(list(folder.rglob("*.md"))) == 8
+    assert len(list(folder.rglob("*.md"))) == 9
 
 
 def test_a_store_within_a_store_is_another_ones(jay, folder, filed):
@@ -598,11 +602,6 @@ def test_a_clone_elsewhere_keeps_ids_times_and_levels(jay, tmp_path, open_engine
     jay.folders.mirror(STORE, tmp_path / "vault")
     clock.move(days=1)
     shutil.copytree(tmp_path / "vault", tmp_path / "clone")
-    (tmp_path / "elsewhere").mkdir()
-    from scrubjay.embedders.hashing import HashingEmbedder
-    from scrubjay.engine.engine import Engine
-    from scrubjay.stores.sqlite import SqliteStore
-
     home = tmp_path / "elsewhere"
     with Engine(SqliteStore(home / "m.db"), HashingEmbedder(), clock=clock, registry=Registry(home, home)) as other:
         other.folders.add("clone", tmp_path / "clone")
@@ -743,3 +742,58 @@ def test_an_expired_file_is_pruned_with_its_file(jay, folder, clock):
     jay.paths.prune(STORE)
 
     assert not file(folder, "a/b").exists()
+
+
+# --- decisions -------------------------------------------------------------------------------------------------------
+
+
+def test_a_decision_edited_by_hand_is_a_new_decision_on_its_topic(jay, folder):
+    jay.folders.mirror(STORE)
+    old = jay.decisions.save("database", "Use PostgreSQL", reasoning="We know it").memory
+    place = file(folder, old.path)
+    assert document(folder, old.path).content == "Use PostgreSQL\n\nWe know it"
+    edit(place, "Use PostgreSQL", "Use SQLite")
+    look(jay)
+
+    [current] = [memory for memory in jay.list() if memory.topic == "database"]
+    assert (current.content, current.detail["reasoning"]) == ("Use SQLite", "We know it")
+    assert jay.get(old.id).superseded_by == current.id
+    assert jay.get(old.id).content == "Use PostgreSQL"
+    look(jay)
+    assert document(folder, old.path).content == "Use PostgreSQL\n\nWe know it"
+    assert document(folder, current.path).content == "Use SQLite\n\nWe know it"
+    assert f'superseded_by: "[[{current.path}]]"' in place.read_text()
+
+
+def test_a_chain_of_decisions_survives_a_clone(jay, tmp_path, clock):
+    jay.folders.mirror(STORE, tmp_path / "vault")
+    for choice in ("First", "Second", "Third"):
+        clock.move(hours=1)
+        jay.decisions.save("topic-a", choice, reasoning="Because")
+    jay.decisions.checkpoint("Half done", next_steps="The rest")
+    home = tmp_path / "elsewhere"
+    shutil.copytree(tmp_path / "vault", tmp_path / "clone")
+    with Engine(SqliteStore(home / "m.db"), HashingEmbedder(), clock=clock, registry=Registry(home, home)) as other:
+        other.folders.add("clone", tmp_path / "clone")
+        there = other.bound_to(spaces=("clone",))
+        current = [memory.content for memory in there.list(Filter(kinds=frozenset({Kind.DECISION})))]
+        everything = there.list(Filter(states=frozenset({State.ACTIVE, State.SUPERSEDED})))
+        assert current == ["Third"]
+        assert {memory.content for memory in everything} == {"First", "Second", "Third", "Half done"}
+        assert {memory.id for memory in everything} == {
+            memory.id for memory in jay.list(Filter(states=frozenset({State.ACTIVE, State.SUPERSEDED})))
+        }
+        [checkpoint] = [memory for memory in everything if memory.kind is Kind.CHECKPOINT]
+        assert checkpoint.detail["next_steps"] == "The rest"
+
+
+def test_a_checkpoint_edited_by_hand_is_left_alone(jay, folder):
+    jay.folders.mirror(STORE)
+    memory = jay.decisions.checkpoint("Half done").memory
+    place = next(folder.rglob("*.md"))
+    edit(place, "Half done", "All done")
+    look(jay)
+
+    assert jay.get(memory.id).content == "Half done"
+    assert "checkpoint" in jay.folders.problems(STORE)[0].why
+    assert "All done" in place.read_text()

@@ -30,6 +30,7 @@ SECTIONS = {
         "list": "List memories, newest first.",
         "show": "Show everything about a memory.",
         "history": "Show a memory's former states, or bring one back.",
+        "decisions": "Show how decisions evolved, topic by topic.",
     },
     "Forget": {
         "forget": "Forget memories: for thirty days they can be brought back.",

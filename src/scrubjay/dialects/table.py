@@ -28,11 +28,18 @@ def _system() -> Dialect:
     return system
 
 
+def _mama() -> Dialect:
+    from scrubjay.dialects.mama import mama
+
+    return mama
+
+
 # By the name used in flags, addresses and manifests; the order is the one that people see.
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
     "cortex": _cortex,
     "system": _system,
+    "mama": _mama,
 }
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, intake, lifecycle, ranking
+from scrubjay.engine import access, intake, lifecycle, names
 from scrubjay.engine.desk import Desk
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound
 from scrubjay.memory import (
@@ -34,6 +34,7 @@ from scrubjay.memory import (
 from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
+    from scrubjay.engine.decisions import Decisions
     from scrubjay.engine.paths import Paths
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
@@ -45,6 +46,15 @@ CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 
 class Engine(Desk):
     """A memory, as one caller uses it."""
+
+    # --- its other parts, each imported when it is first used ---------------------------------------------------------
+
+    @property
+    def decisions(self) -> Decisions:
+        """Decisions that evolve by topic, and checkpoints."""
+        from scrubjay.engine.decisions import Decisions
+
+        return Decisions(self)
 
     @property
     def paths(self) -> Paths:
@@ -59,6 +69,8 @@ class Engine(Desk):
         """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another, unless the
         caller asks for it to be the only one with its words."""
         given = intake.new_memory(new, fields)
+        if given.kind is not Kind.MEMORY:
+            return self.decisions.keep(given).stored
         admitted = self._admitted(given)
         text, degraded = self._embedded(admitted.text)
         self._strict(degraded)
@@ -103,7 +115,10 @@ class Engine(Desk):
             ]
             with self._records.writing() as tx:
                 for memory, text in zip(memories, texts, strict=True):
-                    self._ledger.add(tx, memory, text, judged=True)
+                    if memory.kind is Kind.DECISION:
+                        self.decisions.add(tx, memory, text)
+                    else:
+                        self._ledger.add(tx, memory, text, judged=True)
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
@@ -159,20 +174,10 @@ class Engine(Desk):
     def search(self, query: Query | str, **options: Any) -> Hits:
         """Find memories by words and by meaning, best first; nothing relevant is an empty answer."""
         query = intake.query(query, options)
-        self._look_at_folders()
         now, audience = query.now or self.now(), self._audience(query.filter)
-        vector, degraded = (None, None) if query.words_only else self._asked(query.text)
-        self._strict(degraded)
-        by_words = self._records.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)
-        if vector is None:
-            candidates = ranking.fuse(by_words, (), {}, self._embedding.calibrate)
-        else:
-            by_meaning = self._records.nearest(vector, query.filter, audience, now=now, limit=ranking.DEPTH)
-            near = {match.memory for match in by_meaning}
-            further = self._records.cosines(vector, [one.memory for one in by_words if one.memory not in near])
-            candidates = ranking.fuse(by_words, by_meaning, further, self._embedding.calibrate)
+        candidates, _, degraded = self._candidates(query, audience, now)
         hits = self._hits(candidates, query, audience, now)
-        self._count_reads(hits)
+        self._count_reads([hit.memory for hit in hits])
         return Hits(hits=hits, total=len(candidates), degraded=degraded)
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
@@ -323,7 +328,7 @@ class Engine(Desk):
         texts = self._embedded_at_leisure(memories)
         with self._records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
-                self._ledger.add(tx, replace(memory, path=lifecycle.free_path(tx, memory)), text, judged=True)
+                self._ledger.add(tx, replace(memory, path=names.free_path(tx, memory)), text, judged=True)
             ends = {end for link in links for end in (link.source, link.target)}
             known = {memory.id for memory in tx.get(sorted(ends), access.EVERYTHING)}
             kept = [link for link in links if {link.source, link.target} <= known]

@@ -19,7 +19,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, intake, lifecycle
+from scrubjay.engine import access, intake, lifecycle, names
 from scrubjay.engine.ledger import Text
 from scrubjay.errors import Conflict, Error, FileDamaged, InvalidInput
 from scrubjay.folders import markdown
@@ -32,7 +32,7 @@ from scrubjay.stores.base import File, Transaction
 from scrubjay.times import iso
 
 if TYPE_CHECKING:
-    from scrubjay.engine.desk import Desk
+    from scrubjay.engine.engine import Engine
 
 CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 OWN_ID = re.compile(r"mem_[0-9a-z]{12}")
@@ -65,7 +65,7 @@ class Change:
 class Filing:
     """Works as the machine's owner, to whom its files belong."""
 
-    def __init__(self, desk: Desk, space: str, folder: Folder, problems: dict[str, Problem]) -> None:
+    def __init__(self, desk: Engine, space: str, folder: Folder, problems: dict[str, Problem]) -> None:
         self._desk = desk
         self._records = desk._records
         self._space = space
@@ -219,6 +219,7 @@ class Filing:
         progress: Progress | None,
     ) -> None:
         at_once = embed or len(changes) <= EMBEDDED_AT_ONCE
+        changes = sorted(changes, key=_age)  # of decisions on one topic the last is the current one
         for start in range(0, len(changes), BATCH):
             if start and deadline is not None and monotonic() > deadline:
                 return  # something is done every time, so that many looks come to an end
@@ -254,7 +255,7 @@ class Filing:
         created = None if document.created_at is None else min(document.created_at, now)
         try:
             new = NewMemory(
-                content=document.content,
+                **_parts(document),
                 path=path_of_file(change.name),
                 tags=intake.checked_tags(document.tags),
                 source=Source.EXPLICIT,
@@ -278,19 +279,24 @@ class Filing:
         return new_id()
 
     def _add_one(self, tx: Transaction, change: Change, memory: Memory, text: Text) -> None:
-        memory = replace(memory, path=lifecycle.free_path(tx, memory))
+        memory = replace(memory, path=names.free_path(tx, memory))
         try:
-            stored = self._desk._ledger.add(tx, memory, text, judged=True)
+            stored = self._stored(tx, memory, text)
         except Conflict:  # the id of a purged memory
-            stored = self._desk._ledger.add(tx, replace(memory, id=new_id()), text, judged=True)
+            stored = self._stored(tx, replace(memory, id=new_id()), text)
         self._agree(tx, stored, change)
+
+    def _stored(self, tx: Transaction, memory: Memory, text: Text) -> Memory:
+        if memory.kind is Kind.DECISION:
+            return self._desk.decisions.add(tx, memory, text)[0]
+        return self._desk._ledger.add(tx, memory, text, judged=True)
 
     def _texts(self, memories: Sequence[Memory], *, at_once: bool, embed: bool) -> Sequence[Text]:
         if embed:
             return self._desk._embedded_at_leisure(memories)
         if at_once:
-            return [self._desk._embedded(memory.text)[0] for memory in memories]
-        return [Text(vectors=(), parts=len(self._desk._embedding.split(memory.text))) for memory in memories]
+            return [self._desk._embedded(memory.embeddable)[0] for memory in memories]
+        return [Text(vectors=(), parts=len(self._desk._embedding.split(memory.embeddable))) for memory in memories]
 
     def _revise(self, change: Change, file: File, done: dict[str, int], *, at_once: bool) -> bool:
         """Let a memory say what its file says; False if that cannot be, or not now."""
@@ -299,9 +305,11 @@ class Filing:
             return False
         try:
             fields = said_otherwise(change.document, known)
-            if "content" in fields and known.kind is not Kind.MEMORY:
-                raise InvalidInput(f"The text of a {known.kind} is not edited; save a new one on its topic.")
+            if "content" in fields and known.kind is Kind.CHECKPOINT:
+                raise InvalidInput("The text of a checkpoint is not edited.")
             intake.changes({**fields, "expires_at": change.document.expires_at})
+            if "content" in fields and known.kind is Kind.DECISION:
+                return self._decide_anew(change, known, done)
         except InvalidInput as error:
             self._problem(change.name, error, stamp=change.bytes.stamp, memory=known.id)
             return False
@@ -319,6 +327,27 @@ class Filing:
         done["moved" if moved else "changed"] += 1
         return True
 
+    def _decide_anew(self, change: Change, known: Memory, done: dict[str, int]) -> bool:
+        """An edited decision is a new one on its topic; the old one keeps its text, and its file says so again."""
+        newer = next(iter(self._records.get([known.superseded_by or ""], access.EVERYTHING)), None)
+        if newer is None or newer.text != change.document.content:  # else a kill kept us from noting it
+            parts = _parts(change.document, known)
+            newer = self._desk.decisions.save(
+                known.topic or "",
+                parts["content"],
+                reasoning=parts["detail"].get("reasoning"),
+                confidence=known.confidence,
+                tags=intake.checked_tags(change.document.tags),
+                access_level=known.access_level,
+                user_id=known.context.user_id,
+                expires_at=change.document.expires_at,
+            ).memory
+        with self._records.writing() as tx:
+            self._agree(tx, known, change)
+            tx.keep_as_file([known.id, newer.id])
+        done["changed"] += 1
+        return True
+
     def _place(self, tx: Transaction, change: Change, file: File, current: Memory) -> dict[str, Any]:
         """Where the memory lies now, if its file was renamed or came back."""
         if current.status is Status.ACTIVE and file.name == change.name:
@@ -326,7 +355,7 @@ class Filing:
         wanted = current.path if file.name == change.name else path_of_file(change.name)
         path = current.path
         if wanted != current.path or current.status is not Status.ACTIVE:
-            path = lifecycle.free_path(tx, replace(current, path=wanted, space=self._space))
+            path = names.free_path(tx, replace(current, path=wanted, space=self._space))
         return {} if path == current.path else {"path": path}
 
     def _write_revision(
@@ -543,6 +572,31 @@ def said_otherwise(document: Document, memory: Memory) -> dict[str, Any]:
     if _iso(document.expires_at) != _iso(memory.expires_at):
         said["expires_at"] = document.expires_at
     return said
+
+
+def _parts(document: Document, known: Memory | None = None) -> dict[str, Any]:
+    """Kind, text and detail: the file of a decision holds the decision, an empty line and its reasoning, that of a
+    checkpoint the summary, an empty line and the next steps."""
+    kind = {"decision": Kind.DECISION, "checkpoint": Kind.CHECKPOINT}.get(document.type or "", Kind.MEMORY)
+    if kind is Kind.MEMORY or (kind is Kind.DECISION and document.topic is None):
+        return {"content": document.content}
+    name = "reasoning" if kind is Kind.DECISION else "next_steps"
+    old = f"\n\n{known.detail.get(name)}" if known is not None and known.detail.get(name) else None
+    if old is not None and document.content.endswith(old):
+        content, more = document.content.removesuffix(old), old.removeprefix("\n\n")
+    else:
+        content, _, more = document.content.partition("\n\n")
+    return {
+        "kind": kind,
+        "content": content,
+        "topic": document.topic if kind is Kind.DECISION else None,
+        "detail": {name: more} if more.strip() else {},
+    }
+
+
+def _age(change: Change) -> float:
+    created = change.document.created_at
+    return 0.0 if created is None else created.timestamp()
 
 
 def _no_file(memory: Memory) -> File:

@@ -25,7 +25,7 @@ from scrubjay.memory import DEFAULT_SPACE, Provenance, Role
 from scrubjay.stores.base import File
 
 if TYPE_CHECKING:
-    from scrubjay.engine.desk import Desk
+    from scrubjay.engine.engine import Engine
     from scrubjay.folders.watching import Watcher
 
 log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class Shelves:
 class Folders:
     """The stores, as one caller uses them."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Engine) -> None:
         self._desk = desk
         self._records = desk._records
         self._registry: Registry | None = desk._registry
@@ -301,6 +301,7 @@ class Folders:
             self._write(name)
             shelf.problems.clear()
             done = self._filing(name, folder, shelf).take_in(embed=True, progress=progress)
+            self._write(name)
             shelf.looked_at = monotonic()
         return Indexed(**done, problems=tuple(self.problems(name)))
 
@@ -349,6 +350,7 @@ class Folders:
     def _take_in(self, space: str, folder: Folder, shelf: Shelf) -> None:
         self._write(space)
         self._filing(space, folder, shelf).take_in(seconds=LOOK_SECONDS)
+        self._write(space)  # what became of it
         shelf.looked_at = monotonic()
 
     def _write(self, space: str, *, progress: Progress | None = None, quiet: bool = True) -> None:
@@ -378,6 +380,7 @@ class Folders:
             provenance=Provenance(client="file", transport="file"),
         )
         owner._request = owner._expected_version = None
+        owner._registry = None  # what it does to memories is not to be written from within
         return Filing(owner, space, folder, shelf.problems)
 
     @contextmanager

@@ -39,6 +39,7 @@ from scrubjay.memory import (
     Recall,
     Space,
     State,
+    Topic,
     Version,
 )
 
@@ -280,6 +281,10 @@ class Reads(ABC):
         """All spaces by name, with how many active memories each holds."""
 
     @abstractmethod
+    def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
+        """What visible decisions that are neither deleted, archived nor expired were made about, newest first."""
+
+    @abstractmethod
     def fact(self, key: str) -> str | None:
         """A remembered fact about the store itself: `model`, `origin` …"""
 
@@ -409,6 +414,13 @@ class Transaction(Reads):
         """Let a memory be found by another id as well.
 
         :raises Conflict: if the alias belongs to another memory or is a memory's id
+        """
+
+    @abstractmethod
+    def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
+        """A number for a checkpoint of this space: the wanted one if it is past every one given, else the next.
+
+        :raises SpaceNotFound: if the space was never created
         """
 
     @abstractmethod

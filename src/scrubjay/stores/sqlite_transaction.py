@@ -166,6 +166,15 @@ class SqliteTransaction(SqliteFileChanges, SqliteMemories):
         )
         return self._con.changes() == 1
 
+    def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
+        row = self._con.execute(
+            "UPDATE spaces SET checkpoints = max(checkpoints + 1, ?) WHERE name = ? RETURNING checkpoints",
+            (wanted or 0, space),
+        ).fetchone()
+        if row is None:
+            raise SpaceNotFound(f"No space {space!r}.")
+        return int(row[0])
+
     def set_fact(self, key: str, value: str) -> None:
         self._con.execute(
             "INSERT INTO facts (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
