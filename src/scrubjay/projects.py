@@ -10,8 +10,8 @@ from pathlib import Path
 
 def project_space(folder: Path) -> str | None:
     """Named after the repository's remote, else after its root folder; None outside a repository."""
-    root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
-    if root is None:
+    root = project_root(folder)
+    if not (root / ".git").exists():
         return None
     git = shared_git_folder(root / ".git")
     name = remote_name(git / "config") or git.parent.name
@@ -19,6 +19,11 @@ def project_space(folder: Path) -> str | None:
 
 
 STORE_FOLDER = ".scrubjay"
+
+
+def project_root(folder: Path) -> Path:
+    """The root of the repository around a folder; outside of one the folder itself."""
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
 
 
 def project_store(folder: Path) -> tuple[str, Path] | None:

@@ -36,6 +36,7 @@ KEY = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:", re.MULTILINE)
 END = re.compile(r"^---[ \t]*$", re.MULTILINE)
 NESTED = re.compile(r"(?:[-?][ \t]+){20}")  # a sequence of sequences of … on one line
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")  # what needs no quotes
+UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 NOT_PLAIN = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan"})
 
 TIMES = ("created_at", "updated_at", "expires_at")
@@ -82,14 +83,14 @@ def parsed(data: bytes) -> Document:
 
 def rendered(document: Document) -> bytes:
     lines = [f"{name}: {iso(at)}" for name in TIMES[:2] if (at := getattr(document, name)) is not None]
-    lines.append(f"tags: {json.dumps(list(document.tags), ensure_ascii=False)}")
+    lines.append(f"tags: [{', '.join(map(_quoted, document.tags))}]")
     lines.append(f"source: {_scalar(document.source or 'file')}")
     if document.expires_at is not None:
         lines.append(f"expires_at: {iso(document.expires_at)}")
     lines += [f"{name}: {_scalar(value)}" for name in TEXTS[1:] if (value := getattr(document, name)) is not None]
     if document.superseded_by is not None:
-        lines.append(f"superseded_by: {json.dumps(_wiki(document.superseded_by))}")
-    lines += [f"{kind}: {json.dumps([_wiki(path) for path in paths])}" for kind, paths in document.links.items()]
+        lines.append(f"superseded_by: {_quoted(_wiki(document.superseded_by))}")
+    lines += [f"{kind}: [{', '.join(_quoted(_wiki(path)) for path in paths)}]" for kind, paths in document.links.items()]
     head = "".join(f"{line}\n" for line in lines) + document.others
     return f"---\n{head}---\n\n{document.content}\n".encode()
 
@@ -101,7 +102,12 @@ def _wiki(path: str) -> str:
 def _scalar(text: str) -> str:
     """Plain where that means the same text, else quoted; a JSON string is a YAML one."""
     plain = PLAIN.fullmatch(text) and text.lower() not in NOT_PLAIN
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    return text if plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """As JSON writes it, which YAML reads, but for letters that YAML wants escaped."""
+    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def _read_head(head: str) -> dict[str, Any]:
@@ -183,7 +189,7 @@ def _others(head: str, given: Mapping[Any, Any]) -> str:
 
 
 def _cut(text: str, starts: Sequence[int]) -> list[str]:
-    return [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    return [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=bool(starts))]
 
 
 def _time(value: Any, name: str) -> datetime:

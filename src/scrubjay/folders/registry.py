@@ -106,6 +106,8 @@ class Registry:
         mine = Folder(store.path).root
         for other in self.stores().values():
             theirs = Folder(other.path).root
+            if not other.written and mine == theirs:  # the project's, which gets another name now
+                continue
             if other.name != store.name and (mine.is_relative_to(theirs) or theirs.is_relative_to(mine)):
                 raise InvalidInput(
                     f"Its folder and that of store {other.name} lie within each other.",

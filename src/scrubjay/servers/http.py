@@ -129,6 +129,7 @@ def serve(settings: Settings) -> None:
         signal.signal(number, leave)  # uvicorn has its own while it runs, and calls ours when it is done
     with listening(settings.host, settings.port) as listener, open_engine(settings) as engine:
         engine.warm()
+        engine.folders.watch()
         app = build_app(engine, [find(name) for name in DIALECTS])
         sys.stderr.write(announcement(listener.getsockname()[:2], settings))
         sys.stderr.flush()
