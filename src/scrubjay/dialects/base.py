@@ -99,6 +99,26 @@ class Operation:
         return Checker(self.accepts or self.takes)
 
 
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something that can be read by its address; as a template, `{name}` in the address stands for a part of it."""
+
+    uri: str
+    name: str
+    description: str
+    mime_type: str | None = None  # None: it depends on the address
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What of a dialect can be read by address, beside its tools. Errors of ours say what was wrong with one."""
+
+    templates: tuple[Resource, ...]
+    listed: Callable[[Engine], list[Resource]]
+    read: Callable[[Engine, str], tuple[str, str]]  # address -> MIME type, text
+    complete: Callable[[Engine, str, str, dict[str, str]], list[str]]  # name, its beginning, what is known -> values
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
     """A vocabulary: its operations in a fixed order, and how it says that something went wrong."""
@@ -110,6 +130,7 @@ class Dialect:
     error_body: Callable[[Error, str], Body]  # (error, operation name) -> body
     error_text: Callable[[Error, Body], str | None] = lambda _error, _body: None  # where a seed fixes one
     operations: dict[str, Operation] = field(default_factory=dict)
+    resources: Resources | None = None
 
     def operation(
         self,

@@ -6,10 +6,22 @@ JSON; an error's text carries the protocol's code, as Cortex's own server does i
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Schema, either, object_schema, served
+from scrubjay.dialects.base import (
+    LEFT_OUT,
+    Body,
+    Dialect,
+    Resource,
+    Resources,
+    Schema,
+    either,
+    object_schema,
+    served,
+)
 from scrubjay.engine.filing import written_by
 from scrubjay.engine.paths import Placed, has_expired
 from scrubjay.errors import (
@@ -89,7 +101,74 @@ def error_text(_error: Error, body: Body) -> str:
     return f"MCP error {body['error']['mcp_code']}: {body['error']['message']}"
 
 
+# --- resources -------------------------------------------------------------------------------------------------------
+
+MEMORY_URI, STORE_URI = "cortex://memory/", "cortex://store/"
+MEMORY_TEMPLATE = f"{MEMORY_URI}{{store}}/{{path}}"
+
+
+def list_resources(engine: Engine) -> list[Resource]:
+    """The stores; what lies in one is read by its address."""
+    stores = [
+        Resource(f"{STORE_URI}{store.name}", store.name, store.description or f"Store {store.name}", "application/json")
+        for store in engine.folders.list()
+    ]
+    return [Resource(STORE_URI, "stores", "The stores that there are", "application/json"), *stores]
+
+
+def read_resource(engine: Engine, uri: str) -> tuple[str, str]:
+    """A memory's text; or as JSON, what lies in a category (its address ends with a slash) or in a store.
+
+    :raises Error: if there is no such thing
+    """
+    if uri == STORE_URI:
+        return as_json(list_stores(engine, {}))
+    if uri.startswith(STORE_URI):
+        return as_json(addressed(list_memories(engine, {"store": unquote(uri.removeprefix(STORE_URI))}), uri))
+    if not uri.startswith(MEMORY_URI):
+        raise InvalidInput("There is no such address.", hint=f"Memories are at {MEMORY_TEMPLATE}.")
+    store, _, path = unquote(uri.removeprefix(MEMORY_URI)).partition("/")
+    if not path or path.endswith("/"):
+        category = path.strip("/")
+        named = {"category": category} if category else {}
+        return as_json(addressed(list_memories(engine, {"store": store, **named}), store))
+    return "text/plain", engine.paths.get(store, path).text
+
+
+def addressed(listing: Body, store: str) -> Body:
+    """A listing in which everything carries its own address."""
+    base = f"{MEMORY_URI}{unquote(store.removeprefix(STORE_URI))}/"
+    return {
+        **listing,
+        "memories": [{"uri": base + one["path"], **one} for one in listing["memories"]],
+        "subcategories": [{"uri": f"{base}{one['path']}/", **one} for one in listing["subcategories"]],
+    }
+
+
+def as_json(body: Body) -> tuple[str, str]:
+    return "application/json", json.dumps(body, ensure_ascii=False)
+
+
+def complete(engine: Engine, argument: str, value: str, known: dict[str, str]) -> list[str]:
+    """Names of stores; or paths in the store that is known already."""
+    if argument == "store":
+        return [store.name for store in engine.folders.list() if store.name.startswith(value)]
+    if argument == "path" and known.get("store"):
+        entries = engine.paths.list(known["store"]).entries
+        return [entry.path for entry in entries if entry.path.startswith(value)]
+    return []
+
+
 cortex = Dialect(
+    resources=Resources(
+        templates=(
+            Resource(MEMORY_TEMPLATE, "memory", "A memory's text; with a slash at the end, what lies in a category"),
+            Resource(f"{STORE_URI}{{store}}", "store", "What lies in a store", "application/json"),
+        ),
+        listed=list_resources,
+        read=read_resource,
+        complete=complete,
+    ),
     name="cortex",
     title="Cortex: stores, categories and paths as Markdown files",
     server_name="scrubjay",

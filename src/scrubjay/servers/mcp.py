@@ -1,4 +1,4 @@
-"""The dialects as an MCP server: the only module that knows the protocol's library.
+"""The dialects as an MCP server: with `mcp_resources.py` the only module that knows the protocol's library.
 
 A call goes from here into a worker thread, through the dialect and the engine, and back:
 
@@ -49,6 +49,7 @@ from scrubjay.memory import Provenance
 from scrubjay.servers.answers import FRESH_MS
 from scrubjay.servers.bounds import bounded
 from scrubjay.servers.manifest import sheet_of
+from scrubjay.servers.mcp_resources import resource_handlers
 from scrubjay.servers.profile import compose, served_name
 from scrubjay.servers.text import check_text
 from scrubjay.servers.turns import Turns
@@ -124,6 +125,7 @@ def build_server(
         on_call_tool=call_tool,
         get_tool_input_schema=input_schema,
         cache_hints={"tools/list": fresh, "server/discover": fresh},
+        **resource_handlers(dialects, engine, transport),
     )
 
 
