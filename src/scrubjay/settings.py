@@ -40,10 +40,10 @@ class Settings:
         False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
     )
     stores: Path = setting(
-        Path(), "Folder of stores.yaml, which says where stores keep their files. Default: CORTEX_DATA_PATH, else the home."
+        Path(), "Folder of stores.yaml, the list of stores. Default: CORTEX_DATA_PATH, else the home."
     )
     auto_register: bool = setting(True, "Let a first memory make its store; off closes the list of stores: on or off.")
-    category_mode: str = setting("free", "Whether a memory's category is made as needed, or must be there: free or strict.")
+    category_mode: str = setting("free", "Whether a memory's category is made as needed or must exist: free or strict.")
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")

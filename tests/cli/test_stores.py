@@ -68,7 +68,7 @@ def test_a_project_has_a_store_of_its_own(call, tmp_path, monkeypatch):
     made = call("stores", "create", "--project")
 
     assert made.out.strip() == str(tmp_path / "my project" / ".scrubjay")
-    assert ["my-project"] == [store["name"] for store in call("stores", "list", "--json").json if store["project"]]
+    assert [store["name"] for store in call("stores", "list", "--json").json if store["project"]] == ["my-project"]
 
 
 def test_a_cloned_project_brings_its_store(call, tmp_path, monkeypatch):

@@ -172,7 +172,9 @@ def test_c6_what_is_not_a_path_is_refused_and_writes_nothing(client, tmp_path, t
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(("path", "clean"), [("a//b", "a/b"), ("working/ /memory", "working/memory"), (" a / b ", "a/b")])
+@pytest.mark.parametrize(
+    ("path", "clean"), [("a//b", "a/b"), ("working/ /memory", "working/memory"), (" a / b ", "a/b")]
+)
 def test_c6_paths_are_cleaned(client, path, clean):
     assert client.call("add_memory", path=path, content="x").text == f"Memory created at {clean}"
     assert client.get(clean)["path"] == client.get(path)["path"] == clean
@@ -354,7 +356,9 @@ def test_c17_any_root_is_listed_and_pruned(client, clock):
     clock.move(hours=2)
 
     assert client.paths(include_expired=True) == ["notes/b"]
-    assert client.ok("prune_memories")["pruned"] == [{"path": "notes/b", "expires_at": iso(clock() - timedelta(hours=1))}]
+    assert client.ok("prune_memories")["pruned"] == [
+        {"path": "notes/b", "expires_at": iso(clock() - timedelta(hours=1))}
+    ]
 
 
 def test_c18_prune(client, clock):
@@ -556,7 +560,9 @@ def test_a_reader_changes_nothing(client):
     assert reader.get("a/b")["content"] == "Some text"
     for tool, arguments in SEVEN.items():
         if tool not in ("get_memory", "list_memories", "prune_memories"):
-            assert "FORBIDDEN" in str(reader.call(tool, **{**arguments, **({"path": "a/z"} if tool == "add_memory" else {})}).body)
+            assert "FORBIDDEN" in str(
+                reader.call(tool, **{**arguments, **({"path": "a/z"} if tool == "add_memory" else {})}).body
+            )
 
 
 def test_create_store_really_registers(client, tmp_path):
@@ -642,4 +648,3 @@ def test_a_reply_is_json_where_no_sentence_is_fixed(client):
     client.add("a/b")
 
     assert json.loads(client.call("get_memory", path="a/b").text)["path"] == "a/b"
-

@@ -89,7 +89,10 @@ def test_an_edited_file_is_not_written_again(jay, folder, filed):
 
 @pytest.mark.parametrize(
     ("old", "new", "field", "value"),
-    [('["people"]', "[people, work]", "tags", ("people", "work")), ('["people"]', "people work", "tags", ("people", "work"))],
+    [
+        ('["people"]', "[people, work]", "tags", ("people", "work")),
+        ('["people"]', "people work", "tags", ("people", "work")),
+    ],
 )
 def test_tags_are_read_from_the_file(jay, folder, filed, old, new, field, value):
     edit(file(folder, "project/harbour"), old, new)
@@ -145,7 +148,16 @@ def test_a_memory_that_did_not_change_is_not_written(jay, folder, filed):
 
 
 @pytest.mark.parametrize(
-    "text", ["---\nnot: front matter\n---\n", "ends with newlines\n\n\n", "\n\nbegins with them", "\t", "a\r\nb", "x\0y", "🦜 日本語"]
+    "text",
+    [
+        "---\nnot: front matter\n---\n",
+        "ends with newlines\n\n\n",
+        "\n\nbegins with them",
+        "\t",
+        "a\r\nb",
+        "x\0y",
+        "🦜 日本語",
+    ],
 )
 def test_any_text_survives_its_file(jay, folder, text):
     if not text.strip():
@@ -163,7 +175,9 @@ def test_any_text_survives_its_file(jay, folder, text):
 
 
 def test_a_new_file_is_a_new_memory(jay, folder, filed, clock):
-    file(folder, "project/new").write_text("---\ncreated_at: 2026-01-01T10:00:00Z\ntags: [a]\nsource: ada\n---\nBy hand\n")
+    file(folder, "project/new").write_text(
+        "---\ncreated_at: 2026-01-01T10:00:00Z\ntags: [a]\nsource: ada\n---\nBy hand\n"
+    )
 
     [hit] = jay.search("hand")
     assert (hit.memory.path, hit.memory.content, hit.memory.tags) == ("project/new", "By hand", ("a",))
@@ -545,7 +559,9 @@ def test_paths_of_imported_memories_stay_inside(jay, folder, tmp_path):
     jay.folders.mirror(STORE)
     jay.store("First")
     before = {one for one in tmp_path.rglob("*") if folder not in one.parents}
-    for number, path in enumerate(["../../../escape", "/etc/escape", "a/../../b", "CON", "x" * 300, "a\\..\\b", "~/x", ""]):
+    for number, path in enumerate(
+        ["../../../escape", "/etc/escape", "a/../../b", "CON", "x" * 300, "a\\..\\b", "~/x", ""]
+    ):
         jay.store(f"Text {number}", path=path or None)
 
     assert {one for one in tmp_path.rglob("*") if folder not in one.parents} == before

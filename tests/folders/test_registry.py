@@ -66,7 +66,9 @@ def test_paths_may_be_relative_or_begin_with_a_home(registry, tmp_path, monkeypa
 
 
 def test_what_others_wrote_stays(registry, tmp_path):
-    (tmp_path / "stores.yaml").write_text('stores:\n  a: {path: /a, description: "Ä", kind: filesystem, more: [1, x]}\n')
+    (tmp_path / "stores.yaml").write_text(
+        'stores:\n  a: {path: /a, description: "Ä", kind: filesystem, more: [1, x]}\n'
+    )
     registry.add(Registered(name="b", path=Path("/b"), description='"quoted": yes'))
 
     again = Registry(tmp_path, tmp_path).stores()

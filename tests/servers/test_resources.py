@@ -7,7 +7,6 @@ import json
 import pytest
 
 
-
 @pytest.fixture
 def peer(start):
     peer = start("--dialect", "cortex")

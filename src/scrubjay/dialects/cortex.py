@@ -198,7 +198,12 @@ PATH = {
     "maxLength": 800,
     "description": "Where the memory lies: categories and a name, such as project/api/rate-limits",
 }
-CATEGORY = {"type": "string", "minLength": 1, "maxLength": 800, "description": "Path of a category, such as project/api"}
+CATEGORY = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 800,
+    "description": "Path of a category, such as project/api",
+}
 CONTENT = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT, "description": "The memory's text, in Markdown"}
 TAGS = {"type": "array", "items": {"type": "string"}, "maxItems": 20, "description": "Words to find it by"}
 TIME = {"type": "string", "format": "date-time"}

@@ -142,6 +142,7 @@ class Desk:
         self._embedding.warm()
         self._backlog.start()
         self._housekeeper.start()
+        self._write_files()  # what a kill kept from being written
 
     def close(self) -> None:
         """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
@@ -202,6 +203,8 @@ class Desk:
         """Take in what people changed in the files of these spaces."""
         if self._registry is not None and self._registry.any_there(self.spaces):
             self.folders.look(self.spaces)
+        else:
+            self._write_files()  # a folder may be missing because a kill came before its first file
 
     def _write_files(self) -> None:
         """Let files say what memories say, after a change."""

@@ -163,13 +163,14 @@ class Filing:
             intake.check_text(document.content, "content")
             return Change(name=name, bytes=read, document=document)
         except (FileDamaged, InvalidInput) as error:
-            stamp = ""
-            try:
-                stamp = self._folder.stamp(name) or ""
-            except FileDamaged:
-                pass
-            self._problem(name, error, stamp=stamp, memory=None if file is None else file.memory)
+            self._problem(name, error, stamp=self._stamp(name), memory=None if file is None else file.memory)
             return None
+
+    def _stamp(self, name: str) -> str:
+        try:
+            return self._folder.stamp(name) or ""
+        except FileDamaged:
+            return ""
 
     def _recognised(self, changes: list[Change], missing: Sequence[File], files: Sequence[File]) -> list[Change]:
         """Changes with new names told from new memories: by the id that a file carries, or by its bytes."""
@@ -400,9 +401,7 @@ class Filing:
             forgotten = lifecycle.forget(
                 self._desk._ledger, tx, file.memory, hard=False, reason="its file was deleted"
             ).memory
-            tx.in_sync(
-                file.memory, name=file.name, hash=file.hash or b"", stamp="", version=forgotten.version
-            )
+            tx.in_sync(file.memory, name=file.name, hash=file.hash or b"", stamp="", version=forgotten.version)
         return True
 
     # --- memories to files -------------------------------------------------------------------------------------------
@@ -635,4 +634,3 @@ def written_by(memory: Memory) -> str:
 
 def ids_of(problems: Iterable[Problem]) -> set[str]:
     return {problem.memory for problem in problems if problem.memory is not None}
-

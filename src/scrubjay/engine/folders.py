@@ -339,9 +339,12 @@ class Folders:
 
     def _look(self, space: str) -> None:
         folder = self._folder(space)
+        if folder is None or self._registry is None:
+            return
         shelf = self._shelves.of(space)
-        assert self._registry is not None
-        if folder is None or not folder.root.is_dir() or monotonic() - shelf.looked_at < self._registry.walk_seconds:
+        if not folder.root.is_dir():
+            self._write(space)
+        if not folder.root.is_dir() or monotonic() - shelf.looked_at < self._registry.walk_seconds:
             return
         with self._at(space) as held:
             if held is not None and monotonic() - held.looked_at >= self._registry.walk_seconds:
@@ -419,4 +422,3 @@ def checked_folder(path: Path) -> Path:
 
 def same_folder(one: Path, other: Path) -> bool:
     return Folder(one).root == Folder(checked_folder(other)).root
-

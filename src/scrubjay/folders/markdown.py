@@ -90,7 +90,9 @@ def rendered(document: Document) -> bytes:
     lines += [f"{name}: {_scalar(value)}" for name in TEXTS[1:] if (value := getattr(document, name)) is not None]
     if document.superseded_by is not None:
         lines.append(f"superseded_by: {_quoted(_wiki(document.superseded_by))}")
-    lines += [f"{kind}: [{', '.join(_quoted(_wiki(path)) for path in paths)}]" for kind, paths in document.links.items()]
+    lines += [
+        f"{kind}: [{', '.join(_quoted(_wiki(path)) for path in paths)}]" for kind, paths in document.links.items()
+    ]
     head = "".join(f"{line}\n" for line in lines) + document.others
     return f"---\n{head}---\n\n{document.content}\n".encode()
 

@@ -100,9 +100,7 @@ def resource_handlers(
             ctx, lambda resources, opened: resources.complete(opened, argument.name, argument.value, known)
         )
         return CompleteResult(
-            completion=Completion(
-                values=values[:MAX_VALUES], total=len(values), has_more=len(values) > MAX_VALUES
-            )
+            completion=Completion(values=values[:MAX_VALUES], total=len(values), has_more=len(values) > MAX_VALUES)
         )
 
     return {

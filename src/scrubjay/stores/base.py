@@ -337,7 +337,8 @@ class Reads(ABC):
     def files(self, space: str, *, waiting: bool = False) -> List[File]:
         """Every memory of a space that is or was kept as a file, by name; purged ones while their file waits.
 
-        `waiting` leaves out those whose file need not be written. For the engine's own bookkeeping: whoever they belong to.
+        `waiting` leaves out those whose file need not be written. For the engine's own bookkeeping: whoever they belong
+        to.
         """
 
     @abstractmethod

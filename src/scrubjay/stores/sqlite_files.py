@@ -24,6 +24,7 @@ FILES = """
     JOIN memories ON memories.seq = files.memory
     LEFT JOIN outbox ON outbox.memory = files.memory
 """
+STATES = tuple(State)  # by number; quicker than asking the enum ten thousand times
 # Behind files that wait, for those that already do.
 AGAIN = "ON CONFLICT (memory) DO UPDATE SET version = excluded.version"
 
@@ -172,7 +173,7 @@ class SqliteFileChanges(Transaction):
     def restamp(self, stamps: Mapping[str, str]) -> None:
         self._con.executemany(
             "UPDATE files SET stamp = ? WHERE memory = (SELECT seq FROM memories WHERE id = ?)",
-            [(stamp, id) for id, stamp in stamps.items()],
+            [(stamp, memory) for memory, stamp in stamps.items()],
         )
 
     def drop_files(self, ids: Sequence[str]) -> None:
@@ -238,16 +239,16 @@ class SqliteFileChanges(Transaction):
 
 
 def _file_of(row: Row) -> File:
-    key, path, state, version, name, agreed_path, agreed_version, hash, stamp, waiting = row
+    key, path, state, version, name, agreed_path, agreed_version, digest, stamp, waiting = row
     return File(
         memory=key,
         path=path,
-        state=State(state),
+        state=STATES[state],
         version=version,
         name=name,
         agreed_path=agreed_path,
         agreed_version=agreed_version,
-        hash=hash,
+        hash=digest,
         stamp=stamp,
         waiting=bool(waiting),
     )

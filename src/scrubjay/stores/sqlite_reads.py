@@ -15,8 +15,8 @@ import apsw
 from scrubjay.memory import Audience, Filter, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import sqlite_lists, sqlite_words
 from scrubjay.stores.base import List, Position, moment
-from scrubjay.stores.sqlite_filters import Condition, Restriction, among, joined, restricted, seen, views_of
 from scrubjay.stores.sqlite_files import SqliteFiles
+from scrubjay.stores.sqlite_filters import Condition, Restriction, among, joined, restricted, seen, views_of
 from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, memory_of
 
 if TYPE_CHECKING:
