@@ -73,9 +73,8 @@ def later_opens(place: Path, count: int) -> None:
     with opened(place) as jay:
         jay.bound_to(spaces=("notes",)).list(limit=1)
     cpu, wall = zip(*[opening(place) for _ in range(OPENS)], strict=True)
-    print(
-        f"open with nothing changed: {1000 * median(cpu):.0f} ms of processor, {1000 * min(wall):.0f} ms at best (goal 300)"
-    )
+    cost = f"{1000 * median(cpu):.0f} ms of processor, {1000 * min(wall):.0f} ms at best"
+    print(f"open with nothing changed: {cost} (goal 300)")
     edited(place, folder)
 
 

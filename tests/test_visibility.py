@@ -146,7 +146,8 @@ def cortex_call(world, tool, **arguments):
 
 def cortex_outcome(reply):
     if reply.failed:
-        return {"MEMORY_NOT_FOUND": "not found", "MEMORY_EXPIRED": "expired"}.get(reply.body["error"]["code"], "refused")
+        words = {"MEMORY_NOT_FOUND": "not found", "MEMORY_EXPIRED": "expired"}
+        return words.get(reply.body["error"]["code"], "refused")
     return "ok"
 
 

@@ -389,6 +389,26 @@ def test_a_forgotten_memory_whose_file_was_edited_meanwhile_comes_back(jay, fold
     assert document(folder, "project/harbour").content == "The harbour master is called Ada"
 
 
+def test_a_forgotten_memory_lets_go_of_a_name_that_another_has_taken(jay, folder, filed):
+    jay.paths.remove(STORE, "project/harbour")
+    second = jay.paths.add(STORE, "project/harbour", "Another text").memory.id
+    jay.recover(filed)
+    assert (jay.get(filed).path, jay.get(filed).content) == (
+        "project/harbour-2",
+        "The harbour master is called Ottilie",
+    )
+    assert document(folder, "project/harbour").id == second
+    assert document(folder, "project/harbour-2").id == filed
+    jay.forget(filed)
+    assert document(folder, "project/harbour").id == second
+    third = jay.paths.add(STORE, "project/harbour-2", "A third text").memory.id
+    jay.forget(filed, hard=True)
+    look(jay)
+
+    assert document(folder, "project/harbour-2").id == third
+    assert sorted(names(jay)) == ["project/harbour", "project/harbour-2"]
+
+
 # --- a kill in between -----------------------------------------------------------------------------------------------
 
 

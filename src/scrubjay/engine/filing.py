@@ -243,9 +243,8 @@ class Filing:
             self._desk._enriched(memory, new, text.first) for (_, (new, memory)), text in zip(made, texts, strict=True)
         ]
         with self._records.writing() as tx:
-            here = {file.name for file in tx.files(self._space) if file.state in CURRENT}
             for (change, _), memory, text in zip(made, complete, texts, strict=True):
-                if change.name not in here:  # else another process was quicker
+                if tx.file_named(self._space, change.name) is None:  # else another process was quicker
                     self._add_one(tx, change, memory, text)
         if any(not text.whole for text in texts):
             self._desk._backlog.wake()
@@ -406,8 +405,8 @@ class Filing:
 
     # --- memories to files -------------------------------------------------------------------------------------------
 
-    def write_out(self, *, progress: Progress | None = None) -> None:
-        """Write every file that waits. The caller holds the lock of folders.
+    def write_out(self, *, seconds: float | None = None, progress: Progress | None = None) -> None:
+        """Write the files that wait, for some seconds if given. The caller holds the lock of folders.
 
         :raises StorageError: if the folder cannot be written to; what is not written goes on waiting
         """
@@ -418,8 +417,11 @@ class Filing:
         if not self._is_known():
             return  # files can only be removed from a folder that is there
         waiting = self._records.files(self._space, waiting=True)
+        deadline = None if seconds is None else monotonic() + seconds
         for number, file in enumerate(waiting, 1):
             self._write_one(file)
+            if deadline is not None and monotonic() > deadline:
+                return
             if progress:
                 progress(number, len(waiting))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 2.0  # what a call that only reads spends on a folder with many changes; the next one goes on
-LOCK_SECONDS = 10.0
+WRITE_SECONDS = 2.0  # what a call that changes something waits for other writers, and spends on what they left
 MAX_DESCRIPTION = 500
 
 
@@ -219,7 +219,7 @@ class Folders:
         indexed = self.reindex(name)  # what lies there already
         with self._records.writing() as tx:
             tx.mirror(name, on=True)
-        self._write(name, progress=progress, quiet=False)
+        self._write(name, seconds=None, progress=progress, quiet=False)
         return indexed
 
     def stop_mirroring(self, name: str) -> None:
@@ -274,10 +274,18 @@ class Folders:
             with self._at(space) as shelf:
                 if shelf is not None:
                     self._take_in(space, folder, shelf)
+        if not self._may_hear_of(space, path, known=memory is not None):
+            return
         for problem in self.problems(space):
             mine = memory is not None and problem.memory == memory.id
             if mine or (memory is None and problem.name == file_of_path(path)):
                 raise FileDamaged(f"Memory file is corrupted: {path}. {problem.why}", hint="Mend the file by hand.")
+
+    def _may_hear_of(self, space: str, path: str, *, known: bool) -> bool:
+        """Whether the caller may be told that there is something at a path."""
+        caller = self._desk.caller
+        audience = access.audience_in(caller, (space,))
+        return self._records.at_path(space, path, audience) is not None if known else access.granted(caller, space)
 
     def _has_changed(self, folder: Folder, file: File | None, path: str, *, alone: bool) -> bool:
         try:
@@ -356,15 +364,22 @@ class Folders:
         self._write(space)  # what became of it
         shelf.looked_at = monotonic()
 
-    def _write(self, space: str, *, progress: Progress | None = None, quiet: bool = True) -> None:
+    def _write(
+        self,
+        space: str,
+        *,
+        seconds: float | None = WRITE_SECONDS,
+        progress: Progress | None = None,
+        quiet: bool = True,
+    ) -> None:
         folder = self._folder(space)
         if folder is None or space not in self._records.waiting():
             return
         shelf = self._shelves.of(space)
         try:
-            with self._needed().lock.held(seconds=LOCK_SECONDS) as had:
+            with self._needed().lock.held(seconds=60 if seconds is None else seconds) as had:
                 if had:
-                    self._filing(space, folder, shelf).write_out(progress=progress)
+                    self._filing(space, folder, shelf).write_out(seconds=seconds, progress=progress)
             shelf.failure = None if had else "Another process is writing files."
         except StorageError as error:
             shelf.failure = error.message

@@ -346,6 +346,10 @@ class Reads(ABC):
         """The file of one memory; None if it is not kept as one."""
 
     @abstractmethod
+    def file_named(self, space: str, name: str) -> File | None:
+        """The file with this name, if an active memory is kept in it."""
+
+    @abstractmethod
     def waiting(self) -> dict[str, int]:
         """How many files wait to be written, by space; spaces where none does are left out."""
 
@@ -452,13 +456,13 @@ class Transaction(Reads):
     # a new memory in a mirrored space.
 
     @abstractmethod
-    def keep_as_file(self, ids: Sequence[str], *, name: str = "") -> None:
+    def keep_as_file(self, ids: Sequence[str]) -> None:
         """Keep memories as files of their space from now on, and let the files wait to be written."""
 
     @abstractmethod
     def in_sync(self, id: str, *, name: str, hash: bytes, stamp: str, version: int) -> None:
         """Note that a memory, at a version, and a file say the same; the file waits no longer unless it has changed
-        since that version."""
+        since that version. A deleted memory that had a file of this name before has none any more."""
 
     @abstractmethod
     def restamp(self, stamps: Mapping[str, str]) -> None:

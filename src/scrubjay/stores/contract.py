@@ -1957,14 +1957,28 @@ class StoreContract:
         assert not store.mirrored("default")
         assert not store.mirrored("nowhere")
 
+    def test_a_file_is_found_by_its_name_while_its_memory_is_active(self, store: Store) -> None:
+        memory, gone = put_all(store, [some(), some(status=Status.DELETED)])
+        with store.writing() as tx:
+            for one in (gone, memory):
+                tx.in_sync(one.id, name="a/b.md", hash=b"h", stamp="", version=1)
+
+        found, former = store.file_named("default", "a/b.md"), store.file_of(gone.id)
+        assert found is not None
+        assert found.memory == memory.id
+        assert former is not None
+        assert (former.name, former.hash) == ("", None)
+        assert store.file_named("default", "a/c.md") is None
+        assert store.file_named("nowhere", "a/b.md") is None
+
     def test_dropped_files_wait_no_longer(self, store: Store) -> None:
         memory = put(store, some())
         with store.writing() as tx:
-            tx.keep_as_file([memory.id], name="x.md")
+            tx.keep_as_file([memory.id])
             tx.restamp({memory.id: "stamp"})
         file = store.file_of(memory.id)
         assert file is not None
-        assert (file.name, file.stamp) == ("x.md", "stamp")
+        assert (file.name, file.stamp) == ("", "stamp")
         with store.writing() as tx:
             tx.drop_files([memory.id])
 

@@ -105,6 +105,21 @@ class SqliteFiles(SqliteHistory):
             row = con.execute(f"{FILES} WHERE memories.id = ?", (id,)).fetchone()
             return None if row is None else _file_of(row)
 
+    def file_named(self, space: str, name: str) -> File | None:
+        with self._reading() as con:
+            row = con.execute(
+                # files_by_space
+                f"""
+                {FILES}
+                WHERE files.space = ?
+                AND files.name = ?
+                AND memories.space = files.space
+                AND memories.state IN (0, 1)
+                """,
+                (space_number(con, space), name),
+            ).fetchone()
+            return None if row is None else _file_of(row)
+
     def waiting(self) -> dict[str, int]:
         with self._reading() as con:
             return dict(
@@ -129,17 +144,17 @@ class SqliteFileChanges(Transaction):
 
     _con: apsw.Connection
 
-    def keep_as_file(self, ids: Sequence[str], *, name: str = "") -> None:
+    def keep_as_file(self, ids: Sequence[str]) -> None:
         wanted = json.dumps(list(ids))
         self._con.execute(
             """
             INSERT INTO files (memory, space, name)
-            SELECT seq, space, ?
+            SELECT seq, space, ''
             FROM memories
             WHERE id IN (SELECT value FROM json_each(?))
             ON CONFLICT (memory) DO NOTHING
             """,
-            (name, wanted),
+            (wanted,),
         )
         self._con.execute(
             f"""
@@ -154,6 +169,17 @@ class SqliteFileChanges(Transaction):
         )
 
     def in_sync(self, id: str, *, name: str, hash: bytes, stamp: str, version: int) -> None:
+        self._con.execute(
+            # files_by_space; a name is one memory's
+            """
+            UPDATE files
+            SET name = '', hash = NULL, stamp = ''
+            WHERE space = (SELECT space FROM memories WHERE id = ?1)
+            AND name = ?2
+            AND memory <> (SELECT seq FROM memories WHERE id = ?1)
+            """,
+            (id, name),
+        )
         self._con.execute(
             """
             INSERT INTO files (memory, space, name, path, version, hash, stamp)
