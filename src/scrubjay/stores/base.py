@@ -17,7 +17,7 @@ A store knows nothing of ranking, defaults or limits; those live above it, once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
@@ -42,6 +42,7 @@ from scrubjay.memory import (
     Topic,
     Version,
 )
+from scrubjay.stores.callers import CallerChanges, CallerReads
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
@@ -206,7 +207,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(ABC):
+class Reads(CallerReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     @abstractmethod
@@ -275,6 +276,10 @@ class Reads(ABC):
     @abstractmethod
     def events(self, space: str, *, after: int = 0, limit: int = 1000) -> List[Event]:
         """The changes of a space behind a number, in order."""
+
+    @abstractmethod
+    def last_event(self, space: str) -> int:
+        """The number of a space's newest event; 0 if there is none."""
 
     @abstractmethod
     def spaces(self) -> List[Space]:
@@ -358,7 +363,7 @@ class Reads(ABC):
         """Whether every memory of the space is kept as a file."""
 
 
-class Transaction(Reads):
+class Transaction(CallerChanges, Reads):
     """A set of changes that become visible and durable together, or never."""
 
     @abstractmethod

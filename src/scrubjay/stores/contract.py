@@ -44,6 +44,7 @@ from scrubjay.memory import (
     new_id,
 )
 from scrubjay.stores.base import Activity, Change, Level, Of, Part, Position, Request, Store, Totals, Transaction
+from scrubjay.stores.contract_callers import CallersContract
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 EVERYTHING = Audience("local", (Scope(None, Sight.ALL),))
@@ -304,7 +305,7 @@ HOSTILE = [
 ]
 
 
-class StoreContract:
+class StoreContract(CallersContract):
     # --- transactions ---
 
     def test_what_a_transaction_wrote_is_seen_when_it_ends(self, store: Store) -> None:
