@@ -243,7 +243,8 @@ class Folders:
         return self._registry
 
     def _on_this_machine(self) -> bool:
-        return self._desk.provenance.transport != "http" and self._desk.caller.role is Role.OWNER
+        caller = self._desk.caller
+        return caller.local and caller.role is Role.OWNER and self._desk.provenance.transport != "http"
 
     def _check_local(self, why: str) -> None:
         if not self._on_this_machine():
