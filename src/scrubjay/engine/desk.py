@@ -16,6 +16,7 @@ from scrubjay.engine import access, cursors, intake, ranking, values
 from scrubjay.engine.backlog import Backlog
 from scrubjay.engine.embedding import AT_ONCE, Embedding
 from scrubjay.engine.housekeeping import Housekeeper
+from scrubjay.engine.indexing import Indexer
 from scrubjay.engine.ledger import Ledger, Text
 from scrubjay.engine.neighbours import Neighbours, neighbours_of
 from scrubjay.errors import Duplicate, EmbeddingError, InvalidInput, NotFound, QuotaExceeded
@@ -99,6 +100,7 @@ class Desk:
         self._shared = Shared(self._embedding)
         self._backlog = Backlog(store, self._embedding, self._judge_late)
         self._housekeeper = Housekeeper(store, lambda: self._ledger, clock)
+        self._indexer = Indexer(store)
         self._request: Request | None = None
         self._expected_version: int | None = None
 
@@ -128,10 +130,12 @@ class Desk:
         self._embedding.warm()
         self._backlog.start()
         self._housekeeper.start()
+        self._indexer.start()
 
     def close(self) -> None:
         """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
         self._housekeeper.close()
+        self._indexer.close()
         self._backlog.close()
         self._embedding.close()
         self._records.close()

@@ -97,6 +97,7 @@ class Engine(Desk):
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
+        self._indexer.finish()
         return ids
 
     def update(
@@ -295,7 +296,9 @@ class Engine(Desk):
         """Take in what `export` gave; what is already here with the same id is left as it is."""
         from scrubjay.engine import transfer
 
-        return transfer.imported(self, lines, progress)
+        result = transfer.imported(self, lines, progress)
+        self._indexer.finish()
+        return result
 
     def admitted(self, fields: Mapping[str, Any], *, id: str | None = None) -> Memory:
         """A memory from named fields as it would be stored, with an id of its own or a given one."""
@@ -323,12 +326,13 @@ class Engine(Desk):
         return self._records.check(deep=deep)
 
     def rebuild(self) -> None:
-        """Make words and missing vectors anew from the texts.
+        """Make words, missing vectors and the index of vectors anew.
 
         :raises StorageBusy: if another process is embedding and does not stop
         """
         self._records.rebuild()
         self._backlog.finish()
+        self._indexer.finish()
 
 
 def batches(items: Iterable[Any]) -> Iterator[list[Any]]:

@@ -416,7 +416,22 @@ class Store(Reads):
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Make words and totals anew from the memories, and let those without vectors wait for them."""
+        """Make words and totals anew from the memories, and let those without vectors wait for them.
+
+        What only makes searches quicker is thrown away; `tend` makes it anew.
+        """
+
+    @abstractmethod
+    def needs_tending(self) -> bool:
+        """Whether `tend` has something to do. Quick."""
+
+    @abstractmethod
+    def tend(self) -> bool:
+        """Do the next piece of the work that keeps a large store quick, if there is any; True while more may be left.
+
+        Call it again until it gives False. Answers of searches stay right meanwhile, and writers wait for a fraction
+        of a second at most. One caller at a time (a lease) is enough; more do no harm.
+        """
 
     @abstractmethod
     def close(self) -> None:

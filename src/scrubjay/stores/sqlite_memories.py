@@ -13,6 +13,7 @@ import apsw
 
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.memory import Match, Memory, State, random_suffix
+from scrubjay.stores import vec1_tables
 from scrubjay.stores.base import Change, List, Transaction, milliseconds
 from scrubjay.stores.sqlite_filters import Restriction, space_number
 from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, Row, memory_of, row_of, snapshot_of
@@ -132,7 +133,13 @@ class SqliteMemories(SqliteStatistics, Transaction):
         self._mark_repeats(fingerprint)
         self.erased = True
 
+    @property
+    def change(self) -> int | None:
+        """The number that it has given to what it changed; None if it has changed no memory."""
+        return self._change
+
     def drop_vectors(self) -> None:
+        vec1_tables.retire_all(self._con)
         self._con.execute("DELETE FROM vectors")
         self._con.execute("UPDATE pending SET next_part = 0, attempts = 0")
         self._con.execute(
@@ -165,6 +172,22 @@ class SqliteMemories(SqliteStatistics, Transaction):
             """
         )
         self._rebuild_totals()
+        vec1_tables.retire_all(self._con)
+
+    def tend(self, plan: vec1_tables.Plan | None, model: bytes | None) -> bool:
+        """One step towards the index that there should be; False if nothing more can be done here."""
+        if not vec1_tables.able(self._con):
+            return False
+        for table in vec1_tables.tables(self._con, "retired")[:1]:
+            vec1_tables.empty(self._con, table)
+            return True
+        for table in vec1_tables.tables(self._con, "filling")[:1]:
+            vec1_tables.fill(self._con, table)
+            return True
+        if plan is not None and model is not None:
+            vec1_tables.begin(self._con, plan, model)
+            return True
+        return False
 
     def _rebuild_totals(self) -> None:
         """As the schema fills them; when memories were handed out is known nowhere else and stays."""
