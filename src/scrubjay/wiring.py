@@ -56,6 +56,18 @@ def open_store(url: str) -> Store:
     )
 
 
+def restore(
+    settings: Settings, backup: Path, *, replace: bool, progress: Callable[[int, int], None] | None = None
+) -> Path | None:
+    """Make a backup the store of these settings; where the former store lies now, if there was one."""
+    scheme, _, rest = settings.store.partition("://")
+    if scheme != "sqlite":
+        raise InvalidInput("Only a store in a file can be restored from one.", field="store")
+    from scrubjay.stores import sqlite_backup
+
+    return sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
+
+
 def open_embedder(settings: Settings) -> Embedder | None:
     """The chosen model, not yet loaded; None when words are to be enough."""
     name = settings.embedder

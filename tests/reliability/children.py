@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -144,7 +145,10 @@ def live_through_a_day(path: str) -> None:
 
 @job
 def read_as_nobody(path: str, id: str) -> None:
-    """Read, then try to write, as a user to whom the store does not belong."""
+    """Read, then try to write, as a user to whom the store does not belong, and who may not read Python either."""
+    with tempfile.TemporaryDirectory() as folder, opened(f"{folder}/memories.db") as jay:
+        jay.store("everything that is imported late is imported now")
+        jay.search("imported")
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)

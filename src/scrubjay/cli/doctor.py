@@ -51,7 +51,7 @@ class Finding:
     """,
 )
 @click.option("--deep", is_flag=True, help="Read every page and text, and compare each with its hash.")
-@click.option("--rebuild", is_flag=True, help="First make words and missing vectors anew from the texts.")
+@click.option("--rebuild", is_flag=True, help="First make words, missing vectors and the index of vectors anew.")
 @click.pass_context
 def doctor(ctx: click.Context, deep: bool, rebuild: bool) -> None:
     """Check the memory's health, and say what to do about each finding.
@@ -200,7 +200,10 @@ def integrity(checkup: Checkup, *, deep: bool) -> Iterator[Finding]:
         yield Finding(OK, "hashes", "Every text fits its hash.")
 
 
-REMEDIES = {"Other users of this machine may read the file.": "chmod 600 the store's file (scrubjay settings names it)"}
+REMEDIES = {
+    "Other users of this machine may read the file.": "chmod 600 the store's file (scrubjay settings names it)",
+    "The index of vectors is damaged; searches compare exactly until it is made anew.": REBUILD,
+}
 
 
 def counts(checkup: Checkup) -> Iterator[Finding]:
@@ -232,5 +235,5 @@ def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
             PROBLEM,
             "fingerprint",
             f"The store's vectors come from another model ({kept}); only words are searched.",
-            "Set SCRUBJAY_EMBEDDER back, or export and import into a new home.",
+            "Set SCRUBJAY_EMBEDDER back, or take over to this model: scrubjay reembed",
         )

@@ -38,6 +38,8 @@ SECTIONS = {
     "Move": {
         "export": "Write every memory of a space as lines of JSON.",
         "import": "Take in lines of JSON: an export, or a list of your own.",
+        "backup": "Copy the whole memory to a new file, while others use it.",
+        "restore": "Make a backup the memory again.",
     },
     "Serve agents": {
         "mcp": "Be an MCP server on standard input and output; your client runs this.",
@@ -46,6 +48,7 @@ SECTIONS = {
     "Look after": {
         "doctor": "Check the memory's health, and say what to do about each finding.",
         "model": "Fetch, list or check embedding models.",
+        "reembed": "Make every vector anew with the model of your settings.",
         "spaces": "List or create spaces, one per project or purpose.",
         "settings": "Show every setting, its value and where it comes from.",
         "completion": "Print the script that lets your shell complete commands.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake, lifecycle, ranking
@@ -320,6 +321,13 @@ class Engine(Desk):
             for link in kept:
                 tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
         return len(kept)
+
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        """Copy the whole memory, every space of it, to a new file; others may write meanwhile.
+
+        :raises Conflict: if there is something already
+        """
+        return self._records.backup(path, progress=progress)
 
     def check(self, *, deep: bool = False) -> Checkup:
         """Look for damage; writes nothing."""

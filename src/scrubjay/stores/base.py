@@ -18,11 +18,12 @@ A store knows nothing of ranking, defaults or limits; those live above it, once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.frozen import dataclass
@@ -419,6 +420,16 @@ class Store(Reads):
         """Make words and totals anew from the memories, and let those without vectors wait for them.
 
         What only makes searches quicker is thrown away; `tend` makes it anew.
+        """
+
+    @abstractmethod
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        """Copy the store as it is now to a new file, and check the copy; others write meanwhile.
+
+        The file appears complete and checked, or not at all. `progress` is told what is done, of how much.
+
+        :raises Conflict: if there is something already
+        :raises StorageDamaged: if the copy is not whole
         """
 
     @abstractmethod

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -1786,6 +1787,20 @@ class StoreContract:
             assert (checkup.memories, checkup.with_words, checkup.with_vectors, checkup.pending) == (2, 2, 1, 1)
             assert checkup.bytes_on_disk > 0
             assert checkup.schema > 0
+
+    def test_a_backup_holds_what_was_there_and_never_overwrites(self, store: Store, tmp_path: Path) -> None:
+        memory = put(store, some())
+        done: list[tuple[int, int]] = []
+
+        checkup = store.backup(tmp_path / "copy.db", progress=lambda *now: done.append(now))
+
+        assert (checkup.memories, checkup.problems, checkup.wrong_hashes) == (1, (), ())
+        assert done[-1][0] == done[-1][1] > 0
+        before = (tmp_path / "copy.db").read_bytes()
+        with pytest.raises(Conflict):
+            store.backup(tmp_path / "copy.db")
+        assert (tmp_path / "copy.db").read_bytes() == before
+        assert got(store, memory.id) == memory
 
     def test_tending_ends_and_changes_no_answer(self, store: Store) -> None:
         near, far = put(store, some(), [at_cosine(0.9)]), put(store, some(), [at_cosine(0.1)])

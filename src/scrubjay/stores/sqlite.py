@@ -8,14 +8,14 @@ sqlite_statistics.py   totals and what happened when
 sqlite_filters.py      filter and audience as conditions
 sqlite_rows.py         rows as values
 sqlite_tally.py        counted reads that are not written yet
-sqlite_checkup.py      what doctor asks
+sqlite_checkup.py      what doctor asks; sqlite_backup.py copies of a store
 sqlite_connections.py  readers, the writer and its bracket; sqlite_lock.py, sqlite_file.py, sqlite_errors.py below
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -117,6 +117,12 @@ class SqliteStore(SqliteStatistics, Store):
     def rebuild(self) -> None:
         with self._changing() as transaction:
             transaction.rebuild()
+
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        from scrubjay.stores import sqlite_backup
+
+        with self._connections.fresh() as con:
+            return sqlite_backup.backup(con, Path(path).absolute(), progress)
 
     def needs_tending(self) -> bool:
         with self._reading() as con:

@@ -10,15 +10,18 @@ from typing import Any
 
 import apsw
 
-from scrubjay.stores import sqlite_file
+from scrubjay.stores import sqlite_file, vec1_tables
 from scrubjay.stores.base import Checkup
 from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, content_hash, memory_of
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
 UNREADABLE = "The file cannot be read to its end."
+READABLE = "Other users of this machine may read the file."
+INDEX = "The index of vectors is damaged; searches compare exactly until it is made anew."
 
 
 def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Checkup:
+    index = _index(con)
     problems = list(dict.fromkeys(_problems(con, path, deep=deep, damaged=damaged)))
     wrong: tuple[str, ...] = ()
     try:
@@ -56,8 +59,20 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Che
             "sqlite": apsw.sqlite_lib_version(),
             "journal": str(con.pragma("journal_mode")),
             "permissions": sqlite_file.permissions(path),
+            **index,
         },
     )
+
+
+def _index(con: apsw.Connection) -> dict[str, str]:
+    """The state of the index of vectors, if there is one; from here on SQLite's own check looks into it, too."""
+    try:
+        tables = vec1_tables.tables(con, "filling", "ready", "retired")
+    except (apsw.SQLError, *UNREADABLE_ERRORS):  # an older schema, or damage that others report
+        return {}
+    if not tables:
+        return {}
+    return {"vector index": tables[-1].state if vec1_tables.able(con) else "not usable here"}
 
 
 def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Iterator[str]:
@@ -67,11 +82,11 @@ def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) ->
         # Both also check the full-text index against its own text.
         for (line,) in con.execute("PRAGMA integrity_check(20)" if deep else "PRAGMA quick_check(20)"):
             if line != "ok":
-                yield str(line)
+                yield INDEX if "near_" in str(line) else str(line)
     except UNREADABLE_ERRORS:
         yield UNREADABLE
     if sqlite_file.others_may_read(path):
-        yield "Other users of this machine may read the file."
+        yield READABLE
 
 
 def _wrong_hashes(con: apsw.Connection) -> Iterator[str]:

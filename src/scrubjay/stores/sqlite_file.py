@@ -49,15 +49,20 @@ def check_engine() -> None:
         raise StorageError("SQLite is too old.", hint="Install apsw 3.51.3 or newer.")
 
 
-def connect(path: Path, *, damaged: bool = False) -> apsw.Connection:
+def connect(path: Path, *, damaged: bool = False, read_only: bool = False) -> apsw.Connection:
     """Open an existing file with our settings. Each is a statement of its own: a script stops at the first answer."""
-    con = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    con = _read_only(path) if read_only else apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     con.set_busy_timeout(BUSY_MILLISECONDS)
     if damaged:
         _read_what_is_left(con)
     for name, value in SETTINGS.items():
         con.pragma(name, value)
     return con
+
+
+def writable(path: Path) -> bool:
+    """Whether this process may write the file and make its companions beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def recognised(path: Path) -> bool:
@@ -67,11 +72,25 @@ def recognised(path: Path) -> bool:
     """
     if not os.path.lexists(path):
         return False
-    if path.is_file():
-        with suppress(apsw.Error), closing(_untouched(path)) as con:
-            if con.pragma("application_id") == APPLICATION_ID:
-                return True
+    if path.is_dir():
+        raise StorageError("There is a folder where the store should be.", hint="Name a file in it.")
+    if path.is_file() and _size(path) == 0:
+        raise StorageDamaged(
+            "The store's file is empty.", hint="If you have a backup, restore it; else remove the file to begin anew."
+        )
+    if path.is_file() and not os.access(path, os.R_OK):
+        raise translated(PermissionError())
+    if is_store(path):
+        return True
     raise StorageDamaged("There is something else where the store should be.", hint=DOCTOR)
+
+
+def is_store(path: Path) -> bool:
+    """Whether the file is ours, whatever its condition."""
+    if path.is_file():
+        with suppress(apsw.Error), closing(untouched(path)) as con:
+            return bool(con.pragma("application_id") == APPLICATION_ID)
+    return False
 
 
 def create(path: Path) -> None:
@@ -87,7 +106,7 @@ def create(path: Path) -> None:
             con.pragma("auto_vacuum", "INCREMENTAL")  # can only be chosen before the first table
             con.pragma("journal_mode", "WAL")
             migrate(con)
-        _publish(draft, path)
+        publish(draft, path)
     except OSError as error:
         raise translated(error) from error
     finally:
@@ -174,7 +193,17 @@ def _damaged_by_crash(path: Path) -> bool:
             return False
 
 
-def _untouched(path: Path) -> apsw.Connection:
+def _read_only(path: Path) -> apsw.Connection:
+    """Open where nothing may be written. Without a log there is nothing to share with writers, and SQLite could not
+    make the file to share it in; so the file is taken to stand still for as long as this connection is used.
+    """
+    if _size(_wal(path)):
+        return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+
+
+def untouched(path: Path) -> apsw.Connection:
     """Open without locks, journal or any other trace: what is there may belong to somebody else.
 
     A crash during a checkpoint leaves a file that is shorter than its header says until the log is read, too.
@@ -190,7 +219,7 @@ def _read_what_is_left(con: apsw.Connection) -> None:
     con.pragma("writable_schema", "ON")
 
 
-def _publish(draft: Path, path: Path) -> None:
+def publish(draft: Path, path: Path) -> None:
     try:
         os.link(draft, path)  # unlike a rename, never replaces what came to be there meanwhile
     except (FileExistsError, FileNotFoundError):
