@@ -29,8 +29,11 @@ class Settings:
     home: Path = setting(Path(), "Folder for the store, settings and archives. Default: the platform's data folder.")
     store: str = setting("", "Where memories are kept: sqlite:///FILE. Default: memories.db in the home.")
     embedder: str = setting(
-        "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, none, or hashing (tests only)."
+        "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, remote, none, or hashing (for tests)."
     )
+    remote_url: str = setting("", "With embedder=remote: an OpenAI-compatible endpoint, up to /v1.")
+    remote_model: str = setting("", "With embedder=remote: the model's name there.")
+    remote_key: str = setting("", "With embedder=remote: the key to send, if it asks for one.")
     models: Path = setting(Path(), "Folder for model files, shared by all homes. Default: the user's cache folder.")
     model_pull: str = setting("auto", "Fetch a missing model in the background: auto or never.")
     space: str = setting("default", "The space to work in; auto names it after the repository you stand in.")

@@ -77,6 +77,14 @@ def open_embedder(settings: Settings) -> Embedder | None:
         from scrubjay.embedders.hashing import HashingEmbedder
 
         return HashingEmbedder()
+    if name == "remote":
+        if not settings.remote_url or not settings.remote_model:
+            raise InvalidInput(
+                "embedder=remote needs remote_url and remote_model.", hint="scrubjay settings", field="remote_url"
+            )
+        from scrubjay.embedders.remote import RemoteEmbedder
+
+        return RemoteEmbedder(settings.remote_url, settings.remote_model, key=settings.remote_key)
     from scrubjay.embedders.catalogue import find
     from scrubjay.embedders.local import LocalEmbedder
 
@@ -91,7 +99,7 @@ def open_embedder(settings: Settings) -> Embedder | None:
 
 def model_fetcher(settings: Settings) -> Callable[[], None] | None:
     """What brings a missing model to this machine in the background, where that is allowed."""
-    if settings.model_pull == "never" or settings.embedder in ("none", "hashing"):
+    if settings.model_pull == "never" or settings.embedder in ("none", "hashing", "remote"):
         return None
 
     def fetch() -> None:

@@ -9,11 +9,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
 import scrubjay
+from scrubjay.embedders.base import Vector
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
@@ -60,6 +61,23 @@ def take_in(path: str, count: str) -> None:
     with opened(path) as jay:
         jay.import_from(lines, progress=lambda done: say(done=done))
     say(finished=True)
+
+
+@job
+def reembed(path: str) -> None:
+    """Let a wider model take over, slowly enough to be killed at it; says how far it is."""
+
+    class Wider(HashingEmbedder):
+        dimension = 768
+        fingerprint = "wider-1"
+
+        def embed(self, texts: Sequence[str]) -> list[Vector]:
+            time.sleep(0.05)
+            return super().embed(texts)
+
+    with Engine(SqliteStore(Path(path)), Wider()) as jay:
+        result = jay.reembed(progress=lambda done, total: say(done=done, total=total))
+    say(finished=result.memories)
 
 
 @job

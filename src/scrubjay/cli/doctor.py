@@ -119,6 +119,9 @@ def model_files(settings: Settings) -> Iterator[Finding]:
     if settings.embedder == "hashing":
         yield Finding(WARNING, "model", "hashing is for tests and knows no meaning.", "Unset SCRUBJAY_EMBEDDER.")
         return
+    if settings.embedder == "remote":
+        yield Finding(OK, "model", f"{settings.remote_model}, on another server: texts are sent there.")
+        return
     from scrubjay.embedders.catalogue import DEFAULT, find
     from scrubjay.embedders.pull import verify
 
@@ -228,6 +231,10 @@ def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
     kept = opened.fact("model")
     if kept is None:
         yield Finding(OK, "fingerprint", "The store has no vectors yet.")
+    elif kept.startswith("becoming "):
+        yield Finding(
+            WARNING, "fingerprint", "Vectors are being made anew; only words are searched.", "Finish: scrubjay reembed"
+        )
     elif kept == ours:
         yield Finding(OK, "fingerprint", "The store's vectors come from this model.")
     else:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 OTHER_MODEL = "The store's vectors come from another embedding model; only words are searched."
+BEING_REEMBEDDED = "The store's vectors are being made anew (scrubjay reembed); only words are searched."
 
 
 class Shared:
@@ -235,7 +236,10 @@ class Desk:
     def _cannot_embed(self) -> str | None:
         if self._embedding.embedder is None:
             return "No embedding model is configured; only words are searched."
-        return OTHER_MODEL if self._records.fact("model") not in (None, self._embedding.fingerprint) else None
+        kept = self._records.fact("model")
+        if kept in (None, self._embedding.fingerprint):
+            return None
+        return BEING_REEMBEDDED if kept.startswith("becoming ") else OTHER_MODEL
 
     def _neighbours(self, memory: Memory, vector: Vector | None) -> Neighbours:
         if vector is None:

@@ -35,6 +35,7 @@ from scrubjay.memory import (
 from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
+    from scrubjay.engine.reembedding import Reembedded
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
 
@@ -328,6 +329,15 @@ class Engine(Desk):
         :raises Conflict: if there is something already
         """
         return self._records.backup(path, progress=progress)
+
+    def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> Reembedded:
+        """Let this engine's model take over: every vector is made anew. Goes on where it was broken off.
+
+        :raises Locked: if another process is embedding
+        """
+        from scrubjay.engine.reembedding import Reembedding
+
+        return Reembedding(self).run(progress)
 
     def check(self, *, deep: bool = False) -> Checkup:
         """Look for damage; writes nothing."""

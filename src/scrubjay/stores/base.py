@@ -373,8 +373,12 @@ class Transaction(Reads):
         """Remember the result for a day, or until one of the memories that it mentions is purged."""
 
     @abstractmethod
-    def drop_vectors(self) -> None:
-        """Forget every vector and let every memory wait for a new one (another model is taking over)."""
+    def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
+        """Forget the vectors of memories behind an arrival number and let these wait for new ones, at most `limit`.
+
+        For another model that takes over; whatever was derived from vectors goes at once. The arrival number of the
+        last one, to go on behind; None if there was none left.
+        """
 
 
 class Store(Reads):

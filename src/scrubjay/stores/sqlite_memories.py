@@ -138,19 +138,31 @@ class SqliteMemories(SqliteStatistics, Transaction):
         """The number that it has given to what it changed; None if it has changed no memory."""
         return self._change
 
-    def drop_vectors(self) -> None:
+    def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
         vec1_tables.retire_all(self._con)
-        self._con.execute("DELETE FROM vectors")
-        self._con.execute("UPDATE pending SET next_part = 0, attempts = 0")
+        [(last,)] = self._con.execute(
+            "SELECT max(seq) FROM (SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?)",
+            (after, -1 if limit is None else limit),
+        )
+        if last is None:
+            return None
+        self._con.execute("DELETE FROM vectors WHERE memory > ? AND memory <= ?", (after, last))
+        self._con.execute(
+            "UPDATE pending SET next_part = 0, attempts = 0 WHERE memory > ? AND memory <= ?", (after, last)
+        )
         self._con.execute(
             # What does not wait has been judged already.
             """
             INSERT INTO pending (memory, next_part, judged)
-            SELECT seq, 0, 1 FROM memories WHERE state < 4
+            SELECT seq, 0, 1 FROM memories WHERE state < 4 AND seq > ? AND seq <= ?
             ON CONFLICT (memory) DO NOTHING
-            """
+            """,
+            (after, last),
         )
-        self._con.execute("UPDATE memories SET change = ? WHERE state < 4", (self._changed(),))
+        self._con.execute(
+            "UPDATE memories SET change = ? WHERE state < 4 AND seq > ? AND seq <= ?", (self._changed(), after, last)
+        )
+        return int(last)
 
     def rebuild(self) -> None:
         [(definition,)] = self._con.execute("SELECT sql FROM sqlite_schema WHERE name = 'words'")

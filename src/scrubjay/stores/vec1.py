@@ -10,7 +10,8 @@ to that check, with more candidates until enough of them pass. Small scopes are 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -18,20 +19,21 @@ import numpy as np
 
 from scrubjay.embedders.base import Vector
 from scrubjay.memory import Match
-from scrubjay.stores.sqlite_filters import Condition, Restriction, View, among, joined, seen
-from scrubjay.stores.vec1_tables import BROKEN, NEVER, PARTS, Table, able, code, tables, thousandths
+from scrubjay.stores import sqlite_scope
+from scrubjay.stores.sqlite_filters import Condition, Restriction, View, among, joined
+from scrubjay.stores.vec1_tables import BROKEN, PARTS, Table, able, code, tables, thousandths
 from scrubjay.stores.vectors import Candidates, ExactIndex, VectorIndex, matrix, scan, snapshot, to_blob
 
-FEW = 1_000  # memories whose vectors are read sooner than all codes are compared
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
+SPARE = 10  # more are looked up than are asked for: equal scores go by age
+NPROBE = 0.2  # of the lists that are looked through, where there are several
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
-COUNTED_ROWS = 300  # of totals that are added up to know a scope's size
 
 
 class Vec1Index(VectorIndex):
     """Uses the store's vec1 table where there is one of use, else compares exactly."""
 
-    def __init__(self, *, few: int = FEW) -> None:
+    def __init__(self, *, few: int = sqlite_scope.FEW) -> None:
         self._few = few
         self._exact = ExactIndex()
         self._broken: set[int] = set()  # tables that failed; others may still be fine
@@ -39,9 +41,8 @@ class Vec1Index(VectorIndex):
     def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
         table = self._table(con, len(vector))
         if table is not None:
-            if self._few and small(con, restriction, self._few):
-                index = "memories_by_user" if restriction.user is not None and not restriction.few else ""
-                return scan(con, vector, restriction, limit, index=index)
+            if self._few and sqlite_scope.small(con, restriction, self._few):
+                return scan(con, vector, restriction, limit, table=sqlite_scope.memories(restriction))
             try:
                 with snapshot(con):
                     found = near(con, table, vector, restriction, limit)
@@ -60,35 +61,6 @@ class Vec1Index(VectorIndex):
         return None
 
 
-def small(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
-    """Whether few memories are meant and an index finds them."""
-    return restriction.few or few_by_totals(con, restriction, few) or few_by_time(con, restriction, few)
-
-
-def few_by_totals(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
-    part = "" if restriction.user is None else f"user:{restriction.user}"
-    where, values = joined([seen(restriction.views, "totals"), among("state", restriction.states)], "AND")
-    rows = con.execute(f"SELECT memories FROM totals WHERE part = ? AND {where} LIMIT {COUNTED_ROWS}", (part, *values))
-    counts = [memories for (memories,) in rows]
-    return len(counts) < COUNTED_ROWS and sum(counts) <= few
-
-
-def few_by_time(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
-    if restriction.created_since is None and restriction.created_until is None:
-        return False
-    where, values = joined([seen(restriction.views), among("state", restriction.states)], "AND")
-    since, until = restriction.created_since or 0, restriction.created_until
-    [(rows,)] = con.execute(
-        # memories_by_created
-        f"""
-        SELECT count(*)
-        FROM (SELECT 1 FROM memories WHERE {where} AND created_at BETWEEN ? AND ? LIMIT {few + 1})
-        """,
-        (*values, since, NEVER if until is None else until),
-    )
-    return int(rows) <= few
-
-
 def near(
     con: apsw.Connection, table: Table, vector: Vector, restriction: Restriction, limit: int
 ) -> list[Match] | None:
@@ -96,10 +68,16 @@ def near(
     wanted = max(CANDIDATES, limit + limit // 2)
     depth = wanted
     while depth <= MOST_CANDIDATES:
-        rowids, all_of_them = candidates(con, table, vector, restriction, depth)
-        found = scored(con, rowids, vector, restriction)
-        enough = len(found.scores) >= wanted and len(set(found.memories.tolist())) >= limit
-        if enough or all_of_them:
+        # Where the table's numbers say all, nearly every candidate passes: score them by the table's own vectors, in
+        # one go. Else first see which ones pass.
+        rowids, scores = candidates(con, table, vector, restriction, depth, scored=not restriction.by_rows)
+        all_of_them = len(rowids) < depth
+        if scores is None:
+            found = scored(con, rowids, vector, restriction)
+        else:
+            found = admitted(con, dict(zip(rowids, scores, strict=True)), restriction, limit)
+        enough = len(found.scores) >= limit and (scores is not None or len(found.scores) >= wanted)
+        if all_of_them or (enough and len(set(found.memories.tolist())) >= limit):
             return found.best(limit).matches(con)
         passed = max(len(found.scores), 1) / len(rowids)
         depth = max(2 * depth, int(1.2 * wanted / passed))
@@ -107,20 +85,53 @@ def near(
 
 
 def candidates(
-    con: apsw.Connection, table: Table, vector: Vector, restriction: Restriction, depth: int
-) -> tuple[list[int], bool]:
-    """Rows with the nearest codes, of each view, and whether those are all that there are."""
-    options = json.dumps({"k": depth, "nprobe": 0.2})
-    found: dict[int, None] = {}
-    all_of_them = True
+    con: apsw.Connection, table: Table, vector: Vector, restriction: Restriction, depth: int, *, scored: bool
+) -> tuple[list[int], list[float] | None]:
+    """Rows with the nearest codes, of all views together; if wanted, with their cosines and best first.
+
+    Fewer than `depth` are all that there are.
+    """
+    options = json.dumps({"k": depth, "nprobe": NPROBE})
+    score = "2.0 - vec1_cos_distance(?1, vector)" if scored else "0"
+    found: dict[int, float] = {}
     for view in restriction.views:  # an OR over two columns would be applied after the cut
         where, values = joined(list(conditions(view, restriction)), "AND")
         rows: list[Any] = con.execute(
-            f"SELECT rowid FROM {table.name}(?, ?) WHERE {where[1:-1]}", (to_blob(vector), options, *values)
+            f"SELECT rowid, {score} FROM {table.name}(?1, ?2) WHERE {where[1:-1]}", (to_blob(vector), options, *values)
         ).fetchall()
-        found |= {rowid: None for (rowid,) in rows}
-        all_of_them &= len(rows) < depth
-    return list(found), all_of_them
+        found |= dict(rows)
+    if not scored:
+        return list(found), None
+    best = sorted(found.items(), key=itemgetter(1), reverse=True)
+    return [rowid for rowid, _ in best], [cosine for _, cosine in best]
+
+
+def admitted(con: apsw.Connection, best: Mapping[int, float], restriction: Restriction, limit: int) -> Candidates:
+    """Those of the best rows that the restriction really admits; no more memories are looked up than are needed."""
+    by_memory: dict[int, float] = {}
+    for rowid, score in best.items():
+        by_memory.setdefault(rowid // PARTS, score)
+        if len(by_memory) > limit + SPARE:
+            break
+    where, values = restriction.condition()
+    rows = con.execute(
+        f"""
+        SELECT memories.seq, memories.created_at, memories.id
+        FROM json_each(?) AS wanted
+        CROSS JOIN memories ON memories.seq = wanted.value
+        WHERE {where}
+        """,
+        (json.dumps(list(by_memory)), *values),
+    ).fetchall()
+    if not rows:
+        return Candidates.none()
+    seqs, created, ids = zip(*rows, strict=True)
+    return Candidates(
+        np.array(seqs, np.int64),
+        np.array(created, np.int64),
+        np.array([by_memory[seq] for seq in seqs], np.float32),
+        np.array(ids, np.object_),
+    )
 
 
 def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:

@@ -71,17 +71,19 @@ def best_cosines(vector: Vector, rows: Iterable[tuple[str, bytes]]) -> dict[str,
     return best
 
 
-def scan(con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, *, index: str = "") -> list[Match]:
+def scan(
+    con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, *, table: str = "memories"
+) -> list[Match]:
     """Read the vectors of the scope from the file, a chunk at a time, and keep the best.
 
-    `index` names the one that finds the memories, where the planner would not take it.
+    `table` may name the index that finds the memories, where the planner would not take it.
     """
     where, values = restriction.condition()
     rows = con.execute(
         # Whatever index the conditions have, then the unique index of vectors.
         f"""
         SELECT memories.seq, memories.created_at, vectors.vector
-        FROM memories {f"INDEXED BY {index}" if index else ""}
+        FROM {table}
         CROSS JOIN vectors ON vectors.memory = memories.seq
         WHERE {where}
         AND length(vectors.vector) = ?
