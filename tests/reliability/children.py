@@ -21,7 +21,7 @@ from scrubjay.errors import Error
 from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.times import iso
 from tests.conftest import Clock
-from tests.reliability import failing_disk
+from tests.reliability import failing_disk, unsynced_disk
 from tests.reliability.texts import Texts
 
 JOBS: dict[str, Callable[..., None]] = {}
@@ -176,6 +176,53 @@ def read_as_nobody(path: str, id: str) -> None:
             jay.store("one more")
         except Error as error:
             say(refused=error.code)
+
+
+@job
+def lose_power(folder: str, seed: str, call: str) -> None:
+    """Store, change and erase until the power goes at the Nth call to the disk; says what was acknowledged."""
+    chance = Random(int(seed))
+    disk = unsynced_disk.Disk(chance)
+    home = Path(folder, "home")
+
+    def cut() -> None:
+        disk.lay_down(home, Path(folder, "image"))
+        os._exit(0)
+
+    disk.on_cut = cut
+    disk.cut_at = lambda calls: calls >= int(call)
+    home.mkdir()
+    texts = Texts(chance)
+    with opened(str(home / "memories.db")) as jay:
+        ids: list[str] = []
+        while True:
+            text = texts.next()
+            ids.append(jay.store(text).memory.id)
+            say(id=ids[-1], text=text)
+            if chance.random() < 0.2:
+                text = texts.next()
+                place = chance.randrange(len(ids))
+                say(changing=ids[place])
+                jay.update(ids[place], content=text)
+                say(id=ids[place], text=text)
+            if chance.random() < 0.1:
+                gone = ids.pop(chance.randrange(len(ids)))
+                say(erasing=gone)
+                jay.forget(gone, hard=True)
+                say(erased=gone)
+                if not ids:
+                    ids.append(jay.store("never without one").memory.id)
+
+
+@job
+def tend_and_write(path: str, seed: str) -> None:
+    """Make the index of a store step by step and write between the steps; says what was acknowledged."""
+    texts = Texts(Random(int(seed)))
+    with Engine(SqliteStore(Path(path), index_from=1_000), HashingEmbedder()) as jay:
+        while True:
+            jay._records.tend()
+            text = texts.next()
+            say(id=jay.store(text).memory.id, text=text)
 
 
 @job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import cached_property
@@ -19,7 +19,7 @@ from scrubjay.engine.housekeeping import Housekeeper
 from scrubjay.engine.indexing import Indexer
 from scrubjay.engine.ledger import Ledger, Text
 from scrubjay.engine.neighbours import Neighbours, neighbours_of
-from scrubjay.errors import Duplicate, EmbeddingError, InvalidInput, NotFound, QuotaExceeded
+from scrubjay.errors import Duplicate, EmbeddingError, Error, InvalidInput, NotFound, QuotaExceeded
 from scrubjay.memory import (
     DEFAULT_SPACE,
     Audience,
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.conflicts import Judge, Proposal
 
 Result = TypeVar("Result")
+Payload = TypeVar("Payload")
 
 OTHER_MODEL = "The store's vectors come from another embedding model; only words are searched."
 BEING_REEMBEDDED = "The store's vectors are being made anew (scrubjay reembed); only words are searched."
@@ -223,6 +224,29 @@ class Desk:
             except EmbeddingError:
                 self._backlog.wake()
         return [Text(vectors=tuple(islice(vectors, len(parts))), parts=len(parts)) for parts in split]
+
+    def _embedded_ahead(
+        self, batches: Iterable[tuple[Sequence[Memory], Payload]]
+    ) -> Iterator[tuple[Sequence[Memory], Sequence[Text], Payload]]:
+        """Batches with their texts embedded: the next one in the background, while the caller writes this one.
+
+        An error in the source is raised once all that came before it was given out.
+        """
+        from concurrent.futures import ThreadPoolExecutor  # not for a search
+
+        with ThreadPoolExecutor(1, "ahead") as pool:
+            last = None
+            try:
+                for memories, payload in batches:
+                    given, last = last, (memories, pool.submit(self._embedded_at_leisure, memories), payload)
+                    if given is not None:
+                        yield given[0], given[1].result(), given[2]
+            except Error:
+                if last is not None:
+                    yield last[0], last[1].result(), last[2]
+                raise
+            if last is not None:
+                yield last[0], last[1].result(), last[2]
 
     def _asked(self, question: str) -> tuple[Vector | None, str | None]:
         """The question's vector, or none and the reason."""

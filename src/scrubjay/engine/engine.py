@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake, lifecycle, ranking
 from scrubjay.engine.desk import Desk
+from scrubjay.engine.ledger import Text
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound
 from scrubjay.memory import (
     Filter,
@@ -85,10 +86,7 @@ class Engine(Desk):
     ) -> Sequence[str]:
         """Keep many memories, one transaction per batch; their ids in order. Conflicts are not judged."""
         ids: list[str] = []
-        for batch in batches(items):
-            given = [intake.new_memory(item, {}) for item in batch]
-            admitted = [self._admitted(new) for new in given]
-            texts = self._embedded_at_leisure(admitted)
+        for admitted, texts, given in self._embedded_ahead(self._admitted_batches(items)):
             memories = [
                 self._enriched(memory, new, text.first)
                 for memory, new, text in zip(admitted, given, texts, strict=True)
@@ -101,6 +99,13 @@ class Engine(Desk):
                 progress(len(ids))
         self._indexer.finish()
         return ids
+
+    def _admitted_batches(
+        self, items: Iterable[NewMemory | Mapping[str, Any]]
+    ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
+        for batch in batches(items):
+            given = [intake.new_memory(item, {}) for item in batch]
+            yield [self._admitted(new) for new in given], given
 
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any
@@ -310,9 +315,14 @@ class Engine(Desk):
         """Those of the ids that are taken, whoever may see them."""
         return {memory.id for memory in self._records.get(ids, access.EVERYTHING)}
 
-    def add_all(self, memories: Sequence[Memory], links: Sequence[Link] = ()) -> int:
-        """Write complete memories and the links between known ones in one transaction; how many links there were."""
-        texts = self._embedded_at_leisure(memories)
+    def add_all(
+        self, memories: Sequence[Memory], links: Sequence[Link] = (), *, texts: Sequence[Text] | None = None
+    ) -> int:
+        """Write complete memories and the links between known ones in one transaction; how many links there were.
+
+        `texts` are the memories' vectors, where they are made already.
+        """
+        texts = self._embedded_at_leisure(memories) if texts is None else texts
         with self._records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
                 self._ledger.add(tx, replace(memory, path=lifecycle.free_path(tx, memory)), text, judged=True)

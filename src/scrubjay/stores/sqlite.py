@@ -25,7 +25,7 @@ import apsw
 
 from scrubjay.errors import StorageError
 from scrubjay.memory import Match, Recall
-from scrubjay.stores import sqlite_checkup, sqlite_tally, vec1_tables
+from scrubjay.stores import sqlite_checkup, sqlite_file, sqlite_tally, vec1_tables
 from scrubjay.stores.base import Checkup, List, Store, Transaction
 from scrubjay.stores.sqlite_connections import Connections
 from scrubjay.stores.sqlite_filters import Restriction
@@ -59,7 +59,7 @@ class SqliteStore(SqliteStatistics, Store):
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         super().__init__(Tally())
-        self._connections = Connections(Path(path).resolve(), timeout_seconds=timeout_seconds)
+        self._connections = Connections(sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds)
         self._index = index
         self._index_from = index_from
         self._flush_at = time.monotonic() + FLUSH_SECONDS

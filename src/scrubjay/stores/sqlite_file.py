@@ -30,6 +30,12 @@ FREE_PAGES = 200  # of 4 kB; less is not worth moving pages about
 CHECK_SECONDS = 1.0
 BUSY_MILLISECONDS = 10_000  # readers wait only for those who open, recover or close the file
 
+MOUNTS = Path("/proc/self/mounts")
+NETWORK_SYSTEMS = frozenset({
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "davfs", "ncpfs",
+    "fuse.sshfs", "fuse.davfs2", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse",
+})  # fmt: skip
+
 SETTINGS = {
     "synchronous": "FULL",  # acknowledged means on the disk
     "secure_delete": "ON",  # what is erased is overwritten
@@ -41,6 +47,40 @@ SETTINGS = {
     "cell_size_check": "ON",
     "trusted_schema": "OFF",
 }
+
+
+def check_place(path: Path) -> Path:
+    """Where the store really lies: links are followed, so that its companions stand beside it for everyone.
+
+    :raises StorageError: if a store cannot be there
+    """
+    if path.is_symlink() and not path.exists():
+        raise StorageError("The store's file is a link that leads nowhere.", hint="Mend the link, or remove it.")
+    place = path.resolve()
+    if (system := network_system(place)) is not None:
+        raise StorageError(
+            f"The store would lie on a network drive ({system}), where two writers can destroy it.",
+            hint="Keep it on a local disk, and copy it with `scrubjay backup`.",
+        )
+    return place
+
+
+def network_system(path: Path) -> str | None:
+    """The kind of network file system that holds a path; None on a local one, or where that cannot be told."""
+    if str(path).startswith("\\\\"):  # \\server\share
+        return "smb"
+    try:
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    holder, kind = "", ""
+    for line in mounts:
+        fields = line.split()
+        if len(fields) > 2 and len(fields[1]) >= len(holder):
+            folder = fields[1].replace("\\040", " ")
+            if path.is_relative_to(folder):
+                holder, kind = folder, fields[2]
+    return kind if kind in NETWORK_SYSTEMS else None
 
 
 def check_engine() -> None:
@@ -73,10 +113,10 @@ def recognised(path: Path) -> bool:
     if not os.path.lexists(path):
         return False
     if path.is_dir():
-        raise StorageError("There is a folder where the store should be.", hint="Name a file in it.")
+        raise StorageDamaged("There is a folder where the store should be.", hint=f"Name a file in it. {DOCTOR}")
     if path.is_file() and _size(path) == 0:
         raise StorageDamaged(
-            "The store's file is empty.", hint="If you have a backup, restore it; else remove the file to begin anew."
+            "The store's file is empty.", hint=f"Restore a backup, or remove the file to begin anew. {DOCTOR}"
         )
     if path.is_file() and not os.access(path, os.R_OK):
         raise translated(PermissionError())
