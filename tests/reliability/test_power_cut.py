@@ -17,7 +17,7 @@ def test_after_a_power_cut_everything_acknowledged_is_there_and_the_store_opens(
     for number in range(rounds):
         folder = quick_path / str(number)
         folder.mkdir()
-        with Child("lose_power", folder, chance.randrange(10**9), chance.randrange(20, 600)) as child:
+        with Child("lose_power", folder, chance.randrange(10**9), chance.randrange(100, 4_000)) as child:
             said = child.rest()
             assert child.process.wait() == 0, child.errors.decode()
         kept = {line["id"]: line["text"] for line in said if "id" in line}

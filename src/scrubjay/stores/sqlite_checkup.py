@@ -21,8 +21,10 @@ INDEX = "The index of vectors is damaged; searches compare exactly until it is m
 
 
 def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Checkup:
-    index = _index(con)
     problems = list(dict.fromkeys(_problems(con, path, deep=deep, damaged=damaged)))
+    index = _index(con)
+    if index.get("vector index") == "damaged":
+        problems.append(INDEX)
     wrong: tuple[str, ...] = ()
     try:
         memories = _count(con, "SELECT count(*) FROM memories WHERE state < 4")
@@ -65,14 +67,23 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Che
 
 
 def _index(con: apsw.Connection) -> dict[str, str]:
-    """The state of the index of vectors, if there is one; from here on SQLite's own check looks into it, too."""
+    """The state of the index of vectors, if there is one.
+
+    Looked at by itself, after the file: whoever has the extension loaded cannot check the file if the index is damaged.
+    """
     try:
         tables = vec1_tables.tables(con, "filling", "ready", "retired")
     except (apsw.SQLError, *UNREADABLE_ERRORS):  # an older schema, or damage that others report
         return {}
     if not tables:
         return {}
-    return {"vector index": tables[-1].state if vec1_tables.able(con) else "not usable here"}
+    if not vec1_tables.able(con):
+        return {"vector index": "not usable here"}
+    try:
+        lines = [line for table in tables for (line,) in con.execute(f"PRAGMA integrity_check({table.name})")]
+    except vec1_tables.BROKEN:
+        return {"vector index": "damaged"}
+    return {"vector index": tables[-1].state if set(lines) == {"ok"} else "damaged"}
 
 
 def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Iterator[str]:
@@ -82,7 +93,7 @@ def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) ->
         # Both also check the full-text index against its own text.
         for (line,) in con.execute("PRAGMA integrity_check(20)" if deep else "PRAGMA quick_check(20)"):
             if line != "ok":
-                yield INDEX if "near_" in str(line) else str(line)
+                yield str(line)
     except UNREADABLE_ERRORS:
         yield UNREADABLE
     if sqlite_file.others_may_read(path):

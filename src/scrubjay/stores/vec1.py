@@ -92,7 +92,8 @@ def candidates(
     Fewer than `depth` are all that there are.
     """
     options = json.dumps({"k": depth, "nprobe": NPROBE})
-    score = "2.0 - vec1_cos_distance(?1, vector)" if scored else "0"
+    # Vectors have length 1. What vec1 calls the cosine distance has changed between versions, this has not.
+    score = "1.0 - vec1_l2_distance(?1, vector) / 2.0" if scored else "0"
     found: dict[int, float] = {}
     for view in restriction.views:  # an OR over two columns would be applied after the cut
         where, values = joined(list(conditions(view, restriction)), "AND")
