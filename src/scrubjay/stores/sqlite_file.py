@@ -42,7 +42,7 @@ SETTINGS = {
     "foreign_keys": "ON",
     "journal_size_limit": 16 * 1024 * 1024,
     "temp_store": "MEMORY",  # no text of ours in temporary files
-    "cache_size": -24 * 1024,  # KiB; the upper pages of every index of a hundred thousand memories fit
+    "cache_size": -16 * 1024,  # KiB; the upper pages of the indexes of a hundred thousand memories fit
     "mmap_size": 0,
     "cell_size_check": "ON",
     "trusted_schema": "OFF",
