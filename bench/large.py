@@ -34,7 +34,7 @@ from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.memory import AccessLevel, Audience, Category, Filter, Memory, NewMemory, Query, Scope, Sight
+from scrubjay.memory import AccessLevel, Audience, Category, Filter, NewMemory, Query, Scope, Sight
 from scrubjay.settings import load
 from scrubjay.stores import vec1_tables
 from scrubjay.stores.sqlite import SqliteStore
@@ -292,11 +292,6 @@ def opening(path: Path) -> dict[str, float]:
         store.list(Filter(), EVERYONE, now=START, limit=1)
         store.close()
 
-    def start(_: int) -> None:
-        with children.Server(path.parent) as server:
-            server.open()
-            server.end()
-
     wall = []
     for number in range(5):
         begun = time.perf_counter()
@@ -314,11 +309,12 @@ from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.times import utc_now
 store = SqliteStore(Path(sys.argv[1]))
 chance = np.random.default_rng(1)
+everyone = Audience("", (Scope(None, Sight.ALL),))
 for _ in range(20):
     vector = chance.standard_normal(384).astype(np.float32)
     vector /= np.linalg.norm(vector)
-    store.nearest(vector, Filter(), Audience("", (Scope(None, Sight.ALL),)), now=utc_now(), limit=200)
-    store.match("Who plays the cello in the harbour?", Filter(), Audience("", (Scope(None, Sight.ALL),)), now=utc_now(), limit=200)
+    store.nearest(vector, Filter(), everyone, now=utc_now(), limit=200)
+    store.match("Who plays the cello in the harbour?", Filter(), everyone, now=utc_now(), limit=200)
 print([line.split()[1] for line in open("/proc/self/status") if line.startswith("VmRSS")][0])
 """
 
@@ -327,10 +323,6 @@ def resident(path: Path) -> float:
     """Of a process that searches by meaning and by words, without a model."""
     done = subprocess.run([sys.executable, "-c", RESIDENT, str(path)], capture_output=True, check=True)
     return int(done.stdout) / 1024
-
-
-def contents(memories: Sequence[Memory]) -> list[str]:
-    return [memory.content for memory in memories]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ A store knows nothing of ranking, defaults or limits; those live above it, once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
@@ -40,8 +40,10 @@ from scrubjay.memory import (
     Recall,
     Space,
     State,
+    Topic,
     Version,
 )
+from scrubjay.stores.callers import CallerChanges, CallerReads
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
@@ -177,7 +179,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(ABC):
+class Reads(CallerReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     @abstractmethod
@@ -248,8 +250,16 @@ class Reads(ABC):
         """The changes of a space behind a number, in order."""
 
     @abstractmethod
+    def last_event(self, space: str) -> int:
+        """The number of a space's newest event; 0 if there is none."""
+
+    @abstractmethod
     def spaces(self) -> List[Space]:
         """All spaces by name, with how many active memories each holds."""
+
+    @abstractmethod
+    def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
+        """What visible decisions that are neither deleted, archived nor expired were made about, newest first."""
 
     @abstractmethod
     def fact(self, key: str) -> str | None:
@@ -287,7 +297,7 @@ class Reads(ABC):
         """
 
 
-class Transaction(Reads):
+class Transaction(CallerChanges, Reads):
     """A set of changes that become visible and durable together, or never."""
 
     @abstractmethod
@@ -348,6 +358,13 @@ class Transaction(Reads):
         """Let a memory be found by another id as well.
 
         :raises Conflict: if the alias belongs to another memory or is a memory's id
+        """
+
+    @abstractmethod
+    def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
+        """A number for a checkpoint of this space: the wanted one if it is past every one given, else the next.
+
+        :raises SpaceNotFound: if the space was never created
         """
 
     @abstractmethod

@@ -122,6 +122,11 @@ def recognised(path: Path) -> bool:
         raise translated(PermissionError())
     if is_store(path):
         return True
+    if is_database(path):
+        raise StorageDamaged(
+            "The file where the store should be is a database of another program; it was left as it is.",
+            hint=f"Choose another file for the store. {DOCTOR}",
+        )
     raise StorageDamaged("There is something else where the store should be.", hint=DOCTOR)
 
 
@@ -130,6 +135,14 @@ def is_store(path: Path) -> bool:
     if path.is_file():
         with suppress(apsw.Error), closing(untouched(path)) as con:
             return bool(con.pragma("application_id") == APPLICATION_ID)
+    return False
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file is SQLite's, with something in it."""
+    if path.is_file():
+        with suppress(apsw.Error), closing(untouched(path)) as con:
+            return con.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
     return False
 
 
