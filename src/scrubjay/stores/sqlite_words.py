@@ -56,7 +56,8 @@ def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int)
     best = sum(weights.values())
     asked = (" ".join(str(weights[word]) for word in known), _expression(known, scope))
     depth = limit + limit // 4
-    within, values = _within(restriction) if sqlite_scope.small(con, restriction) else ("", [])
+    narrow = rows >= COMMON_FROM_ROWS and sqlite_scope.small(con, restriction)
+    within, values = _within(restriction) if narrow else ("", [])
     while True:
         # The best passages first, then their memories' filters: reading the memory of every match costs far more.
         # Where the filters take most of them out, the memories that they admit come first.
