@@ -22,16 +22,25 @@ def _system() -> Dialect:
     return system
 
 
+def _native() -> Dialect:
+    from scrubjay.dialects.native import native
+
+    return native
+
+
 # By the name used in flags, addresses and manifests; the order is the one that people see.
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
     "system": _system,
 }
 
+# The same over REST, with what only people and the page need: never MCP, so it has no manifest.
+ON_REST: dict[str, Callable[[], Dialect]] = {**DIALECTS, "native": _native}
+
 
 def find(name: str) -> Dialect:
     """:raises InvalidInput: naming the dialects that there are"""
-    if name not in DIALECTS:
+    if name not in ON_REST:
         known = f"Known: {', '.join(DIALECTS)}."
         raise InvalidInput(f"There is no dialect {name[:40]!r}.", hint=known, field="dialect")
-    return DIALECTS[name]()
+    return ON_REST[name]()
