@@ -14,9 +14,9 @@ import apsw
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.memory import Match, Memory, State, random_suffix
 from scrubjay.stores.base import Change, List, Transaction, milliseconds
+from scrubjay.stores.sqlite_conversations import SqliteConversations
 from scrubjay.stores.sqlite_filters import Restriction, space_number
 from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, Row, memory_of, row_of, snapshot_of
-from scrubjay.stores.sqlite_statistics import SqliteStatistics
 from scrubjay.stores.sqlite_tally import Tally
 from scrubjay.stores.sqlite_words import found_by, scope_token
 from scrubjay.stores.words import MAX_PASSAGES, indexed, passages
@@ -29,7 +29,7 @@ DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 25
 _VERSION = list(FIELDS).index("version")
 
 
-class SqliteMemories(SqliteStatistics, Transaction):
+class SqliteMemories(SqliteConversations, Transaction):
     """The part of a transaction that changes memories."""
 
     def __init__(self, con: apsw.Connection, tally: Tally) -> None:
