@@ -38,6 +38,10 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
 ON_REST: dict[str, Callable[[], Dialect]] = {**DIALECTS, "native": _native}
 
 
+# Over REST alone, each operation at an address of its own.
+ONLY_REST: dict[str, Callable[[], Dialect]] = {}
+
+
 def find(name: str) -> Dialect:
     """:raises InvalidInput: naming the dialects that there are"""
     if name not in ON_REST:

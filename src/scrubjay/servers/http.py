@@ -2,10 +2,11 @@
 
     /mcp              MCP, in the first dialect
     /mcp/{dialect}    MCP, in each
+    /api/…            REST (rest.py)
     /healthz          the process lives
     /readyz           and its store answers
 
-Everything stands behind `Guard`. The space is `?space=` or `X-Scrubjay-Space`, else the process's own.
+Everything stands behind `Guard` and `Admission`.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrubjay.dialects.base import Dialect
-from scrubjay.dialects.table import DIALECTS, find
+from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput
+from scrubjay.servers.admission import Admission
 from scrubjay.servers.clients import announcement
 from scrubjay.servers.guard import MAX_BODY_BYTES, Guard, failure
 from scrubjay.servers.mcp import build_endpoint, build_server, running
+from scrubjay.servers.rest import address_of, headers_of, rest_routes, status_of
+from scrubjay.servers.rest import refused as rest_refused
 from scrubjay.settings import Settings
 from scrubjay.wiring import open_engine
 
@@ -45,6 +49,7 @@ def build_app(
     engine: Engine,
     dialects: Sequence[Dialect],
     *,
+    only_rest: Sequence[Dialect] = (),
     allowed_hosts: Sequence[str] = (),
     max_body_bytes: int = MAX_BODY_BYTES,
 ) -> Starlette:
@@ -56,7 +61,14 @@ def build_app(
         )
         for dialect in dialects
     }
-    addresses = {name: McpAddress(endpoint.app, engine) for name, endpoint in endpoints.items()}
+    addresses = {name: McpAddress(endpoint.app) for name, endpoint in endpoints.items()}
+    rest = rest_routes([*dialects, *only_rest])
+
+    def refused(scope: Scope, error: Error) -> Response:
+        address = address_of(rest, scope)
+        if address is not None:
+            return rest_refused(address, error)
+        return failure(status_of(error), error.code, error.message, headers_of(error))
 
     async def ready(_: Request) -> JSONResponse:
         try:
@@ -74,10 +86,14 @@ def build_app(
         routes=[
             Route("/mcp", endpoint=addresses[dialects[0].name]),
             *(Route(f"/mcp/{name}", endpoint=address) for name, address in addresses.items()),
+            *rest,
             Route("/healthz", endpoint=healthy),
             Route("/readyz", endpoint=ready),
         ],
-        middleware=[Middleware(Guard, allowed_hosts=allowed_hosts, max_body_bytes=max_body_bytes)],
+        middleware=[
+            Middleware(Guard, allowed_hosts=allowed_hosts, max_body_bytes=max_body_bytes),
+            Middleware(Admission, engine=engine, refused=refused),
+        ],
         lifespan=lifespan,
     )
 
@@ -87,26 +103,17 @@ async def healthy(_: Request) -> JSONResponse:
 
 
 class McpAddress:
-    """One address of the protocol: binds the engine to the space that the request names."""
+    """One address of the protocol."""
 
-    def __init__(self, app: ASGIApp, engine: Engine) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._engine = engine
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._prepared(Request(scope)) or self._app)(scope, receive, send)
-
-    def _prepared(self, request: Request) -> Response | None:
-        """Leaves the bound engine with the request; or the refusal."""
         # A GET would open a stream of messages from us, and we have none to send: the protocol's answer is 405.
-        if request.method not in ("POST", "DELETE"):
-            return failure(405, "method_not_allowed", "Send a POST.", headers={"allow": "POST, DELETE"})
-        space = request.query_params.get("space", request.headers.get("x-scrubjay-space"))
-        try:
-            request.state.engine = self._engine if space is None else self._engine.bound_to(spaces=(space,))
-        except InvalidInput as error:
-            return failure(400, error.code, error.message)
-        return None
+        if scope["method"] not in ("POST", "DELETE"):
+            refusal = failure(405, "method_not_allowed", "Send a POST.", headers={"allow": "POST, DELETE"})
+            return await refusal(scope, receive, send)
+        await self._app(scope, receive, send)
 
 
 def bound_engine(request: Any) -> Engine:
@@ -129,7 +136,7 @@ def serve(settings: Settings) -> None:
         signal.signal(number, leave)  # uvicorn has its own while it runs, and calls ours when it is done
     with listening(settings.host, settings.port) as listener, open_engine(settings) as engine:
         engine.warm()
-        app = build_app(engine, [find(name) for name in DIALECTS])
+        app = build_app(engine, [find(name) for name in DIALECTS], only_rest=[make() for make in ONLY_REST.values()])
         sys.stderr.write(announcement(listener.getsockname()[:2], settings))
         sys.stderr.flush()
         config = uvicorn.Config(

@@ -2,19 +2,17 @@
 
 A call goes from here into a worker thread, through the dialect and the engine, and back:
 
-    call_tool ──> answered (thread) ──> Dialect.call ──> engine
+    call_tool ──> tool_result (thread) ──> calls.answered ──> Dialect.call ──> engine
 
 Bytes come from `stdio.py` as parsed messages, or from `http.py` as requests. Nothing here knows any vocabulary.
 """
 
 from __future__ import annotations
 
-import logging
-import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from queue import SimpleQueue
 from typing import Any
@@ -44,16 +42,13 @@ from starlette.types import ASGIApp
 from scrubjay import __version__
 from scrubjay.dialects.base import Dialect, Reply
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Error, Internal, InvalidInput
-from scrubjay.memory import Provenance
+from scrubjay.errors import InvalidInput
 from scrubjay.servers.answers import FRESH_MS
 from scrubjay.servers.bounds import bounded
+from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, answered, whole
 from scrubjay.servers.manifest import sheet_of
 from scrubjay.servers.profile import compose, served_name
-from scrubjay.servers.text import check_text
 from scrubjay.servers.turns import Turns
-
-log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 Arguments = Mapping[str, Any] | None
@@ -61,7 +56,6 @@ Arguments = Mapping[str, Any] | None
 KEY = "scrubjay/idempotency-key"  # in a call's _meta: do this write once
 IF_VERSION = "scrubjay/if-version"  # do this change only to that version
 WORKERS = 16  # calls that run at once; each thread keeps a connection to the store
-MAX_CLIENT_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +107,7 @@ def build_server(
             raise MCPError(code=INVALID_PARAMS, message="This server has asked nothing that could be answered.")
         changes = tool.dialect.operations[tool.operation].changes
         async with turns.turn(changes=changes) if turns else nullcontext():
-            return await run_sync(answered, tool, params.arguments, engine, ctx, transport, limiter=workers)
+            return await run_sync(tool_result, tool, params.arguments, engine, ctx, transport, limiter=workers)
 
     fresh = CacheHint(ttl_ms=FRESH_MS, scope="public")
     return Server(
@@ -127,30 +121,25 @@ def build_server(
     )
 
 
-def answered(
+def tool_result(
     tool: Served, arguments: Arguments, engine: Callable[[Context], Engine], ctx: Context, transport: str
 ) -> CallToolResult:
     """One call, in a worker thread. Whatever happens, the client gets its dialect's answer."""
     try:
-        reply = called(tool, arguments, engine(ctx), ctx, transport)
-        return shaped(reply)
-    except Error as error:  # the engine could not be opened, or the arguments are not text
+        call = call_of(tool, arguments, ctx, transport)
+    except InvalidInput as error:
         return shaped(tool.dialect.failure(error, tool.operation))
-    except Exception:
-        fault = secrets.token_hex(4)
-        log.exception("fault %s in %s of %s", fault, tool.operation, tool.dialect.name)
-        internal = Internal(f"Something went wrong inside scrubjay. The log tells more under {fault}.")
-        return shaped(tool.dialect.failure(internal, tool.operation))
+    return shaped(whole(call, answered(call, lambda: engine(ctx))))
 
 
-def called(tool: Served, arguments: Arguments, engine: Engine, ctx: Context, transport: str) -> Reply:
-    check_text(arguments)
-    client, meta = client_name(ctx), dict(ctx.meta or {})
-    provenance = Provenance(client=client, caller=engine.caller.user, transport=transport, dialect=tool.dialect.name)
-    return tool.dialect.call(
-        engine.bound_to(provenance=provenance),
-        tool.operation,
-        arguments,
+def call_of(tool: Served, arguments: Arguments, ctx: Context, transport: str) -> Call:
+    meta = dict(ctx.meta or {})
+    return Call(
+        dialect=tool.dialect,
+        operation=tool.operation,
+        arguments=arguments,
+        client=client_name(ctx),
+        transport=transport,
         key=meta_text(meta, KEY),
         if_version=meta_number(meta, IF_VERSION),
         prefix=tool.prefix,
@@ -172,7 +161,7 @@ def meta_number(meta: Mapping[str, Any], name: str) -> int | None:
 
 
 def shaped(reply: Reply) -> CallToolResult:
-    reply = Reply(bounded(reply.body), failed=reply.failed, fixed_text=reply.fixed_text)
+    reply = replace(reply, body=bounded(reply.body))
     return CallToolResult(
         content=[TextContent(type="text", text=reply.text)], structured_content=reply.body, is_error=reply.failed
     )
