@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrubjay.dialects.table import ON_REST, find
+from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.dialects.validation import Checker
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
@@ -20,7 +20,7 @@ from scrubjay.stores.sqlite import SqliteStore
 
 OPERATIONS = [
     pytest.param(find(dialect), operation, id=f"{dialect}-{operation}")
-    for dialect in ON_REST
+    for dialect in [*DIALECTS, *ONLY_REST]
     for operation in find(dialect).operations
 ]
 

@@ -35,6 +35,7 @@ native = Dialect(
     server_name="scrubjay",
     instructions="",
     error_body=error_body,
+    tools=False,
 )
 
 FAILED = object_schema(

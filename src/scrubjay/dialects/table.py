@@ -34,17 +34,16 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
     "system": _system,
 }
 
-# The same over REST, with what only people and the page need: never MCP, so it has no manifest.
-ON_REST: dict[str, Callable[[], Dialect]] = {**DIALECTS, "native": _native}
-
-
 # Over REST alone, each operation at an address of its own.
-ONLY_REST: dict[str, Callable[[], Dialect]] = {}
+ONLY_REST: dict[str, Callable[[], Dialect]] = {
+    "native": _native,
+}
 
 
 def find(name: str) -> Dialect:
     """:raises InvalidInput: naming the dialects that there are"""
-    if name not in ON_REST:
+    table = {**DIALECTS, **ONLY_REST}
+    if name not in table:
         known = f"Known: {', '.join(DIALECTS)}."
         raise InvalidInput(f"There is no dialect {name[:40]!r}.", hint=known, field="dialect")
-    return ON_REST[name]()
+    return table[name]()
