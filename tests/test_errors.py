@@ -28,7 +28,7 @@ def test_every_error_is_drawn_in_the_tree(kind):
 
 
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("dialect", [find(name) for name in [*DIALECTS, *ONLY_REST], ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", [find(name) for name in [*DIALECTS, *ONLY_REST]], ids=lambda dialect: dialect.name)
 def test_every_error_is_rendered_by_every_operation_inside_its_schema(dialect, kind):
     for operation in dialect.operations.values():
         reply = dialect.failure(kind("Something.", hint="Do this."), operation.name)
