@@ -22,6 +22,12 @@ def _system() -> Dialect:
     return system
 
 
+def _chimera() -> Dialect:
+    from scrubjay.dialects.chimera import chimera
+
+    return chimera
+
+
 def _native() -> Dialect:
     from scrubjay.dialects.native import native
 
@@ -32,6 +38,7 @@ def _native() -> Dialect:
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
     "system": _system,
+    "chimera": _chimera,
 }
 
 # Over REST alone, each operation at an address of its own.

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.categories import Categoriser
     from scrubjay.engine.conflicts import Judge, Proposal
+    from scrubjay.providers.base import Provider
 
 Result = TypeVar("Result")
 
@@ -87,6 +88,7 @@ class Desk:
         fetch: Callable[[], None] | None = None,
         strict_embedding: bool = False,
         quota: int = 0,
+        provider: Provider | None = None,
     ) -> None:
         self.caller = caller or Caller()
         self.spaces = tuple(intake.check_space(space) for space in spaces)
@@ -95,6 +97,7 @@ class Desk:
         self._records = store
         self._strict_embedding = strict_embedding
         self._quota = quota
+        self._provider = provider
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self._shared = Shared(self._embedding)
         self._backlog = Backlog(store, self._embedding, self._judge_late)
@@ -135,6 +138,8 @@ class Desk:
         self._backlog.close()
         self._embedding.close()
         self._records.close()
+        if self._provider is not None:
+            self._provider.close()
 
     def __enter__(self) -> Self:
         return self
@@ -380,9 +385,10 @@ class Desk:
                 counts[end] += 1
         return counts
 
-    def _count_reads(self, hits: Sequence[Hit]) -> None:
-        if hits:
-            ids = tuple(hit.memory.id for hit in hits)
+    def _count_reads(self, memories: Sequence[Memory]) -> None:
+        """Note who was shown these memories."""
+        if memories:
+            ids = tuple(memory.id for memory in memories)
             recall = Recall(
                 at=self.now(),
                 space=self.spaces[0],

@@ -290,6 +290,11 @@ def check_id(value: object) -> None:
     check_name(value, "id")
 
 
+def other_spellings(id: str) -> list[str]:
+    """The ids that are the same to us: Chimera writes `memory-…` where others write `mem_…`."""
+    return [f"mem_{id.removeprefix('memory-')}"] if id.startswith("memory-") else []
+
+
 def check_json(value: object, field: str) -> None:
     try:
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))

@@ -47,7 +47,8 @@ class Ledger:
     def seen(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
         """:raises NotFound: if there is no such memory, or none that the caller may see"""
         intake.check_id(id)
-        memory = next(iter(reads.get([id], access.audience_anywhere(self.caller))), None)
+        names = [id, *intake.other_spellings(id)]
+        memory = next(iter(reads.get(names, access.audience_anywhere(self.caller))), None)
         if memory is None or (memory.status is Status.DELETED and not deleted):
             raise NotFound(f"Memory with ID {id} not found", memory_id=id)
         return memory

@@ -1594,10 +1594,14 @@ class StoreContract:
         assert got(store, memory.id)
 
     def test_a_transaction_that_raises_leaves_no_conversation(self, store: Store) -> None:
-        with pytest.raises(ZeroDivisionError), store.writing() as tx:
-            tx.put_conversation(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW))
-            tx.add_message("default", "c1", _message("m1"))
-            raise ZeroDivisionError
+        def broken_off() -> None:
+            with store.writing() as tx:
+                tx.put_conversation(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW))
+                tx.add_message("default", "c1", _message("m1"))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            broken_off()
 
         assert store.conversation("default", "c1") is None
 
