@@ -40,6 +40,14 @@ class Settings:
         False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
     )
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
+    secrets: str = setting(
+        "flag", "What happens to text that holds a secret: flag, mask (store it without the secret), refuse or off."
+    )
+    instructions: str = setting("flag", "What happens to text that reads like orders to a model: flag, refuse or off.")
+    chat_url: str = setting("", "Where a language model answers in conversations, such as http://127.0.0.1:11434/v1.")
+    chat_model: str = setting("", "Which model answers there.")
+    chat_key: str = setting("", "The key to send there; never shown.")
+    chat_timeout: float = setting(60.0, "Seconds that the model may be silent before it is given up.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
@@ -48,6 +56,8 @@ class Settings:
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
+    "secrets": ("flag", "mask", "refuse", "off"),
+    "instructions": ("flag", "refuse", "off"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 

@@ -89,6 +89,8 @@ class Desk:
         strict_embedding: bool = False,
         quota: int = 0,
         provider: Provider | None = None,
+        secrets: str = "flag",
+        instructions: str = "flag",
     ) -> None:
         self.caller = caller or Caller()
         self.spaces = tuple(intake.check_space(space) for space in spaces)
@@ -98,6 +100,7 @@ class Desk:
         self._strict_embedding = strict_embedding
         self._quota = quota
         self._provider = provider
+        self._trust = {"secrets": secrets, "instructions": instructions}
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self._shared = Shared(self._embedding)
         self._backlog = Backlog(store, self._embedding, self._judge_late)
@@ -185,9 +188,15 @@ class Desk:
         space = self.spaces[0]
         access.check_store(self.caller, space)
         user = access.owner_of_new(self.caller, new.user_id)
-        return intake.admitted(
-            new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now()
+        return self._examined(
+            intake.admitted(new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now())
         )
+
+    def _examined(self, memory: Memory) -> Memory:
+        """The memory with its flags, as the policy says: what reads like a secret, or like instructions to a model."""
+        from scrubjay.engine import trust  # only what writes needs it
+
+        return trust.examined(memory, **{name: trust.Policy(policy) for name, policy in self._trust.items()})
 
     def _enriched(self, memory: Memory, new: NewMemory, vector: Vector | None) -> Memory:
         """What its caller left out, found in the text: category, tags, importance."""

@@ -127,13 +127,20 @@ class Engine(Desk):
         for _ in range(ATTEMPTS):
             known = self._ledger.changeable(self._records, id)
             changed = intake.revision(known, fields, merge, tag_change)
+            flags = known.flags
+            if changed.keys() & {"content", "title", "metadata"}:
+                examined = self._examined(intake.retitled(known, changed))
+                changed, flags = {name: getattr(examined, name) for name in changed}, examined.flags
             text = self._embedded(changed["content"])[0] if "content" in changed else None
 
-            def write(tx: Transaction, known: Memory = known, changed: Any = changed, text: Any = text) -> Revised:
+            def write(
+                tx: Transaction, known: Memory = known, changed: Any = changed, flags: Any = flags, text: Any = text
+            ) -> Revised:
                 current = self._ledger.changeable(tx, id)
                 if expected not in (None, current.version) or current.version != known.version:
                     raise lifecycle.changed_meanwhile(current)
-                return self._ledger.revise(tx, intake.retitled(current, changed), changed, reason=reason, text=text)
+                revised = replace(intake.retitled(current, changed), flags=flags)
+                return self._ledger.revise(tx, revised, changed, reason=reason, text=text)
 
             try:
                 revised = self._transact(Revised, write)
