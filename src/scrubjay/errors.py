@@ -13,6 +13,7 @@
     ├── Unprocessable          unprocessable        understood, but it cannot be done to this memory
     ├── Locked                 locked               long work holds the memory; try again
     ├── RateLimited            rate_limited         too many calls in a minute; try again later
+    ├── TimedOut               timed_out            the call took longer than a server waits
     ├── QuotaExceeded          quota_exceeded       the user may keep no more memories
     ├── EmbeddingError         embedding_failed     no vector could be made
     │   ├── ModelMissing       model_missing        the model's files are not on this machine
@@ -121,6 +122,13 @@ class RateLimited(Error):
     """Too many calls in too short a time."""
 
     code = "rate_limited"
+    retryable = True
+
+
+class TimedOut(Error):
+    """The call took too long."""
+
+    code = "timed_out"
     retryable = True
 
 

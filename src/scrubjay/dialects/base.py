@@ -1,6 +1,7 @@
 """A dialect: a table of operations, each a wire name, schemas and a function that translates.
 
     call(engine, name, arguments)
+      └─ may this caller use the operation at all?                 (Forbidden, whatever the arguments)
       └─ check the arguments against the operation's schema        (InvalidInput names the field)
          └─ run: build a value, make one engine call, shape the reply
             └─ an Error on the way becomes the dialect's own error body
@@ -19,6 +20,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from scrubjay.engine import access
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.memory import random_suffix
 from scrubjay.stores.base import Request
@@ -113,6 +115,7 @@ class Operation:
     accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are honoured
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # beside POST /api/{dialect}/{name}
+    streams: Pieces | None = None  # how its pieces are written, if it may answer with a Stream
 
     def check(self, arguments: Any) -> Body:
         """Refuse what the schema does not allow, before the engine is reached.
@@ -156,6 +159,7 @@ class Dialect:
         accepts: Schema | None = None,
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
+        streams: Pieces | None = None,
     ) -> Callable[[Run], Run]:
         """Register a function under its wire name; its docstring is what a model reads."""
 
@@ -174,6 +178,7 @@ class Dialect:
                 accepts=accepts,
                 reach=reach,
                 route=route,
+                streams=streams,
             )
             return run
 
@@ -197,6 +202,12 @@ class Dialect:
         operation = self.operations[name]
         _prefix.set(prefix)
         try:
+            access.check_call(
+                engine.caller,
+                changes=operation.changes,
+                local=operation.reach is Reach.LOCAL,
+                owner=operation.reach is Reach.OWNER,
+            )
             checked = operation.check({} if arguments is None else arguments)
             request = self._request(engine, operation, checked, key) if key is not None and operation.changes else None
             answer = operation.run(engine.bound_to(request=request, expected_version=if_version), checked)

@@ -31,6 +31,7 @@ from scrubjay.errors import (
     ScopeNotFound,
     StorageBusy,
     StorageFull,
+    TimedOut,
     Unauthenticated,
     Unprocessable,
 )
@@ -86,6 +87,7 @@ CODES: dict[type[Error], tuple[str, int]] = {
     Unprocessable: ("UNPROCESSABLE", 422),
     Locked: ("LOCKED", 423),
     RateLimited: ("RATE_LIMITED", 429),
+    TimedOut: ("UNAVAILABLE", 503),
     EmbeddingError: ("UNAVAILABLE", 503),
     StorageBusy: ("UNAVAILABLE", 503),
     StorageFull: ("QUOTA_EXCEEDED", 507),

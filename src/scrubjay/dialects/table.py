@@ -22,6 +22,12 @@ def _system() -> Dialect:
     return system
 
 
+def _mama() -> Dialect:
+    from scrubjay.dialects.mama import mama
+
+    return mama
+
+
 def _chimera() -> Dialect:
     from scrubjay.dialects.chimera import chimera
 
@@ -38,6 +44,7 @@ def _native() -> Dialect:
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
     "system": _system,
+    "mama": _mama,
     "chimera": _chimera,
 }
 

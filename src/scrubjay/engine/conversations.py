@@ -191,7 +191,7 @@ class Conversations:
 
         def write(tx: Transaction) -> Injection:
             linked = self._linked(at, tx, conversation, memory)
-            tx.withdraw(at.spaces[0], conversation, linked.memory)
+            tx.take_out(at.spaces[0], conversation, linked.memory)
             return linked
 
         return at._transact(Injection, write)

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, intake, lifecycle, ranking
+from scrubjay.engine import access, intake, lifecycle, names
 from scrubjay.engine.desk import Desk
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
 from scrubjay.memory import (
@@ -39,7 +39,10 @@ from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
     from scrubjay.engine.bulk import Bulk
+    from scrubjay.engine.callers import Callers
     from scrubjay.engine.conversations import Conversations
+    from scrubjay.engine.decisions import Decisions
+    from scrubjay.engine.feed import Feed
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
     from scrubjay.engine.workspaces import Workspaces
@@ -52,12 +55,23 @@ CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 class Engine(Desk):
     """A memory, as one caller uses it."""
 
+    # --- its other parts, each imported when it is first used ---------------------------------------------------------
+
+    @property
+    def decisions(self) -> Decisions:
+        """Decisions that evolve by topic, and checkpoints."""
+        from scrubjay.engine.decisions import Decisions
+
+        return Decisions(self)
+
     # --- remembering -------------------------------------------------------------------------------------------------
 
     def store(self, new: NewMemory | str, **fields: Any) -> Stored:
         """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another, unless the
         caller asks for it to be the only one with its words."""
         given = intake.new_memory(new, fields)
+        if given.kind is not Kind.MEMORY:
+            return self.decisions.keep(given).stored
         admitted = self._admitted(given)
         text, degraded = self._embedded(admitted.text)
         self._strict(degraded)
@@ -100,7 +114,10 @@ class Engine(Desk):
             ]
             with self._records.writing() as tx:
                 for memory, text in zip(memories, texts, strict=True):
-                    self._ledger.add(tx, memory, text, judged=True)
+                    if memory.kind is Kind.DECISION:
+                        self.decisions.add(tx, memory, text)
+                    else:
+                        self._ledger.add(tx, memory, text, judged=True)
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
@@ -168,16 +185,7 @@ class Engine(Desk):
 
     def _found(self, query: Query, audience: Audience, now: datetime) -> Hits:
         """The search itself; who asks is not noted."""
-        vector, degraded = (None, None) if query.words_only else self._asked(query.text)
-        self._strict(degraded)
-        by_words = self._records.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)
-        if vector is None:
-            candidates = ranking.fuse(by_words, (), {}, self._embedding.calibrate)
-        else:
-            by_meaning = self._records.nearest(vector, query.filter, audience, now=now, limit=ranking.DEPTH)
-            near = {match.memory for match in by_meaning}
-            further = self._records.cosines(vector, [one.memory for one in by_words if one.memory not in near])
-            candidates = ranking.fuse(by_words, by_meaning, further, self._embedding.calibrate)
+        candidates, _, degraded = self._candidates(query, audience, now)
         hits = self._hits(candidates, query, audience, now)
         return Hits(hits=hits, total=len(candidates), degraded=degraded)
 
@@ -313,6 +321,22 @@ class Engine(Desk):
             raise ScopeNotFound(f"There is no {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
 
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def callers(self) -> Callers:
+        """Credentials, grants and the audit."""
+        from scrubjay.engine.callers import Callers  # servers and owners need it, not every call
+
+        return Callers(self)
+
+    @property
+    def feed(self) -> Feed:
+        """The changes of a space, as they happen."""
+        from scrubjay.engine.feed import Feed
+
+        return Feed(self)
+
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
     def list_spaces(self) -> Sequence[Space]:
@@ -349,7 +373,7 @@ class Engine(Desk):
         :raises Conflict: if it holds memories, or is the default one
         """
         known = self.space(name)
-        access.check_owner(self.caller, name)
+        access.check_owns(self.caller, name)
         if name == DEFAULT_SPACE:
             raise Conflict("The default space always exists.")
         with self._records.writing() as tx:
@@ -362,7 +386,7 @@ class Engine(Desk):
         :raises Forbidden: if the caller does not own its space
         """
         memory = self.get(id, deleted=True)
-        access.check_owner(self.caller, memory.space)
+        access.check_owns(self.caller, memory.space)
         return self._records.recalls(memory.id, limit=limit)
 
     def export(self) -> Iterator[dict[str, Any]]:
@@ -392,7 +416,7 @@ class Engine(Desk):
         texts = self._embedded_at_leisure(memories)
         with self._records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
-                self._ledger.add(tx, replace(memory, path=lifecycle.free_path(tx, memory)), text, judged=True)
+                self._ledger.add(tx, replace(memory, path=names.free_path(tx, memory)), text, judged=True)
             ends = {end for link in links for end in (link.source, link.target)}
             known = {memory.id for memory in tx.get(sorted(ends), access.EVERYTHING)}
             kept = [link for link in links if {link.source, link.target} <= known]

@@ -10,7 +10,7 @@ the dialect's own body, with the status of its error. Who calls, and in which sp
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -23,6 +23,7 @@ from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from scrubjay.dialects.base import Body, Dialect, Operation, Pieces, Reply, Schema, Stream
+from scrubjay.engine.engine import Engine
 from scrubjay.errors import (
     Conflict,
     EmbeddingError,
@@ -37,13 +38,17 @@ from scrubjay.errors import (
     RateLimited,
     StorageBusy,
     StorageFull,
+    TimedOut,
     Unauthenticated,
     Unprocessable,
 )
 from scrubjay.frozen import dataclass
 from scrubjay.servers.bounds import MAX_BYTES, bounded
-from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, answered, fault
+from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, fault
 from scrubjay.servers.guard import failure
+from scrubjay.servers.limits import Rate
+
+Stopping = Callable[[], bool]  # whether the server is about to end: streams do not keep it waiting
 
 # The status of each kind of error; of the kinds that an error is of, the nearest counts.
 STATUSES: dict[type[Error], int] = {
@@ -60,6 +65,7 @@ STATUSES: dict[type[Error], int] = {
     Error: 500,
     EmbeddingError: 503,
     StorageBusy: 503,
+    TimedOut: 503,
     StorageFull: 507,
     QuotaExceeded: 507,
 }
@@ -69,7 +75,6 @@ IN_QUERY = frozenset({"GET", "DELETE"})  # methods that take arguments from the 
 SPACE = "space"  # in every query: which space the call is about; never an argument
 POLL_SECONDS = 0.5  # how often a stream that has nothing is asked again
 SILENCE_SECONDS = 15.0  # how long a stream is silent before a sign of life is sent
-WORKERS = 16  # calls that run at once; each thread keeps a connection to the store
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +99,13 @@ def addresses(dialects: Sequence[Dialect]) -> Iterator[Address]:
                 yield Address(route.method, route.path, dialect, operation, route.status)
 
 
-def rest_routes(dialects: Sequence[Dialect]) -> list[Route]:
+def rest_routes(dialects: Sequence[Dialect], service: Service, stopping: Stopping) -> list[Route]:
     """One route per path, in an order in which no path hides another: those without arguments first."""
-    workers = anyio.CapacityLimiter(WORKERS)
     by_path: dict[str, dict[str, Address]] = {}
     for address in addresses(dialects):
         by_path.setdefault(address.path, {})[address.method] = address
     plain_first = sorted(by_path, key=lambda path: (":path}" in path, path.count("{")))
-    return [Route(path, endpoint=Endpoint(by_path[path], workers)) for path in plain_first]
+    return [Route(path, endpoint=Endpoint(by_path[path], service, stopping)) for path in plain_first]
 
 
 def address_of(routes: Sequence[Route], scope: Scope) -> Address | None:
@@ -115,9 +119,10 @@ def address_of(routes: Sequence[Route], scope: Scope) -> Address | None:
 class Endpoint:
     """One path: an ASGI app that answers the methods it has operations for."""
 
-    def __init__(self, by_method: Mapping[str, Address], workers: anyio.CapacityLimiter) -> None:
+    def __init__(self, by_method: Mapping[str, Address], service: Service, stopping: Stopping) -> None:
         self._by_method = by_method
-        self._workers = workers
+        self._service = service
+        self._stopping = stopping
 
     def address(self, method: str) -> Address | None:
         return self._by_method.get("GET" if method == "HEAD" else method)
@@ -127,21 +132,26 @@ class Endpoint:
         if address is None:
             response: Response = method_not_allowed(self._by_method)
         else:
+            scope["state"]["route"] = address.path
             response = await self._answer(address, Request(scope, receive))
         await response(scope, receive, send)
 
     async def _answer(self, address: Address, request: Request) -> Response:
-        engine = request.state.engine
+        engine: Engine = request.state.engine
         try:
             call = await call_of(address, request)
         except Error as error:
-            return respond(address, address.dialect.failure(error, address.operation.name))
+            return refused(address, error)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody is there to read it
-        reply = await run_sync(answered, call, lambda: engine, limiter=self._workers)
-        if reply.stream is not None:
-            return streamed(address, reply.stream, self._workers)
-        return respond(address, reply)
+
+        def shape(reply: Reply, rate: Rate | None) -> Response:
+            request.state.rate = rate or request.state.rate
+            if reply.stream is not None:
+                return streamed(address, reply.stream, self._stopping)
+            return respond(address, reply)
+
+        return await self._service.answer(call, lambda: engine, shape, user=engine.caller.user)
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -157,6 +167,7 @@ async def call_of(address: Address, request: Request) -> Call:
         transport="http",
         key=idempotency_key(request.headers),
         if_version=expected_version(request.headers),
+        request_id=request.state.request_id,
     )
 
 
@@ -271,6 +282,15 @@ def refused(address: Address, error: Error) -> Response:
     return respond(address, address.dialect.failure(error, address.operation.name))
 
 
+def failed(error: Error) -> Response:
+    """An error where no dialect has the word."""
+    return failure(status_of(error), error.code, said(error), headers_of(error))
+
+
+def said(error: Error) -> str:
+    return error.message if error.hint is None else f"{error.message} {error.hint}"
+
+
 def method_not_allowed(methods: Mapping[str, Any]) -> Response:
     allowed = ", ".join([*methods, *(("HEAD",) if "GET" in methods else ())])
     return failure(405, "method_not_allowed", f"Send a {allowed.replace(', ', ' or a ')}.", {"allow": allowed})
@@ -279,14 +299,14 @@ def method_not_allowed(methods: Mapping[str, Any]) -> Response:
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-def streamed(address: Address, stream: Stream, workers: anyio.CapacityLimiter) -> Response:
+def streamed(address: Address, stream: Stream, stopping: Stopping) -> Response:
     write = WRITTEN[stream.kind]
 
     async def sent() -> AsyncIterator[bytes]:
         quiet = 0.0
         try:
-            while True:
-                piece = await run_sync(next_piece, address, stream, limiter=workers)
+            while not stopping():
+                piece = await run_sync(next_piece, address, stream)
                 if isinstance(piece, Last):
                     if piece.body is not None:
                         yield write(piece.body)

@@ -17,7 +17,7 @@ A store knows nothing of ranking, defaults or limits; those live above it, once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
@@ -43,8 +43,10 @@ from scrubjay.memory import (
     Recall,
     Space,
     State,
+    Topic,
     Version,
 )
+from scrubjay.stores.callers import CallerChanges, CallerReads
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
@@ -180,7 +182,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(ABC):
+class Reads(CallerReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     @abstractmethod
@@ -251,6 +253,10 @@ class Reads(ABC):
         """The changes of a space behind a number, in order."""
 
     @abstractmethod
+    def last_event(self, space: str) -> int:
+        """The number of a space's newest event; 0 if there is none."""
+
+    @abstractmethod
     def spaces(self) -> List[Space]:
         """All spaces by name but those that were dropped, with how many active memories each holds."""
 
@@ -285,6 +291,10 @@ class Reads(ABC):
     @abstractmethod
     def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> List[Link]:
         """Open `may_outdate` links between memories that are visible, active and not expired, newest first."""
+
+    @abstractmethod
+    def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
+        """What visible decisions that are neither deleted, archived nor expired were made about, newest first."""
 
     @abstractmethod
     def fact(self, key: str) -> str | None:
@@ -322,7 +332,7 @@ class Reads(ABC):
         """
 
 
-class Transaction(Reads):
+class Transaction(CallerChanges, Reads):
     """A set of changes that become visible and durable together, or never."""
 
     @abstractmethod
@@ -387,6 +397,13 @@ class Transaction(Reads):
         """
 
     @abstractmethod
+    def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
+        """A number for a checkpoint of this space: the wanted one if it is past every one given, else the next.
+
+        :raises SpaceNotFound: if the space was never created
+        """
+
+    @abstractmethod
     def create_space(self, name: str, *, at: datetime, description: str | None = None) -> bool:
         """Make sure that a space exists; True if it is new, or had been dropped."""
 
@@ -433,7 +450,7 @@ class Transaction(Reads):
         """
 
     @abstractmethod
-    def withdraw(self, space: str, id: str, memory: str) -> bool:
+    def take_out(self, space: str, id: str, memory: str) -> bool:
         """Take a memory out of a conversation. False if it was not in it."""
 
     @abstractmethod

@@ -82,7 +82,7 @@ class SqliteTalk(SqliteMemories):
         if self._con.changes() == 0:
             raise NotFound(f"Memory with ID {injection.memory} not found", memory_id=injection.memory)
 
-    def withdraw(self, space: str, id: str, memory: str) -> bool:
+    def take_out(self, space: str, id: str, memory: str) -> bool:
         self._con.execute(
             "DELETE FROM injections WHERE conversation = ? AND memory = (SELECT seq FROM memories WHERE id = ?)",
             (self._conversation(space, id), memory),

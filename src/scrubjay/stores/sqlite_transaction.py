@@ -9,6 +9,7 @@ from datetime import datetime
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.memory import Deed, Event, Link
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
+from scrubjay.stores.sqlite_callers import SqliteCallerChanges
 from scrubjay.stores.sqlite_filters import space_number
 from scrubjay.stores.sqlite_rows import as_json
 from scrubjay.stores.sqlite_talk import SqliteTalk
@@ -17,7 +18,7 @@ from scrubjay.stores.sqlite_tally import HOUR
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class SqliteTransaction(SqliteTalk):
+class SqliteTransaction(SqliteTalk, SqliteCallerChanges):
     def tick(self, now: datetime) -> int:
         # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
         [(clock,)] = self._con.execute(
@@ -194,6 +195,15 @@ class SqliteTransaction(SqliteTalk):
             "INSERT INTO deed_memories (deed, memory) VALUES (?, ?) ON CONFLICT DO NOTHING",
             [(deed.id, memory) for memory in deed.memories],
         )
+
+    def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
+        row = self._con.execute(
+            "UPDATE spaces SET checkpoints = max(checkpoints + 1, ?) WHERE name = ? RETURNING checkpoints",
+            (wanted or 0, space),
+        ).fetchone()
+        if row is None:
+            raise SpaceNotFound(f"No space {space!r}.")
+        return int(row[0])
 
     def set_fact(self, key: str, value: str) -> None:
         self._con.execute(
