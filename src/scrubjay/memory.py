@@ -314,7 +314,7 @@ class Link:
     source: str
     target: str
     score: float | None = None
-    state: str = "open"  # may_outdate: open, kept, superseded; others: open, replaced
+    state: str = "open"  # may_outdate: open, kept, superseded; supersedes: open, replaced, released; others: open
     given: bool = True  # by a client, not found by us
     reason: str | None = None
     created_at: datetime
@@ -454,7 +454,7 @@ class Filter:
     client: str | None = None  # provenance
     caller: str | None = None  # provenance
     transport: str | None = None  # provenance
-    flag: str | None = None
+    flag: str | None = None  # secret, instruction; any: whatever is flagged
     topic: str | None = None  # however it is spelt: see `topic_key`
     path_prefix: str | None = None  # a folder: itself and everything below
     ids: frozenset[str] | None = None

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.bulk import Bulk
     from scrubjay.engine.callers import Callers
     from scrubjay.engine.conversations import Conversations
+    from scrubjay.engine.curation import Curation
     from scrubjay.engine.decisions import Decisions
     from scrubjay.engine.feed import Feed
     from scrubjay.engine.statistics import Statistics, StatsQuery
@@ -289,6 +290,13 @@ class Engine(Desk):
         from scrubjay.engine.bulk import Bulk
 
         return Bulk(self)
+
+    @property
+    def curation(self) -> Curation:
+        """What people do by hand: settle conflicts, take back a supersession, compare, look around."""
+        from scrubjay.engine.curation import Curation
+
+        return Curation(self)
 
     # --- talking -----------------------------------------------------------------------------------------------------
 

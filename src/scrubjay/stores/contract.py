@@ -258,6 +258,7 @@ FILTERS: dict[str, Filter] = {
     "caller": Filter(caller="eve"),
     "transport": Filter(transport="http"),
     "flag": Filter(flag="secret"),
+    "any flag": Filter(flag="any"),
     "topic": Filter(topic="auth"),
     "folder": Filter(path_prefix="work"),
     "folder, slashed": Filter(path_prefix="work/notes/"),

@@ -209,23 +209,25 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
         yield "memories.session = ?", [filter.session_id]
     if filter.access_levels is not None:
         yield _at_levels(filter.access_levels)
-    if filter.source is not None:
-        yield "memories.source = ?", [filter.source]
-    if filter.client is not None:
-        yield "memories.client = ?", [filter.client]
-    if filter.caller is not None:
-        yield "memories.caller = ?", [filter.caller]
-    if filter.transport is not None:
-        yield "memories.transport = ?", [filter.transport]
-    if filter.flag is not None:  # memories_by_flag
-        flagged = "memories.flags <> '[]' AND EXISTS (SELECT 1 FROM json_each(memories.flags) WHERE value = ?)"
-        yield flagged, [filter.flag]
+    for column in ("source", "client", "caller", "transport"):
+        if (value := getattr(filter, column)) is not None:
+            yield f"memories.{column} = ?", [value]
+    if filter.flag is not None:
+        yield _flagged(filter.flag)
     if filter.topic is not None:  # memories_by_topic
         yield "memories.topic_key = ?", [topic_key(filter.topic)]
     if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
         yield "(memories.path = ? OR (memories.path >= ? AND memories.path < ?))", [folder, folder + "/", folder + "0"]
     if filter.ids is not None:
         yield among("memories.id", sorted(filter.ids))
+
+
+def _flagged(flag: str) -> Condition:
+    """With this flag, or with any."""
+    sql = "memories.flags <> '[]'"  # memories_by_flag
+    if flag == "any":
+        return sql, []
+    return f"{sql} AND EXISTS (SELECT 1 FROM json_each(memories.flags) WHERE value = ?)", [flag]
 
 
 def _belonging(conversation: str) -> Condition:
