@@ -1,4 +1,4 @@
-"""The JSON Schema of a value, read from its type: what `engine.values.plain` writes of it; and values from arguments."""
+"""The JSON Schema of a value, read from its type: what `engine.values.plain` writes; and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLAIN: dict[Any, Schema] = {
 
 
 @cache
-def shape(kind: Any) -> Schema:
+def shape(kind: Any) -> Schema:  # noqa: PLR0911 -- one line per kind of type
     """What a value of this type is as JSON. What may be None may be left out."""
     if kind in PLAIN:
         return PLAIN[kind]
