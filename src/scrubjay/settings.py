@@ -29,8 +29,11 @@ class Settings:
     home: Path = setting(Path(), "Folder for the store, settings and archives. Default: the platform's data folder.")
     store: str = setting("", "Where memories are kept: sqlite:///FILE. Default: memories.db in the home.")
     embedder: str = setting(
-        "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, none, or hashing (tests only)."
+        "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, remote, none, or hashing (for tests)."
     )
+    remote_url: str = setting("", "With embedder=remote: an OpenAI-compatible endpoint, up to /v1.")
+    remote_model: str = setting("", "With embedder=remote: the model's name there.")
+    remote_key: str = setting("", "With embedder=remote: the key to send, if it asks for one.")
     models: Path = setting(Path(), "Folder for model files, shared by all homes. Default: the user's cache folder.")
     model_pull: str = setting("auto", "Fetch a missing model in the background: auto or never.")
     space: str = setting("default", "The space to work in; auto names it after the repository you stand in.")
@@ -39,6 +42,11 @@ class Settings:
     strict_embedding: bool = setting(
         False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
     )
+    stores: Path = setting(
+        Path(), "Folder of stores.yaml, the list of stores. Default: CORTEX_DATA_PATH, else the home."
+    )
+    auto_register: bool = setting(True, "Let a first memory make its store; off closes the list of stores: on or off.")
+    category_mode: str = setting("free", "Whether a memory's category is made as needed or must exist: free or strict.")
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
     secrets: str = setting(
         "flag", "What happens to text that holds a secret: flag, mask (store it without the secret), refuse or off."
@@ -48,6 +56,16 @@ class Settings:
     chat_model: str = setting("", "Which model answers there.")
     chat_key: str = setting("", "The key to send there; never shown.")
     chat_timeout: float = setting(60.0, "Seconds that the model may be silent before it is given up.")
+    archive: Path = setting(Path(), "Folder for memories in glacier and deep_archive. Default: archive in the home.")
+    archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
+    prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03, say.")
+    synthesis_url: str = setting(
+        "", "Address of an OpenAI-compatible model that writes consolidated memories, up to and with /v1."
+    )
+    synthesis_model: str = setting("", "That model's name.")
+    synthesis_key: str = setting("", "The key for that address, if it wants one.")
+    synthesis_wait: float = setting(60.0, "Seconds that a consolidation waits for that model.")
+    least_similarity: float = setting(0.3, "How alike memories must be on average to be consolidated, from 0 to 1.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
     allowed_hosts: str = setting("", "Names that the HTTP server answers to beside this machine's own, with commas.")
@@ -74,6 +92,7 @@ CHOICES = {
     "secrets": ("flag", "mask", "refuse", "off"),
     "instructions": ("flag", "refuse", "off"),
     "log_format": ("text", "json"),
+    "category_mode": ("free", "strict"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 
@@ -105,6 +124,8 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
+    values.setdefault("archive", values["home"] / "archive")
+    values.setdefault("stores", Path(environ.get("CORTEX_DATA_PATH") or home).expanduser().absolute())
     values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
     return Settings(**values)
 

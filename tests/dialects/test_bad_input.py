@@ -17,6 +17,7 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.dialects.validation import Checker
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite import SqliteStore
 
 OPERATIONS = [
@@ -34,6 +35,7 @@ ODD_NUMBERS = [0, -1, 1, 2**31, 2**63, 2**64, 1e308, -0.0, 0.5, 1.0000001, float
 
 # Operations that may change the number of memories by more than one, and by how many with these arguments.
 BULK = {
+    ("system", "archive_memory"): lambda _: range(-10_000, 2),
     ("chimera", "batch_remember"): lambda arguments: [len(arguments["memories"])],
     ("chimera", "clear_conversation"): lambda _: range(-10_000, 1),
     ("native", "bulk_forget"): lambda _: range(-10_000, 1),
@@ -101,7 +103,9 @@ def arguments_of(dialect: str, operation: str) -> st.SearchStrategy:
 
 @pytest.fixture(scope="module")
 def jay(tmp_path_factory) -> Engine:
-    with Engine(SqliteStore(Path(tmp_path_factory.mktemp("bad")) / "memories.db"), HashingEmbedder()) as engine:
+    home = Path(tmp_path_factory.mktemp("bad"))
+    registry = Registry(home, home, walk_seconds=0)
+    with Engine(SqliteStore(home / "memories.db"), HashingEmbedder(), registry=registry) as engine:
         yield engine
 
 

@@ -36,7 +36,7 @@ def settings(session: Session) -> None:
     shown = [
         {
             "name": entry.name,
-            "value": shown_value(entry.name, str(getattr(loaded, entry.name))),
+            "value": shown_value(entry.name, getattr(loaded, entry.name)),
             "from": origin(entry.name, flags, config),
             "environment": environment_name(entry.name),
             "help": str(entry.metadata["help"]),
@@ -52,9 +52,11 @@ def settings(session: Session) -> None:
 KEYS = ("name", "value", "from", "help")
 
 
-def shown_value(name: str, value: str) -> str:
-    """A value without what nobody should read over somebody's shoulder."""
-    return "…" if name.endswith("_key") and value else PASSWORD.sub(r"\1:…@", value)
+def shown_value(name: str, value: object) -> str:
+    """The value; of what is secret only that it is set."""
+    if name.endswith("_key"):
+        return "…" if value else ""
+    return PASSWORD.sub(r"\1:…@", str(value))
 
 
 def origin(name: str, flags: dict[str, str | None], config: dict[str, object]) -> str:

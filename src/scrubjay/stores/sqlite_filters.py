@@ -205,6 +205,8 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
         yield f"{'' if few_tags else '+'}memories.seq IN (SELECT memory FROM tags WHERE {sql})", values
     if filter.belongs_to is not None:
         yield _belonging(filter.belongs_to)
+    if filter.accessed_until is not None:
+        yield "memories.accessed_at <= ?", [milliseconds(filter.accessed_until)]
     if filter.session_id is not None:
         yield "memories.session = ?", [filter.session_id]
     if filter.access_levels is not None:
