@@ -50,8 +50,10 @@ class Settings:
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
     archive: Path = setting(Path(), "Folder for memories in glacier and deep_archive. Default: archive in the home.")
     archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
-    prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03 …")
-    synthesis_url: str = setting("", "Address of an OpenAI-compatible model that writes consolidated memories: …/v1")
+    prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03, say.")
+    synthesis_url: str = setting(
+        "", "Address of an OpenAI-compatible model that writes consolidated memories, up to and with /v1."
+    )
     synthesis_model: str = setting("", "That model's name.")
     synthesis_key: str = setting("", "The key for that address, if it wants one.")
     synthesis_wait: float = setting(60.0, "Seconds that a consolidation waits for that model.")

@@ -68,18 +68,6 @@ def open_store(url: str) -> Store:
     )
 
 
-def restore(
-    settings: Settings, backup: Path, *, replace: bool, progress: Callable[[int, int], None] | None = None
-) -> Path | None:
-    """Make a backup the store of these settings; where the former store lies now, if there was one."""
-    scheme, _, rest = settings.store.partition("://")
-    if scheme != "sqlite":
-        raise InvalidInput("Only a store in a file can be restored from one.", field="store")
-    from scrubjay.stores import sqlite_backup
-
-    return sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
-
-
 def open_archive(settings: Settings) -> Objects:
     from scrubjay.archives.folder import FolderObjects
 
@@ -119,6 +107,18 @@ def open_registry(settings: Settings, folder: Path) -> Registry:
         strict_sections=settings.category_mode == "strict",
         project=None if found is None else Registered(name=found[0], path=found[1], written=False),
     )
+
+
+def restore(
+    settings: Settings, backup: Path, *, replace: bool, progress: Callable[[int, int], None] | None = None
+) -> Path | None:
+    """Make a backup the store of these settings; where the former store lies now, if there was one."""
+    scheme, _, rest = settings.store.partition("://")
+    if scheme != "sqlite":
+        raise InvalidInput("Only a store in a file can be restored from one.", field="store")
+    from scrubjay.stores import sqlite_backup
+
+    return sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
 
 
 def open_embedder(settings: Settings) -> Embedder | None:

@@ -20,7 +20,15 @@ from scrubjay.engine.indexing import Indexer
 from scrubjay.engine.jobs import Progress, Worker, no_progress
 from scrubjay.engine.ledger import Ledger, Text
 from scrubjay.engine.neighbours import Neighbours, neighbours_of
-from scrubjay.errors import ArchiveUnavailable, Duplicate, EmbeddingError, Error, InvalidInput, NotFound, QuotaExceeded
+from scrubjay.errors import (
+    ArchiveUnavailable,
+    Duplicate,
+    EmbeddingError,
+    Error,
+    InvalidInput,
+    NotFound,
+    QuotaExceeded,
+)
 from scrubjay.memory import (
     DEFAULT_SPACE,
     Audience,

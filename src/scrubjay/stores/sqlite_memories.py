@@ -156,11 +156,6 @@ class SqliteMemories(SqliteStatistics, Transaction):
         self._mark_repeats(fingerprint)
         self.erased = True
 
-    @property
-    def change(self) -> int | None:
-        """The number that it has given to what it changed; None if it has changed no memory."""
-        return self._change
-
     def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
         stored = self._stored(id)
         if stored is None:
@@ -216,6 +211,11 @@ class SqliteMemories(SqliteStatistics, Transaction):
             """,
             (memory.title, memory.path, as_json(memory.metadata), memory.id),
         )
+
+    @property
+    def change(self) -> int | None:
+        """The number that it has given to what it changed; None if it has changed no memory."""
+        return self._change
 
     def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
         vec1_tables.retire_all(self._con)
