@@ -110,6 +110,7 @@ def build_app(
             *rest,
             *session_routes(engine, limits, link or SignInLink()),
             *page_routes(),
+            *page_routes(),
             Route("/openapi.json", endpoint=description(tables)),
             Route("/docs", endpoint=docs),
             Route("/metrics", endpoint=metrics.shown),
