@@ -2356,6 +2356,16 @@ class StoreContract(CallersContract):
         assert store.pending(limit=9) == []
         assert store.totals(Part(), EVERYTHING, now=NOW) == totals
 
+    def test_dropping_vectors_lets_what_was_put_away_wait_for_nothing(self, store: Store) -> None:
+        memory = put(store, some())
+        put_away(store, changed(store, memory, status=Status.ARCHIVED), keep_vectors=True)
+        with store.writing() as tx:
+            tx.drop_vectors()
+
+        assert store.pending(limit=9) == []
+        assert store.vectors([memory.id]) == {}
+        assert store.check().with_vectors == 1
+
     def test_bit_rot_of_what_is_packed_is_found(self, store: Store) -> None:
         memory = put(store, some())
         put_away(store, changed(store, memory, status=Status.ARCHIVED), packed=b"packed", checksum=b"other")

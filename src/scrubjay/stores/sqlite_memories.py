@@ -230,6 +230,11 @@ class SqliteMemories(SqliteConversations, Transaction):
             "UPDATE pending SET next_part = 0, attempts = 0 WHERE memory > ? AND memory <= ?", (after, last)
         )
         self._con.execute(
+            # What was put away gets new vectors when it is back.
+            "UPDATE memories SET parts = 0 WHERE seq > ? AND seq <= ? AND seq IN (SELECT memory FROM archives)",
+            (after, last),
+        )
+        self._con.execute(
             # What does not wait has been judged already.
             """
             INSERT INTO pending (memory, next_part, judged)
