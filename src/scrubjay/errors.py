@@ -5,13 +5,17 @@
     │   └── QueryTooComplex    query_too_complex    too many filter values in one question
     ├── NotFound               not_found            no such memory, or none the caller may see
     │   ├── SpaceNotFound      space_not_found
+    │   ├── EndpointNotFound   endpoint_not_found   no place of this name to sync with
     │   └── ScopeNotFound      scope_not_found      no such user, conversation or category to count
     ├── Forbidden              forbidden            seen, but not the caller's to change
     ├── Conflict               conflict             the memory is not in the state the caller expects
-    │   └── Duplicate          duplicate            the same text is already there
+    │   ├── Duplicate          duplicate            the same text is already there
+    │   └── Undecided          undecided            a sync left conflicts for somebody to decide
     ├── Unprocessable          unprocessable        understood, but it cannot be done to this memory
     ├── Locked                 locked               long work holds the memory; try again
     ├── QuotaExceeded          quota_exceeded       the user may keep no more memories
+    ├── EndpointUnreachable    endpoint_unreachable the other side of a sync is not there; try again
+    ├── SyncFailed             sync_failed          a sync broke off; what was synced stays
     ├── EmbeddingError         embedding_failed     no vector could be made
     │   ├── ModelMissing       model_missing        the model's files are not on this machine
     │   └── ModelMismatch      model_mismatch       the store's vectors come from another model
@@ -71,6 +75,12 @@ class SpaceNotFound(NotFound):
     code = "space_not_found"
 
 
+class EndpointNotFound(NotFound):
+    """No such endpoint."""
+
+    code = "endpoint_not_found"
+
+
 class ScopeNotFound(NotFound):
     """There is no such scope."""
 
@@ -95,6 +105,12 @@ class Duplicate(Conflict):
     code = "duplicate"
 
 
+class Undecided(Conflict):
+    """Conflicts wait for somebody to decide."""
+
+    code = "undecided"
+
+
 class Unprocessable(Error):
     """This cannot be done to this memory."""
 
@@ -112,6 +128,20 @@ class QuotaExceeded(Error):
     """No more memories may be kept."""
 
     code = "quota_exceeded"
+
+
+class EndpointUnreachable(Error):
+    """The other side cannot be reached."""
+
+    code = "endpoint_unreachable"
+    retryable = True
+
+
+class SyncFailed(Error):
+    """The sync broke off."""
+
+    code = "sync_failed"
+    retryable = True
 
 
 class EmbeddingError(Error):

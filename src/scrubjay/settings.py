@@ -40,6 +40,7 @@ class Settings:
         False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
     )
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
+    sync: str = setting("", "Stores to sync with, beside those of `scrubjay sync add`: NAME=URL, separated by spaces.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")

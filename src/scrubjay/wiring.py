@@ -15,6 +15,7 @@ from scrubjay.settings import Settings, load
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.peers import Peer
     from scrubjay.stores.base import Store
 
 
@@ -31,6 +32,8 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         fetch=model_fetcher(settings),
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
+        connect=lambda url, create: open_peer(url, create=create, user=settings.user),
+        endpoints=endpoints_of(settings.sync),
     )
 
 
@@ -54,6 +57,30 @@ def open_store(url: str) -> Store:
     raise InvalidInput(
         "The store's address is not understood.", hint="Write sqlite:///FILE, with a full path.", field="store"
     )
+
+
+def open_peer(url: str, *, create: bool, user: str) -> Peer:
+    """The other side of a sync.
+
+    :raises FileNotFoundError: if there is nothing, and nothing may be made: a drive that is away is not an empty one
+    """
+    from scrubjay.engine.peers import StorePeer
+    from scrubjay.times import utc_now
+
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite":
+        path = Path(rest.removeprefix("/"))
+        if not (path.parent if create else path).exists():
+            raise FileNotFoundError
+    return StorePeer(open_store(url), now=utc_now, user=user)
+
+
+def endpoints_of(setting: str) -> dict[str, str]:
+    """:raises InvalidInput: if the setting is not a list of names and addresses"""
+    pairs = [entry.partition("=") for entry in setting.split()]
+    if not all(name and url for name, _, url in pairs):
+        raise InvalidInput("The setting sync is not understood.", hint="Write NAME=URL NAME=URL …", field="sync")
+    return {name: url for name, _, url in pairs}
 
 
 def open_embedder(settings: Settings) -> Embedder | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import cached_property
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.categories import Categoriser
     from scrubjay.engine.conflicts import Judge, Proposal
+    from scrubjay.engine.peers import Peer
 
 Result = TypeVar("Result")
 
@@ -87,6 +88,8 @@ class Desk:
         fetch: Callable[[], None] | None = None,
         strict_embedding: bool = False,
         quota: int = 0,
+        connect: Callable[[str, bool], Peer] | None = None,
+        endpoints: Mapping[str, str] | None = None,
     ) -> None:
         self.caller = caller or Caller()
         self.spaces = tuple(intake.check_space(space) for space in spaces)
@@ -95,6 +98,8 @@ class Desk:
         self._records = store
         self._strict_embedding = strict_embedding
         self._quota = quota
+        self._connect = connect  # (address, may be made) -> a place to sync with
+        self._endpoints = endpoints or {}  # named in the settings
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self._shared = Shared(self._embedding)
         self._backlog = Backlog(store, self._embedding, self._judge_late)
@@ -264,6 +269,8 @@ class Desk:
         proposals = self._proposals(memory, self._neighbours(memory, vector))
         with self._records.writing() as tx:
             self._propose(tx, memory, proposals)
+            if proposals:  # no other event tells the feed of these links
+                self._ledger.record(tx, memory, "linked")
 
     def _relate(self, tx: Transaction, memory: Memory, new: NewMemory, neighbours: Neighbours) -> int:
         """Link a new memory with those that its caller named, and if asked with the nearest; how many that were."""

@@ -35,6 +35,7 @@ from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
     from scrubjay.engine.statistics import Statistics, StatsQuery
+    from scrubjay.engine.syncing import Syncing
     from scrubjay.engine.transfer import Imported
 
 BATCH = 64  # memories of a bulk load per transaction
@@ -272,6 +273,15 @@ class Engine(Desk):
             raise ScopeNotFound(f"There is no {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
 
+    # --- with other stores -------------------------------------------------------------------------------------------
+
+    @property
+    def sync(self) -> Syncing:
+        """Other stores with the same memories: endpoints, runs, conflicts."""
+        from scrubjay.engine.syncing import Syncing
+
+        return Syncing(self)
+
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
     def list_spaces(self) -> Sequence[Space]:
@@ -316,6 +326,8 @@ class Engine(Desk):
             kept = [link for link in links if {link.source, link.target} <= known]
             for link in kept:
                 tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
+            for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):
+                self._ledger.record(tx, memory, "linked")
         return len(kept)
 
     def check(self, *, deep: bool = False) -> Checkup:

@@ -41,6 +41,7 @@ from scrubjay.memory import (
     State,
     Version,
 )
+from scrubjay.stores.replication import ReplicaReads, ReplicaWrites
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
@@ -176,7 +177,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(ABC):
+class Reads(ReplicaReads, ABC):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     @abstractmethod
@@ -286,7 +287,7 @@ class Reads(ABC):
         """
 
 
-class Transaction(Reads):
+class Transaction(Reads, ReplicaWrites):
     """A set of changes that become visible and durable together, or never."""
 
     @abstractmethod
@@ -319,11 +320,13 @@ class Transaction(Reads):
         """Note that embedding failed once more, or that the judgement is done, for a memory in `pending`."""
 
     @abstractmethod
-    def purge(self, id: str, *, at: datetime) -> None:
-        """Erase a memory's text from row, versions, words, vectors, links' reasons, tags and kept results.
+    def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
+        """Erase a memory's text from row, versions, words, vectors, links' reasons, tags, conflicts and kept results.
 
         A tombstone stays, so that totals add up: id, space, kind, category, importance, access level, user,
-        conversation, times, reads, version + 1. Purging twice is no error.
+        conversation, times, reads, version + 1. Purging twice is no error. `final=False` says that nobody wished it,
+        only the date of its deletion has come: version and stamp stay those of the deletion, so that stores which do
+        it each in its own time agree, and a recovery elsewhere is not undone.
         """
 
     @abstractmethod
@@ -379,7 +382,10 @@ class Transaction(Reads):
 class Store(Reads):
     """One memory's storage. Safe to use from several threads, and together with other processes."""
 
-    origin: str  # names this store among others it may sync with; random, made once
+    @property
+    @abstractmethod
+    def origin(self) -> str:
+        """Names this store among others it may sync with; random, made once and with `renew_origin`."""
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:

@@ -4,6 +4,7 @@ sqlite.py              the store: its verbs that are not a transaction's
 sqlite_transaction.py  every change; those of memories in sqlite_memories.py
 sqlite_reads.py        finding memories; links, versions, events … in sqlite_history.py
 sqlite_words.py        finding by words, vectors.py by meaning
+sqlite_replication.py  memories as they travel between stores, endpoints, conflicts
 sqlite_statistics.py   totals and what happened when
 sqlite_filters.py      filter and audience as conditions
 sqlite_rows.py         rows as values
@@ -29,6 +30,7 @@ from scrubjay.stores import sqlite_checkup, sqlite_tally
 from scrubjay.stores.base import Checkup, List, Store, Transaction
 from scrubjay.stores.sqlite_connections import Connections
 from scrubjay.stores.sqlite_filters import Restriction
+from scrubjay.stores.sqlite_replication import SqliteReplicaReads
 from scrubjay.stores.sqlite_statistics import SqliteStatistics
 from scrubjay.stores.sqlite_tally import Tally
 from scrubjay.stores.sqlite_transaction import SqliteTransaction
@@ -42,7 +44,7 @@ FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go 
 FLUSH_WAITING = 1_000  # … and no more of them than this
 
 
-class SqliteStore(SqliteStatistics, Store):
+class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
     def __init__(
         self, path: Path, *, timeout_seconds: float = WRITE_TIMEOUT_SECONDS, index: VectorIndex | None = None
     ) -> None:
@@ -55,7 +57,10 @@ class SqliteStore(SqliteStatistics, Store):
         self._connections = Connections(Path(path).resolve(), timeout_seconds=timeout_seconds)
         self._index = index
         self._flush_at = time.monotonic() + FLUSH_SECONDS
-        self.origin = self.fact("origin") or ""
+
+    @property
+    def origin(self) -> str:  # read each time: another process may have renewed it
+        return self.fact("origin") or ""
 
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
         return self._connections.reading()

@@ -1,0 +1,372 @@
+"""The port of sync: a place where memories are, that can tell what changed, hand it out and take it in.
+
+    changes    which memories its feed names behind a place, and where that ends
+    stamps     in what state these memories are, without their text
+    parcel     these memories and their links, whole
+    take       take a parcel in: each memory joins what is here, in the taker's own transaction
+
+Taking is idempotent and may be repeated, cut off after, or come late: a parcel that brings nothing new changes nothing.
+`StorePeer` is a store that this process opened: the memory's own, or another file. A remote scrubjay is one more class.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from scrubjay.engine import access, intake, lifecycle, values
+from scrubjay.engine.merging import Joined, Policy, Winner, differing, joined
+from scrubjay.frozen import dataclass
+from scrubjay.memory import Event, Link, LinkKind, Memory, Provenance, Space, Status
+from scrubjay.stores.base import Change, Store, Transaction, milliseconds
+from scrubjay.stores.replication import Erased, Heard, Replica, Stamp, SyncConflict
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+SUPERSEDES = frozenset({LinkKind.SUPERSEDES})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """A stretch of a feed: the memories that it names, and where it ends."""
+
+    ids: tuple[str, ...]
+    heard: Heard
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """What travels at once."""
+
+    replicas: tuple[Replica, ...] = ()
+    links: tuple[Link, ...] = ()
+    spaces: tuple[Space, ...] = ()  # that the memories lie in
+    model: str | None = None  # whose vectors come along
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What became of one memory of a parcel."""
+
+    memory: str
+    change: str | None  # created, updated, deleted; None: it stays as it is here
+    conflict: bool = False
+    winner: Winner = Winner.INCOMING
+    current: Replica | None = None  # the state here, where somebody has to decide
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a parcel is to be taken in."""
+
+    policy: Policy
+    named: str  # the policy as its caller called it, for the record
+    sender: str  # the endpoint's name, for the record
+    dry_run: bool = False
+    recorded: bool = True  # conflicts, with what was decided
+
+
+class Peer(ABC):
+    @property
+    @abstractmethod
+    def origin(self) -> str:
+        """Names the store among all others."""
+
+    @abstractmethod
+    def model(self) -> str | None:
+        """The fingerprint of the model whose vectors it keeps."""
+
+    @abstractmethod
+    def spaces(self) -> Sequence[Space]: ...
+
+    @abstractmethod
+    def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
+        """What its feed says behind a place; from the beginning if the feed has no such place any more."""
+
+    @abstractmethod
+    def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]: ...
+
+    @abstractmethod
+    def links(self, ids: Sequence[str]) -> Sequence[Link]: ...
+
+    @abstractmethod
+    def parcel(self, ids: Sequence[str], *, vectors: bool) -> Parcel:
+        """These memories, without links."""
+
+    @abstractmethod
+    def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]: ...
+
+    @abstractmethod
+    def probe(self, mark: str | None) -> str | None:
+        """Leave a mark (None: only look), and say which one is there: so a store recognises itself."""
+
+    @abstractmethod
+    def renew(self) -> None:
+        """Take a new origin: it turned out to be a copy of another store."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it. Twice is no error."""
+
+
+class _Undone(Exception):
+    """A dry run is over."""
+
+
+class StorePeer(Peer):
+    """A store that this process has open. `split` says into how many parts its texts are embedded."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        now: Callable[[], datetime],
+        user: str,
+        split: Callable[[str], Sequence[str]] | None = None,
+        wake: Callable[[], None] | None = None,
+        owned: bool = True,
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._user = user
+        self._split = split
+        self._wake = wake
+        self._owned = owned  # whether closing the peer closes the store
+
+    @property
+    def origin(self) -> str:
+        return self._store.origin
+
+    def model(self) -> str | None:
+        return self._store.fact("model")
+
+    def spaces(self) -> Sequence[Space]:
+        return self._store.spaces()
+
+    def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
+        # One event earlier than asked: if it is not the one that was heard last, the feed is another one.
+        start = max(after.number - 1, 0)
+        events = self._store.events(space, after=start, limit=limit + 1)
+        if after.number:
+            if not events or _proof(events[0]) != after.proof:
+                return self.changes(space, Heard(), limit=limit)
+            events = events[1:]
+        else:
+            events = events[:limit]
+        ids = tuple(dict.fromkeys(event.memory for event in events if event.memory is not None))
+        heard = Heard(events[-1].number, _proof(events[-1])) if events else after
+        return Changes(ids=ids, heard=heard, more=len(events) == limit)
+
+    def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]:
+        return self._store.stamps(ids, access.EVERYTHING)
+
+    def links(self, ids: Sequence[str]) -> Sequence[Link]:
+        return self._store.links(ids) if ids else ()
+
+    def parcel(self, ids: Sequence[str], *, vectors: bool) -> Parcel:
+        replicas = tuple(self._store.replicas(ids, access.EVERYTHING, vectors=vectors))
+        names = {one.memory.space for one in replicas}
+        return Parcel(
+            replicas=replicas,
+            spaces=tuple(space for space in self._store.spaces() if space.name in names) if names else (),
+            model=self.model() if vectors else None,
+        )
+
+    def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]:
+        taken: list[Taken] = []
+        with suppress(_Undone), self._store.writing() as tx:
+            for space in parcel.spaces:
+                tx.create_space(space.name, at=self._now(), description=space.description)
+            taken += self._take_memories(tx, parcel, manner)
+            linked = self._take_links(tx, parcel.links)
+            self._settle(tx, {one.memory for one in taken if one.change} | linked)
+            if manner.dry_run:
+                raise _Undone
+        if self._wake is not None and not manner.dry_run and any(one.change for one in taken):
+            self._wake()
+        return taken
+
+    def probe(self, mark: str | None) -> str | None:
+        if mark is not None:
+            with self._store.writing() as tx:
+                tx.set_fact("sync_mark", mark)
+        return self._store.fact("sync_mark")
+
+    def renew(self) -> None:
+        with self._store.writing() as tx:
+            tx.renew_origin(late=True)
+
+    def close(self) -> None:
+        if self._owned:
+            self._store.close()
+
+    # --- memories ----------------------------------------------------------------------------------------------------
+
+    def _take_memories(self, tx: Transaction, parcel: Parcel, manner: Manner) -> Iterable[Taken]:
+        ids = [one.memory.id for one in parcel.replicas]
+        here = {one.memory.id: one for one in tx.replicas(ids, access.EVERYTHING)}
+        carried = parcel.model is not None and tx.fact("model") in (None, parcel.model)
+        if carried and tx.fact("model") is None and any(one.vectors for one in parcel.replicas):
+            tx.set_fact("model", parcel.model or "")
+        # Known ones first: one of them may give up the path that a new one has.
+        for incoming in sorted(parcel.replicas, key=lambda one: (one.memory.id not in here, one.memory.hlc)):
+            yield self._take(tx, here.get(incoming.memory.id), incoming, manner, carried=carried)
+
+    def _take(
+        self, tx: Transaction, current: Replica | None, incoming: Replica, manner: Manner, *, carried: bool
+    ) -> Taken:
+        outcome = joined(current, incoming, manner.policy)
+        change = None
+        if outcome.state is not None:
+            state = self._stamped(tx, outcome.state) if outcome.stamped_anew else outcome.state
+            state = self._on_a_free_path(tx, state)
+            self._write(tx, current, state, carried=carried)
+            change = _change(current, state)
+        if outcome.conflict and outcome.winner is not Winner.NONE and manner.recorded:
+            assert current is not None
+            self._note(tx, current, incoming, outcome, manner)
+        return Taken(
+            memory=incoming.memory.id,
+            change=change,
+            conflict=outcome.conflict,
+            winner=outcome.winner,
+            current=current if outcome.winner is Winner.NONE else None,
+        )
+
+    def _stamped(self, tx: Transaction, state: Replica) -> Replica:
+        """As a change that this store makes."""
+        now = max(self._now(), state.memory.updated_at)
+        for hlc in (state.memory.hlc, *state.seen.values()):
+            tx.observe(hlc)
+        return replace(state, memory=replace(state.memory, updated_at=now, hlc=tx.tick(now), origin=self.origin))
+
+    def _on_a_free_path(self, tx: Transaction, state: Replica) -> Replica:
+        """Of two memories that came to the same path in different stores the younger one moves: its name gets an end
+        made from its id, so that every store which notices does the same."""
+        memory = state.memory
+        if state.erased or memory.status is not Status.ACTIVE:
+            return state
+        holder = tx.path_holder(memory.space, memory.path, access.EVERYTHING)
+        if holder is None or holder.id == memory.id:
+            return state
+        if (holder.created_at, holder.id) < (memory.created_at, memory.id):
+            moved = replace(memory, path=_moved(memory), version=memory.version + 1)
+            seen = {**state.seen, memory.origin: max(state.seen.get(memory.origin, 0), memory.hlc)}
+            return self._stamped(tx, replace(state, memory=moved, seen=seen))
+        [replica] = tx.replicas([holder.id], access.EVERYTHING)
+        seen = {**replica.seen, holder.origin: max(replica.seen.get(holder.origin, 0), holder.hlc)}
+        moved = replace(holder, path=_moved(holder), version=holder.version + 1)
+        self._write(tx, replica, self._stamped(tx, replace(replica, memory=moved, seen=seen)), carried=False)
+        return state
+
+    def _write(self, tx: Transaction, current: Replica | None, state: Replica, *, carried: bool) -> None:
+        memory = state.memory
+        kept = current is not None and not current.erased and current.memory.text == memory.text
+        vectors: Sequence[Vector] | None = None if kept else state.vectors if carried else ()
+        if not carried and not state.erased and state.parts and self._split is not None:
+            state = replace(state, parts=len(self._split(memory.text)))
+        tx.replicate(
+            state,
+            fingerprint=None if state.erased else intake.fingerprint(memory),
+            vectors=vectors,
+            change=Change(user=self._user, at=self._now(), reason="sync"),
+        )
+        if current is not None and memory.access_count > current.memory.access_count:
+            tx.set_access_count(memory.id, memory.access_count)
+        names = () if current is None else differing(current.memory, memory)
+        self._record(tx, memory, "synced", names)
+
+    def _record(self, tx: Transaction, memory: Memory, action: str, names: tuple[str, ...] = ()) -> None:
+        """Tell the feed, so that the next store hears of it from here."""
+        tx.record(
+            Event(
+                space=memory.space,
+                at=self._now(),
+                action=action,
+                memory=memory.id,
+                fields=names,
+                user=self._user,
+                provenance=Provenance(client="sync", caller=self._user, transport="sync"),
+            )
+        )
+
+    def _note(
+        self, tx: Transaction, current: Replica, incoming: Replica, outcome: Joined, manner: Manner
+    ) -> None:
+        now, erased = self._now(), Erased.FINAL in (current.erased, incoming.erased)
+        tx.note_conflict(
+            SyncConflict(
+                memory=current.memory.id,
+                endpoint=manner.sender,
+                policy=manner.named,
+                at=now,
+                outcome=outcome.winner,
+                settled_at=now,
+                # What somebody wished erased is not kept here either.
+                ours=None if erased else values.written(without_vectors(current)),
+                theirs=None if erased else values.written(without_vectors(incoming)),
+            )
+        )
+
+    # --- links -------------------------------------------------------------------------------------------------------
+
+    def _take_links(self, tx: Transaction, links: Sequence[Link]) -> set[str]:
+        """Write those that are new or newer; the memories at their ends."""
+        ends = sorted({end for link in links for end in (link.source, link.target)})
+        here = {_key(link): link for link in tx.links(ends)} if ends else {}
+        stamps = tx.stamps(ends, access.EVERYTHING) if ends else {}
+        touched: set[str] = set()
+        for link in links:
+            known = here.get(_key(link))
+            if known is not None and (known.hlc, known.origin) >= (link.hlc, link.origin):
+                continue
+            erased = any(end in stamps and stamps[end].erased for end in (link.source, link.target))
+            tx.observe(link.hlc)
+            tx.relate(replace(link, reason=None) if erased else link)
+            touched |= {link.source, link.target}
+        for memory in tx.get(sorted({link.source for link in links} & touched), access.EVERYTHING):
+            self._record(tx, memory, "linked")
+        return touched
+
+    def _settle(self, tx: Transaction, ids: set[str]) -> None:
+        """What follows from links: whom a memory supersedes, and by whom it is superseded.
+
+        It is the same in every store that has the same links, so it needs no stamp, and no edit loses to it.
+        """
+        links = tx.links(sorted(ids), kinds=SUPERSEDES) if ids else ()
+        ends = sorted({end for link in links for end in (link.source, link.target)})
+        for memory in tx.get(ends, access.EVERYTHING):
+            lifecycle.settle(tx, memory)
+
+
+def without_vectors(replica: Replica) -> Replica:
+    return replace(replica, vectors=())
+
+
+def _change(current: Replica | None, state: Replica) -> str | None:
+    """In a client's words what happened to a memory; that another store's change is now known is nothing to tell."""
+    gone = bool(state.erased) or state.memory.status is Status.DELETED
+    was_gone = current is None or bool(current.erased) or current.memory.status is Status.DELETED
+    if gone:
+        return None if was_gone else "deleted"
+    if current is None:
+        return "created"
+    return "updated" if was_gone or differing(current.memory, state.memory) else None
+
+
+def _moved(memory: Memory) -> str:
+    return f"{memory.path}-{memory.id[-6:]}"
+
+
+def _key(link: Link) -> tuple[str, str, str]:
+    return (link.kind, link.source, link.target)
+
+
+def _proof(event: Event) -> str:
+    return f"{event.memory} {event.action} {milliseconds(event.at)}"
