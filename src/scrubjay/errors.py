@@ -6,7 +6,8 @@
     ├── NotFound               not_found            no such memory, or none the caller may see
     │   ├── SpaceNotFound      space_not_found
     │   ├── EndpointNotFound   endpoint_not_found   no place of this name to sync with
-    │   └── ScopeNotFound      scope_not_found      no such user, conversation or category to count
+    │   ├── ScopeNotFound      scope_not_found      no such user, conversation or category to count
+    │   └── JobNotFound        job_not_found        no such job, or none of the caller's
     ├── Forbidden              forbidden            seen, but not the caller's to change
     ├── Conflict               conflict             the memory is not in the state the caller expects
     │   ├── Duplicate          duplicate            the same text is already there
@@ -85,6 +86,12 @@ class ScopeNotFound(NotFound):
     """There is no such scope."""
 
     code = "scope_not_found"
+
+
+class JobNotFound(NotFound):
+    """No such job."""
+
+    code = "job_not_found"
 
 
 class Forbidden(Error):

@@ -291,6 +291,42 @@ class Recall:
     memories: tuple[str, ...]
 
 
+class JobStatus(StrEnum):
+    WAITING = "waiting"  # for a live server to take it up, at first or again
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Work that outlives the call that asked for it. Holds ids and numbers, never a memory's text."""
+
+    id: str
+    kind: str
+    caller: Caller  # for whom it is done, with no more rights than theirs
+    spaces: tuple[str, ...]
+    provenance: Provenance = Provenance()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)  # what whoever carries it on needs to know
+    status: JobStatus = JobStatus.WAITING
+    done: int = 0
+    total: int | None = None  # None: not known
+    note: str = ""  # what it is at
+    cancelling: bool = False  # somebody wants it to stop
+    attempts: int = 0  # how often it was taken up
+    result: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None  # code, message, hint, details
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.status not in (JobStatus.WAITING, JobStatus.RUNNING)
+
+
 # --- how it is looked for --------------------------------------------------------------------------------------------
 
 

@@ -46,6 +46,7 @@ SECTIONS = {
     "Look after": {
         "doctor": "Check the memory's health, and say what to do about each finding.",
         "model": "Fetch, list or check embedding models.",
+        "jobs": "See, carry on or cancel work in the background.",
         "spaces": "List or create spaces, one per project or purpose.",
         "settings": "Show every setting, its value and where it comes from.",
         "completion": "Print the script that lets your shell complete commands.",

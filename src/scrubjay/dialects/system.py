@@ -23,6 +23,7 @@ from scrubjay.errors import (
     Error,
     Forbidden,
     InvalidInput,
+    JobNotFound,
     Locked,
     NotFound,
     QueryTooComplex,
@@ -77,6 +78,7 @@ CODES: dict[type[Error], tuple[str, int]] = {
     QueryTooComplex: ("QUERY_TOO_COMPLEX", 413),
     InvalidInput: ("INVALID_INPUT", 400),
     ScopeNotFound: ("SCOPE_NOT_FOUND", 404),
+    JobNotFound: ("JOB_NOT_FOUND", 404),
     NotFound: ("MEMORY_NOT_FOUND", 404),
     Forbidden: ("FORBIDDEN", 403),
     Duplicate: ("DUPLICATE_MEMORY", 409),
@@ -749,3 +751,7 @@ def shown(memory: Memory) -> Body:
         "access_count": memory.access_count,
         "context": {name: value for name, value in named.items() if value is not None},
     }
+
+
+# The other tools, in files of their own, join the same table; they use the words above.
+from scrubjay.dialects import system_jobs  # noqa: E402, F401

@@ -10,12 +10,13 @@ from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from scrubjay.engine import access, cursors, intake, ranking, values
 from scrubjay.engine.backlog import Backlog
 from scrubjay.engine.embedding import AT_ONCE, Embedding
 from scrubjay.engine.housekeeping import Housekeeper
+from scrubjay.engine.jobs import Progress, Worker, no_progress
 from scrubjay.engine.ledger import Ledger, Text
 from scrubjay.engine.neighbours import Neighbours, neighbours_of
 from scrubjay.errors import Duplicate, EmbeddingError, InvalidInput, NotFound, QuotaExceeded
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.categories import Categoriser
     from scrubjay.engine.conflicts import Judge, Proposal
+    from scrubjay.engine.engine import Engine
     from scrubjay.engine.peers import Peer
 
 Result = TypeVar("Result")
@@ -106,6 +108,9 @@ class Desk:
         self._housekeeper = Housekeeper(store, lambda: self._ledger, clock)
         self._request: Request | None = None
         self._expected_version: int | None = None
+        self._holder = ""  # under which this engine holds memories for long work
+        self._progress: Progress = no_progress
+        self._worker = Worker(cast("Engine", self))  # the only kind of desk there is
 
     def bound_to(
         self,
@@ -115,10 +120,13 @@ class Desk:
         provenance: Provenance | None = None,
         request: Request | None = None,
         expected_version: int | None = None,
+        progress: Progress | None = None,
+        holder: str | None = None,
     ) -> Self:
         """The same memory for another caller, other spaces, or calls from elsewhere.
 
         A request with a key is done once, however often it comes; a change happens only at the expected version.
+        Long work tells `progress` how far it is; a `holder` may change the memories that are held in its name.
         """
         bound = copy.copy(self)
         bound.caller = caller or self.caller
@@ -126,6 +134,8 @@ class Desk:
         bound.provenance = replace(provenance or self.provenance, caller=bound.caller.user)
         bound._request = request or self._request
         bound._expected_version = expected_version or self._expected_version
+        bound._progress = progress or self._progress
+        bound._holder = holder or self._holder
         return bound
 
     def warm(self) -> None:
@@ -133,9 +143,11 @@ class Desk:
         self._embedding.warm()
         self._backlog.start()
         self._housekeeper.start()
+        self._worker.start()
 
     def close(self) -> None:
         """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
+        self._worker.close()
         self._housekeeper.close()
         self._backlog.close()
         self._embedding.close()
@@ -159,6 +171,7 @@ class Desk:
             origin=self._records.origin,
             model=self._embedding.fingerprint,
             now=self.now,
+            holder=self._holder,
         )
 
     def _transact(self, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:

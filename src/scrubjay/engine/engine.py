@@ -34,6 +34,7 @@ from scrubjay.memory import (
 from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
+    from scrubjay.engine.jobs import Jobs
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.syncing import Syncing
     from scrubjay.engine.transfer import Imported
@@ -273,7 +274,14 @@ class Engine(Desk):
             raise ScopeNotFound(f"There is no {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
 
-    # --- with other stores -------------------------------------------------------------------------------------------
+    # --- parts with verbs of their own -------------------------------------------------------------------------------
+
+    @property
+    def jobs(self) -> Jobs:
+        """Work in the background: start, look at, cancel."""
+        from scrubjay.engine.jobs import Jobs
+
+        return Jobs(self)
 
     @property
     def sync(self) -> Syncing:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access, intake
+from scrubjay.engine.holding import locked
 from scrubjay.errors import NotFound
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Caller, Event, Link, LinkKind, Memory, Provenance, Revised, Status
@@ -43,6 +44,7 @@ class Ledger:
     origin: str  # of the store
     model: str | None  # whose vectors may be written
     now: Callable[[], datetime]
+    holder: str = ""  # in whose name memories may be held
 
     def seen(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
         """:raises NotFound: if there is no such memory, or none that the caller may see"""
@@ -53,10 +55,17 @@ class Ledger:
         return memory
 
     def changeable(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
-        """:raises NotFound: as :meth:`seen` :raises Forbidden: if it is not the caller's to change"""
+        """:raises NotFound: as :meth:`seen` :raises Forbidden: if it is not the caller's to change
+        :raises Locked: while long work holds it"""
         memory = self.seen(reads, id, deleted=deleted)
         access.check_change(self.caller, memory)
+        self.check_free(reads, [memory.id])
         return memory
+
+    def check_free(self, reads: Reads, ids: Sequence[str]) -> None:
+        """:raises Locked: if long work holds one of these memories"""
+        for held in reads.held(ids, but=self.holder):
+            raise locked(held)
 
     def add(self, tx: Transaction, memory: Memory, text: Text, *, judged: bool) -> Memory:
         """Write a new memory."""

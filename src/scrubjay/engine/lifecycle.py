@@ -84,6 +84,7 @@ def forget(
             for other in tx.get(sorted(ends), access.audience_anywhere(ledger.caller))
             if other.status is not Status.DELETED and access.may_change(ledger.caller, other)
         ]
+        ledger.check_free(tx, [other.id for other in others])
         for other in others:
             _forget_one(ledger, tx, other, hard=hard, reason=reason, days=days)
         related = len(others)

@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access, intake, lifecycle, values
+from scrubjay.engine.holding import locked
 from scrubjay.engine.merging import Joined, Policy, Winner, differing, joined
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Event, Link, LinkKind, Memory, Provenance, Space, Status
@@ -226,6 +227,7 @@ class StorePeer(Peer):
         if outcome.state is not None:
             state = self._stamped(tx, outcome.state) if outcome.stamped_anew else outcome.state
             state = self._on_a_free_path(tx, state)
+            self._check_free(tx, memory=state.memory.id)
             self._write(tx, current, state, carried=carried)
             change = _change(current, state)
         if outcome.conflict and outcome.winner is not Winner.NONE and manner.recorded:
@@ -238,6 +240,11 @@ class StorePeer(Peer):
             winner=outcome.winner,
             current=current if outcome.winner is Winner.NONE else None,
         )
+
+    def _check_free(self, tx: Transaction, memory: str) -> None:
+        """:raises Locked: while long work holds it: the next run brings it"""
+        for held in tx.held([memory]):
+            raise locked(held)
 
     def _stamped(self, tx: Transaction, state: Replica) -> Replica:
         """As a change that this store makes."""

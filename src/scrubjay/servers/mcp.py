@@ -10,6 +10,7 @@ Bytes come from `stdio.py` as parsed messages, or from `http.py` as requests. No
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import anyio
+from anyio import from_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from anyio.to_thread import run_sync
 from mcp.server import Server, ServerRequestContext
@@ -148,13 +150,29 @@ def called(tool: Served, arguments: Arguments, engine: Engine, ctx: Context, tra
     client, meta = client_name(ctx), dict(ctx.meta or {})
     provenance = Provenance(client=client, caller=engine.caller.user, transport=transport, dialect=tool.dialect.name)
     return tool.dialect.call(
-        engine.bound_to(provenance=provenance),
+        engine.bound_to(provenance=provenance, progress=reporter(ctx)),
         tool.operation,
         arguments,
         key=meta_text(meta, KEY),
         if_version=meta_number(meta, IF_VERSION),
         prefix=tool.prefix,
     )
+
+
+def reporter(ctx: Context) -> Callable[[int, int | None, str], None] | None:
+    """Tells the client how far its call is, from the worker thread; None if the client did not ask."""
+    if "progress_token" not in (ctx.meta or {}):
+        return None
+    told = -math.inf
+
+    def report(done: int, total: int | None, note: str) -> None:
+        nonlocal told
+        if done <= told:  # the protocol wants it to grow
+            return
+        told = done
+        from_thread.run(ctx.session.report_progress, done, total, note or None)
+
+    return report
 
 
 def meta_text(meta: Mapping[str, Any], name: str) -> str | None:

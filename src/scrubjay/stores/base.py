@@ -31,6 +31,7 @@ from scrubjay.memory import (
     Category,
     Event,
     Filter,
+    Job,
     Link,
     LinkKind,
     Match,
@@ -287,6 +288,19 @@ class Reads(ReplicaReads, ABC):
         """
 
 
+    @abstractmethod
+    def job(self, id: str) -> Job | None:
+        """A job by its id. One that is not finished is running while somebody's lease `job:<id>` runs, else waiting."""
+
+    @abstractmethod
+    def jobs(self, *, user: str | None = None, unfinished: bool = False, limit: int = 100) -> List[Job]:
+        """Jobs, newest first: those of one user, those not finished yet, or all."""
+
+    @abstractmethod
+    def held(self, ids: Sequence[str], *, but: str = "") -> List[str]:
+        """Those of these memories that long work holds (`Transaction.hold`); what this holder holds is left out."""
+
+
 class Transaction(Reads, ReplicaWrites):
     """A set of changes that become visible and durable together, or never."""
 
@@ -373,6 +387,25 @@ class Transaction(Reads, ReplicaWrites):
     @abstractmethod
     def keep_result(self, request: Request, result: str, *, memories: Sequence[str], at: datetime) -> None:
         """Remember the result for a day, or until one of the memories that it mentions is purged."""
+
+    @abstractmethod
+    def put_job(self, job: Job) -> None:
+        """Write a job as it is now, new or known. Whether it waits or runs is not written: the lease says so."""
+
+    @abstractmethod
+    def drop_jobs(self, *, finished_before: datetime) -> None:
+        """Forget jobs that were finished before a moment."""
+
+    @abstractmethod
+    def hold(self, ids: Sequence[str], *, holder: str, seconds: float) -> str | None:
+        """Hold memories for long work, or hold them longer: all of them, or none and the id of one that another holds.
+
+        Others may read them meanwhile; their changes are refused above.
+        """
+
+    @abstractmethod
+    def let_go(self, holder: str) -> None:
+        """Give back every memory that this holder holds."""
 
     @abstractmethod
     def drop_vectors(self) -> None:

@@ -25,10 +25,13 @@ from scrubjay.errors import Conflict, SpaceNotFound, StorageError, Unprocessable
 from scrubjay.memory import (
     AccessLevel,
     Audience,
+    Caller,
     Category,
     Context,
     Event,
     Filter,
+    Job,
+    JobStatus,
     Kind,
     Link,
     LinkKind,
@@ -36,6 +39,7 @@ from scrubjay.memory import (
     Order,
     Provenance,
     Recall,
+    Role,
     Scope,
     Sight,
     Source,
@@ -1767,6 +1771,106 @@ class StoreContract:
         store.release("purge", holder="one")
         assert store.lease("purge", holder="two", seconds=60)
 
+    # --- jobs ---
+
+    def test_a_job_is_kept_whole(self, store: Store, reopen: Reopen) -> None:
+        job = a_job(
+            caller=Caller(user="ann", role=Role.MEMBER, spaces=frozenset({"default", "work"})),
+            provenance=Provenance(client="editor", caller="ann", transport="stdio", dialect="system"),
+            state={"at": 7},
+            done=3,
+            total=9,
+            note="half way",
+            cancelling=True,
+            attempts=2,
+            started_at=later(1),
+        )
+        put_job(store, job)
+
+        assert reopen().job(job.id) == job
+
+    def test_an_unknown_job_is_none(self, store: Store) -> None:
+        assert store.job("job_unknown") is None
+
+    def test_writing_a_job_again_replaces_it(self, store: Store) -> None:
+        job = a_job()
+        put_job(store, job)
+        done = replace(job, status=JobStatus.COMPLETED, result={"synced": 3}, finished_at=later(2))
+        put_job(store, done)
+
+        assert store.jobs() == [done]
+
+    def test_an_unfinished_job_runs_while_its_lease_does(self, store: Store) -> None:
+        job = a_job()
+        put_job(store, job)
+        store.lease(f"job:{job.id}", holder="one", seconds=60)
+        running = store.job(job.id)
+        store.release(f"job:{job.id}", holder="one")
+        waiting = store.job(job.id)
+
+        assert running == replace(job, status=JobStatus.RUNNING)
+        assert waiting == job
+
+    def test_a_finished_job_is_finished_whatever_its_lease_says(self, store: Store) -> None:
+        job = a_job(status=JobStatus.FAILED, error={"code": "internal"}, finished_at=NOW)
+        put_job(store, job)
+        store.lease(f"job:{job.id}", holder="one", seconds=60)
+
+        assert store.job(job.id) == job
+
+    def test_jobs_are_listed_newest_first_by_user_and_by_being_unfinished(self, store: Store) -> None:
+        first, second = a_job(), a_job(caller=Caller(user="bob"), provenance=Provenance(caller="bob"))
+        third = a_job(status=JobStatus.COMPLETED, finished_at=NOW)
+        for job in (first, second, third):
+            put_job(store, job)
+
+        assert store.jobs() == [third, second, first]
+        assert store.jobs(limit=1) == [third]
+        assert store.jobs(user="local") == [third, first]
+        assert store.jobs(user="local", unfinished=True) == [first]
+
+    def test_old_finished_jobs_are_dropped(self, store: Store) -> None:
+        old, young = (a_job(status=JobStatus.CANCELLED, finished_at=later(n)) for n in (1, 3))
+        unfinished = a_job()
+        for job in (old, young, unfinished):
+            put_job(store, job)
+        with store.writing() as tx:
+            tx.drop_jobs(finished_before=later(2))
+
+        assert store.jobs() == [unfinished, young]
+
+    # --- held memories ---
+
+    def test_a_held_memory_is_held_off_from_others(self, store: Store) -> None:
+        with store.writing() as tx:
+            assert tx.hold(["mem_a", "mem_b"], holder="one", seconds=60) is None
+
+        assert store.held(["mem_c", "mem_b"]) == ["mem_b"]
+        assert store.held(["mem_a", "mem_b"], but="one") == []
+
+    def test_all_are_held_or_none(self, store: Store) -> None:
+        with store.writing() as tx:
+            tx.hold(["mem_b"], holder="one", seconds=60)
+            assert tx.hold(["mem_a", "mem_b"], holder="two", seconds=60) == "mem_b"
+
+        assert store.held(["mem_a"]) == []
+
+    def test_a_hold_is_renewed_and_ends(self, store: Store) -> None:
+        with store.writing() as tx:
+            assert tx.hold(["mem_a"], holder="one", seconds=60) is None
+            assert tx.hold(["mem_a"], holder="one", seconds=0) is None
+            assert tx.hold(["mem_a"], holder="two", seconds=60) is None
+
+        assert store.held(["mem_a"], but="one") == ["mem_a"]
+
+    def test_a_holder_lets_go_of_its_own_only(self, store: Store) -> None:
+        with store.writing() as tx:
+            tx.hold(["mem_a", "mem_b"], holder="one", seconds=60)
+            tx.hold(["mem_c"], holder="two", seconds=60)
+            tx.let_go("one")
+
+        assert store.held(["mem_a", "mem_b", "mem_c"]) == ["mem_c"]
+
     # --- check and rebuild ---
 
     def test_a_whole_store_has_no_problems(self, store: Store) -> None:
@@ -1794,6 +1898,23 @@ class StoreContract:
         assert len(nearest(store)) == len(memories)
         assert ids(one.memory for one in store.pending(limit=99)) == [waiting.id]
         assert store.check(deep=True).problems == ()
+
+
+def a_job(**fields: Any) -> Job:
+    usual: dict[str, Any] = {
+        "id": f"job_{new_id()}",
+        "kind": "sync",
+        "caller": Caller(),
+        "spaces": ("default",),
+        "arguments": {"destination": "laptop"},
+        "created_at": NOW,
+    }
+    return Job(**usual | fields)
+
+
+def put_job(store: Store, job: Job) -> None:
+    with store.writing() as tx:
+        tx.put_job(job)
 
 
 def _sees(audience: Audience, memory: Memory) -> bool:

@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager
 
 import apsw
 
-from scrubjay.memory import Event, Link, LinkKind, Recall, Space, Version
+from scrubjay.memory import Event, Job, Link, LinkKind, Recall, Space, Version
+from scrubjay.stores import sqlite_jobs
 from scrubjay.stores.base import List, Pending, Reads, moment
 from scrubjay.stores.sqlite_filters import among, joined, space_number
 from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, event_of, link_of, memory_of, memory_of_snapshot
@@ -143,3 +144,15 @@ class SqliteHistory(Reads):
                 for at, space, user, client, memories in rows
             ]
         return [*self._tally.recalls_of(memory), *written][:limit]
+
+    def job(self, id: str) -> Job | None:
+        with self._reading() as con:
+            return sqlite_jobs.job(con, id)
+
+    def jobs(self, *, user: str | None = None, unfinished: bool = False, limit: int = 100) -> List[Job]:
+        with self._reading() as con:
+            return sqlite_jobs.jobs(con, user=user, unfinished=unfinished, limit=limit)
+
+    def held(self, ids: Sequence[str], *, but: str = "") -> List[str]:
+        with self._reading() as con:
+            return sqlite_jobs.held(con, ids, but=but)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
-from scrubjay.memory import Event, Link
+from scrubjay.memory import Event, Job, Link
+from scrubjay.stores import sqlite_jobs
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
 from scrubjay.stores.sqlite_replication import SqliteReplicas
 from scrubjay.stores.sqlite_rows import as_json
@@ -170,6 +171,21 @@ class SqliteTransaction(SqliteReplicas):
             "INSERT INTO facts (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (key, value),
         )
+
+    def put_job(self, job: Job) -> None:
+        sqlite_jobs.put(self._con, job)
+
+    def drop_jobs(self, *, finished_before: datetime) -> None:
+        self._con.execute("DELETE FROM jobs WHERE finished_at < ?", (milliseconds(finished_before),))
+
+    def hold(self, ids: Sequence[str], *, holder: str, seconds: float) -> str | None:
+        if others := sqlite_jobs.held(self._con, ids, but=holder):
+            return others[0]
+        sqlite_jobs.hold(self._con, ids, holder=holder, seconds=seconds)
+        return None
+
+    def let_go(self, holder: str) -> None:
+        sqlite_jobs.let_go(self._con, holder)
 
     # --- what a store does in a transaction of its own ---
 
