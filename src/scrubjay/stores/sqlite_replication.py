@@ -53,7 +53,7 @@ class SqliteReplicaReads(SqliteHistory, ReplicaReads):
     def replicas(self, ids: Sequence[str], audience: Audience, *, vectors: bool = False) -> List[Replica]:
         with self._reading() as con:
             where, values = joined([among("memories.id", ids), seen(views_of(con, audience))], "AND")
-            rows: List[Row] = con.execute(
+            rows: Sequence[Row] = con.execute(
                 f"""
                 SELECT {COLUMNS}, memories.state, final, parts, {_SEEN},
                     (
