@@ -38,6 +38,7 @@ SECTIONS = {
     "Move": {
         "export": "Write every memory of a space as lines of JSON.",
         "import": "Take in lines of JSON: an export, or a list of your own.",
+        "sync": "Keep several stores the same: a second machine, a shared drive.",
     },
     "Serve agents": {
         "mcp": "Be an MCP server on standard input and output; your client runs this.",

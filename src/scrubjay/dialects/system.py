@@ -20,6 +20,8 @@ from scrubjay.errors import (
     Conflict,
     Duplicate,
     EmbeddingError,
+    EndpointNotFound,
+    EndpointUnreachable,
     Error,
     Forbidden,
     InvalidInput,
@@ -78,6 +80,7 @@ CODES: dict[type[Error], tuple[str, int]] = {
     QueryTooComplex: ("QUERY_TOO_COMPLEX", 413),
     InvalidInput: ("INVALID_INPUT", 400),
     ScopeNotFound: ("SCOPE_NOT_FOUND", 404),
+    EndpointNotFound: ("ENDPOINT_NOT_FOUND", 404),
     JobNotFound: ("JOB_NOT_FOUND", 404),
     NotFound: ("MEMORY_NOT_FOUND", 404),
     Forbidden: ("FORBIDDEN", 403),
@@ -85,6 +88,7 @@ CODES: dict[type[Error], tuple[str, int]] = {
     Conflict: ("CONFLICT", 409),
     Unprocessable: ("UNPROCESSABLE", 422),
     Locked: ("LOCKED", 423),
+    EndpointUnreachable: ("UNAVAILABLE", 503),
     EmbeddingError: ("UNAVAILABLE", 503),
     StorageBusy: ("UNAVAILABLE", 503),
     StorageFull: ("QUOTA_EXCEEDED", 507),
@@ -754,4 +758,4 @@ def shown(memory: Memory) -> Body:
 
 
 # The other tools, in files of their own, join the same table; they use the words above.
-from scrubjay.dialects import system_jobs  # noqa: E402, F401
+from scrubjay.dialects import system_jobs, system_sync  # noqa: E402, F401

@@ -41,7 +41,9 @@ Progress = Callable[[int, int | None, str], None]  # (done, total if known, what
 Run = Callable[["Engine", Mapping[str, Any], "Handle"], Mapping[str, Any]]  # the result is plain JSON without texts
 
 # What jobs there are. A name "module:function" is imported when the first job of its kind is run.
-KINDS: dict[str, Run | str] = {}
+KINDS: dict[str, Run | str] = {
+    "sync": "scrubjay.engine.syncing:in_background",
+}
 
 
 def no_progress(_done: int, _total: int | None, _note: str) -> None:

@@ -11,13 +11,15 @@ be asked is `peers.py`. Only owners sync: what travels includes other people's p
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake, values
@@ -38,12 +40,14 @@ from scrubjay.errors import (
     Undecided,
 )
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Category, Link, Memory, Role, random_suffix
+from scrubjay.memory import Category, Job, Link, Memory, Role, random_suffix
 from scrubjay.stores.replication import Endpoint, Heard, Replica, SyncConflict
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.jobs import Handle
 
+KIND = "sync"  # of its jobs
 LOCAL = "local"  # this store's own name as an endpoint
 LEASE = "sync"
 LEASE_SECONDS = 60.0
@@ -82,7 +86,7 @@ class Keep(StrEnum):
 class SyncFilter:
     """Which memories a run is about; a run with a filter leaves the place in the feed where it was."""
 
-    categories: frozenset[Category] | None = None
+    categories: tuple[Category, ...] | None = None
     user_id: str | None = None
     conversation_id: str | None = None
     modified_since: datetime | None = None
@@ -128,6 +132,7 @@ class Synced:
     request: SyncRequest
     started_at: datetime
     completed_at: datetime
+    duration_ms: int = 0
     checked: int = 0  # memories that were compared
     created: int = 0
     updated: int = 0
@@ -229,9 +234,7 @@ class Syncing:
 
     # --- running -----------------------------------------------------------------------------------------------------
 
-    def run(
-        self, request: SyncRequest | None = None, *, progress: Callable[[int], None] | None = None, **options: Any
-    ) -> Synced:
+    def run(self, request: SyncRequest | None = None, **options: Any) -> Synced:
         """Sync two stores, one of them usually this one.
 
         :raises EndpointNotFound: if one of them was never named
@@ -246,9 +249,8 @@ class Syncing:
         if kept is not None:
             return kept
         with self._alone(asked), self._both(asked) as (source, destination):
-            run = Run(self, asked, source, destination, progress)
             try:
-                synced = run.done()
+                synced = Run(self, asked, source, destination).done()
             except (StorageBusy, StorageFull, StorageTooNew):
                 raise
             except StorageError as error:
@@ -258,6 +260,17 @@ class Syncing:
         if synced.waiting and not asked.dry_run:
             raise undecided(synced)
         return self._keep(synced)
+
+    def start(self, request: SyncRequest) -> Job:
+        """Have a run done in the background.
+
+        :raises Locked: while another sync of this store runs or waits to
+        """
+        self.check(request)
+        with self._alone(request):
+            if any(job.kind == KIND for job in self._records.jobs(unfinished=True)):
+                raise Locked("Another sync of this store is running.", hint="Try again when it is done.")
+        return self._desk.jobs.start(KIND, values.plain(request), prefix=KIND)
 
     def check(self, request: SyncRequest) -> None:
         """Refuse what could not be run, before anything is begun."""
@@ -390,18 +403,16 @@ class Run:
         request: SyncRequest,
         source: Peer,
         destination: Peer,
-        progress: Callable[[int], None] | None,
     ) -> None:
         self._syncing = syncing
         self._desk = syncing._desk
         self._records = syncing._records
         self._request = request
         self._source, self._destination = source, destination
-        self._progress = progress
         names = {request.source, request.destination} - {LOCAL}
         self._endpoints = [syncing._endpoint(name) for name in sorted(names)]
         self._other = request.source if request.source != LOCAL else request.destination
-        self._started_at = self._desk.now()
+        self._started_at, self._begun = self._desk.now(), monotonic()
         self._checked: set[str] = set()
         self._changes: dict[str, str] = {}
         self._handled: dict[str, Handled] = {}
@@ -424,7 +435,8 @@ class Run:
             id=f"sync_{random_suffix()}",
             request=self._request,
             started_at=self._started_at,
-            completed_at=self._desk.now(),
+            completed_at=max(self._desk.now(), self._started_at),
+            duration_ms=round((monotonic() - self._begun) * 1000),
             checked=len(self._checked),
             created=counts.count("created"),
             updated=counts.count("updated"),
@@ -473,8 +485,7 @@ class Run:
             if replicas or links:
                 taken = listener.take(replace(parcel, replicas=replicas, links=links), self._manner(speaker))
                 self._note(taken, replicas, speaker)
-            if self._progress is not None:
-                self._progress(len(self._checked))
+            self._desk._progress(len(self._checked), None, "memories compared")
 
     def _admits(self, memory: Memory) -> bool:
         return self._admitted(memory.space) and self._request.filter.admits(memory)
@@ -544,6 +555,13 @@ class Run:
             for endpoint in tx.endpoints():
                 if endpoint.name in (self._request.source, self._request.destination):
                     tx.put_endpoint(replace(endpoint, synced_at=now))
+
+
+def in_background(engine: Engine, arguments: Mapping[str, Any], _handle: Handle) -> Mapping[str, Any]:
+    """The job: a run like any other. What was heard is kept, so begun anew it goes on where it was."""
+    synced = engine.sync.run(values.read(SyncRequest, json.dumps(arguments)))
+    result: Mapping[str, Any] = values.plain(synced)
+    return result
 
 
 def undecided(synced: Synced) -> Undecided:
