@@ -92,12 +92,9 @@ class World:
     def pass_time(self, **by: float) -> None:
         self.time += timedelta(**by)
 
-    def text(self, before: str | None = None) -> str:
+    def text(self) -> str:
         self.texts += 1
-        text = f"text{self.texts:04}."
-        if before is not None:
-            self.parents[text] = before
-        return text
+        return f"text{self.texts:04}."
 
     def store(self, site: Site, path: str | None = None) -> None:
         self.pass_time(seconds=1)
@@ -125,7 +122,12 @@ class World:
         site.since_backup.add(memory.id)
 
     def edit(self, site: Site, id: str) -> None:
-        self.change(site, id, lambda memory: site.jay.update(id, content=self.text(memory.content)))
+        def act(memory: Memory) -> None:
+            text = self.text()
+            site.jay.update(id, content=text)
+            self.parents[text] = memory.content
+
+        self.change(site, id, act)
 
     def tag(self, site: Site, id: str, tag: str) -> None:
         self.change(site, id, lambda memory: site.jay.update(id, tags=(*memory.tags, tag)))

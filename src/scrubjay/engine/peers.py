@@ -39,6 +39,7 @@ class Changes:
     ids: tuple[str, ...]
     heard: Heard
     more: bool
+    restarted: bool = False  # the place asked for is not in this feed: the store was put back from a copy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +157,7 @@ class StorePeer(Peer):
         events = self._store.events(space, after=start, limit=limit + 1)
         if after.number:
             if not events or _proof(events[0]) != after.proof:
-                return self.changes(space, Heard(), limit=limit)
+                return replace(self.changes(space, Heard(), limit=limit), restarted=True)
             events = events[1:]
         else:
             events = events[:limit]

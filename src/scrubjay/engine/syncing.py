@@ -414,6 +414,7 @@ class Run:
         self._other = request.source if request.source != LOCAL else request.destination
         self._started_at, self._begun = self._desk.now(), monotonic()
         self._checked: set[str] = set()
+        self._put_back: set[tuple[str, str]] = set()  # stores whose feed of a space is not the one that was heard
         self._changes: dict[str, str] = {}
         self._handled: dict[str, Handled] = {}
         self._waiting = {one.memory: one for one in self._records.sync_conflicts(open=True, endpoint=self._other)}
@@ -450,10 +451,12 @@ class Run:
         self._carry(sorted(self._waiting), speaker, listener)
         for space in self._spaces(speaker):
             whole = self._request.type is SyncType.FULL
-            after = Heard() if whole else self._records.heard(speaker.origin, listener.origin, space)
+            after = Heard() if whole else self._heard(speaker, listener, space)
             more = True
             while more:
                 changes = speaker.changes(space, after, limit=STRETCH)
+                if changes.restarted:
+                    self._put_back.add((speaker.origin, space))
                 self._carry(changes.ids, speaker, listener)
                 if not self._request.dry_run:
                     self._syncing.still_alone()
@@ -461,6 +464,15 @@ class Run:
                         with self._records.writing() as tx:
                             tx.hear(speaker.origin, listener.origin, space, changes.heard)
                 after, more = changes.heard, changes.more
+
+    def _heard(self, speaker: Peer, listener: Peer, space: str) -> Heard:
+        """Where to go on; from the beginning if the listener was put back from a copy, and has lost what it heard."""
+        back = self._records.heard(listener.origin, speaker.origin, space)
+        if back.number and listener.changes(space, back, limit=1).restarted:
+            self._put_back.add((listener.origin, space))
+        if (listener.origin, space) in self._put_back:
+            return Heard()
+        return self._records.heard(speaker.origin, listener.origin, space)
 
     def _spaces(self, speaker: Peer) -> Sequence[str]:
         names = [space.name for space in speaker.spaces()]
