@@ -219,7 +219,7 @@ def test_what_one_store_has_the_other_finds_by_meaning_and_by_words(jay, drive):
     synced = run(jay)
 
     assert (synced.created, synced.updated, synced.deleted) == (2, 0, 0)
-    assert [hit.memory.id for hit in drive.search("User moved to Austin")][0] == here
+    assert drive.search("User moved to Austin")[0].memory.id == here
     assert [hit.memory.id for hit in jay.search("cello", words_only=True)] == [there]
     assert drive._records.vectors([here])
 

@@ -96,7 +96,7 @@ def remove(session: Session, name: str) -> None:
     """
 )
 @click.argument("name")
-@click.option("--type", "kind", type=click.Choice(TYPES), default="incremental", show_default=True, help="What is sent.")
+@click.option("--type", "kind", type=click.Choice(TYPES), default="incremental", show_default=True, help="Which way.")
 @click.option(
     "--on-conflict", type=click.Choice(RESOLUTIONS), default="newest_wins", show_default=True,
     help="Who wins where both sides changed the same memory; this store is the source.",
