@@ -11,8 +11,14 @@
     ├── Forbidden              forbidden            seen, but not the caller's to change
     ├── Conflict               conflict             the memory is not in the state the caller expects
     │   ├── Duplicate          duplicate            the same text is already there
+    │   ├── TooDissimilar      too_dissimilar       memories that have nothing in common are not consolidated
+    │   ├── AlreadyArchived    already_archived
+    │   ├── AlreadyActive      already_active       there is nothing to restore
     │   └── Undecided          undecided            a sync left conflicts for somebody to decide
     ├── Unprocessable          unprocessable        understood, but it cannot be done to this memory
+    │   └── ArchiveDamaged     archive_damaged      what was put away is missing or no longer whole
+    ├── ArchiveUnavailable     archive_unavailable  the place where memories are put away cannot be reached
+    ├── SynthesisFailed        synthesis_failed     the language model gave no usable answer
     ├── Locked                 locked               long work holds the memory; try again
     ├── QuotaExceeded          quota_exceeded       the user may keep no more memories
     ├── EndpointUnreachable    endpoint_unreachable the other side of a sync is not there; try again
@@ -112,6 +118,24 @@ class Duplicate(Conflict):
     code = "duplicate"
 
 
+class TooDissimilar(Conflict):
+    """The memories are too dissimilar to consolidate."""
+
+    code = "too_dissimilar"
+
+
+class AlreadyArchived(Conflict):
+    """The memory is already archived."""
+
+    code = "already_archived"
+
+
+class AlreadyActive(Conflict):
+    """The memory is already active."""
+
+    code = "already_active"
+
+
 class Undecided(Conflict):
     """Conflicts wait for somebody to decide."""
 
@@ -122,6 +146,26 @@ class Unprocessable(Error):
     """This cannot be done to this memory."""
 
     code = "unprocessable"
+
+
+class ArchiveDamaged(Unprocessable):
+    """What was archived of the memory is missing or damaged."""
+
+    code = "archive_damaged"
+
+
+class ArchiveUnavailable(Error):
+    """The archive cannot be reached."""
+
+    code = "archive_unavailable"
+    retryable = True
+
+
+class SynthesisFailed(Error):
+    """The language model gave no usable answer."""
+
+    code = "synthesis_failed"
+    retryable = True
 
 
 class Locked(Error):

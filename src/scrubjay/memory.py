@@ -66,6 +66,14 @@ class State(IntEnum):
     PURGED = 4  # erased for good; only a tombstone is left
 
 
+class Tier(StrEnum):
+    """Where an archived memory's text lies, from near to far."""
+
+    COLD = "cold"  # in the store itself, packed
+    GLACIER = "glacier"  # an object in the archive folder; still shown by lists
+    DEEP_ARCHIVE = "deep_archive"  # likewise, and opened by a restore only
+
+
 class LinkKind(StrEnum):
     RELATED = "related"
     SUPERSEDES = "supersedes"
@@ -273,6 +281,19 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """Where the text of a memory that was put away is, and how to tell that it is still whole."""
+
+    id: str
+    tier: Tier
+    at: datetime
+    size: int  # bytes, packed
+    checksum: bytes  # SHA-256 of what is packed
+    object: str | None = None  # its name in the archive folder; None: the store has it
+    packed: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
     name: str
     description: str | None = None
@@ -341,6 +362,7 @@ class Filter:
     tags: frozenset[str] | None = None  # any of them, given or found
     created_since: datetime | None = None  # inclusive
     created_until: datetime | None = None  # inclusive
+    accessed_until: datetime | None = None  # handed out last, inclusive; reads that are not flushed do not count
     min_importance: float | None = None
     max_importance: float | None = None
     user_id: str | None = None
@@ -386,6 +408,15 @@ class Query:
     words_only: bool = False
     explain: bool = False
     weights: Weights | None = None  # rank by a weighted sum of several factors instead of by score alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A question to a language model."""
+
+    system: str
+    text: str
+    max_tokens: int
 
 
 class Order(StrEnum):

@@ -40,6 +40,14 @@ class Settings:
         False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
     )
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
+    archive: Path = setting(Path(), "Folder for memories in glacier and deep_archive. Default: archive in the home.")
+    archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
+    prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03 …")
+    synthesis_url: str = setting("", "Address of an OpenAI-compatible model that writes consolidated memories: …/v1")
+    synthesis_model: str = setting("", "That model's name.")
+    synthesis_key: str = setting("", "The key for that address, if it wants one.")
+    synthesis_wait: float = setting(60.0, "Seconds that a consolidation waits for that model.")
+    least_similarity: float = setting(0.3, "How alike memories must be on average to be consolidated, from 0 to 1.")
     sync: str = setting("", "Stores to sync with, beside those of `scrubjay sync add`: NAME=URL, separated by spaces.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
@@ -77,6 +85,7 @@ def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
+    values.setdefault("archive", values["home"] / "archive")
     values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
     return Settings(**values)
 

@@ -13,15 +13,18 @@ from scrubjay.projects import project_space
 from scrubjay.settings import Settings, load
 
 if TYPE_CHECKING:
+    from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.peers import Peer
+    from scrubjay.memory import Prompt
     from scrubjay.stores.base import Store
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
     """The engine of these settings, bound to the local owner."""
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.prices import read as read_prices
 
     return Engine(
         open_store(settings.store),
@@ -34,6 +37,11 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         quota=settings.quota,
         connect=lambda url, create: open_peer(url, create=create, user=settings.user),
         endpoints=endpoints_of(settings.sync),
+        archive=open_archive(settings),
+        archive_quota=settings.archive_quota,
+        prices=read_prices(settings.prices),
+        model=open_model(settings),
+        least_similarity=settings.least_similarity,
     )
 
 
@@ -59,6 +67,33 @@ def open_store(url: str) -> Store:
     )
 
 
+def open_archive(settings: Settings) -> Objects:
+    from scrubjay.archives.folder import FolderObjects
+
+    return FolderObjects(settings.archive)
+
+
+def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
+    """The language model that writes consolidated memories, if one is configured.
+
+    :raises InvalidInput: if half of it is
+    """
+    if not settings.synthesis_url:
+        return None
+    if not settings.synthesis_model or not settings.synthesis_url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            "synthesis_url must be an http address, and synthesis_model name the model there.", field="synthesis_url"
+        )
+    from scrubjay.chat import ChatModel
+
+    return ChatModel(
+        url=settings.synthesis_url,
+        model=settings.synthesis_model,
+        key=settings.synthesis_key,
+        timeout_seconds=settings.synthesis_wait,
+    ).answer
+
+
 def open_peer(url: str, *, create: bool, user: str) -> Peer:
     """The other side of a sync.
 
@@ -67,12 +102,16 @@ def open_peer(url: str, *, create: bool, user: str) -> Peer:
     from scrubjay.engine.peers import StorePeer
     from scrubjay.times import utc_now
 
+    objects = None
     scheme, _, rest = url.partition("://")
     if scheme == "sqlite":
+        from scrubjay.archives.folder import FolderObjects
+
         path = Path(rest.removeprefix("/"))
         if not (path.parent if create else path).exists():
             raise FileNotFoundError
-    return StorePeer(open_store(url), now=utc_now, user=user)
+        objects = FolderObjects(path.parent / "archive")  # as in a home
+    return StorePeer(open_store(url), now=utc_now, user=user, objects=objects)
 
 
 def endpoints_of(setting: str) -> dict[str, str]:

@@ -80,6 +80,7 @@ class Operation:
     idempotent: bool = False  # doing it twice is doing it once
     listed: bool = True  # advertised without --extras
     accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are honoured
+    asks: bool = False  # may ask the client's own language model
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # beside POST /api/{dialect}/{name}
 
@@ -122,6 +123,7 @@ class Dialect:
         idempotent: bool = False,
         listed: bool = True,
         accepts: Schema | None = None,
+        asks: bool = False,
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
     ) -> Callable[[Run], Run]:
@@ -140,6 +142,7 @@ class Dialect:
                 idempotent=idempotent or not changes,
                 listed=listed,
                 accepts=accepts,
+                asks=asks,
                 reach=reach,
                 route=route,
             )

@@ -151,7 +151,7 @@ def shown(synced: Synced) -> Body:
             "conflicts": len(synced.conflicts),
             "conflicts_resolved": len(synced.conflicts) - len(synced.waiting),
             "skipped": synced.skipped,
-            "errors": 0,  # a memory that cannot be synced stops the run; the next one goes on there
+            "errors": synced.errors,
         },
         conflicts_handled=[
             {"memory_id": one.memory, "resolution": str(one.resolution), "winner": str(one.winner)}

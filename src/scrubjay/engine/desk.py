@@ -19,7 +19,7 @@ from scrubjay.engine.housekeeping import Housekeeper
 from scrubjay.engine.jobs import Progress, Worker, no_progress
 from scrubjay.engine.ledger import Ledger, Text
 from scrubjay.engine.neighbours import Neighbours, neighbours_of
-from scrubjay.errors import Duplicate, EmbeddingError, InvalidInput, NotFound, QuotaExceeded
+from scrubjay.errors import ArchiveUnavailable, Duplicate, EmbeddingError, InvalidInput, NotFound, QuotaExceeded
 from scrubjay.memory import (
     DEFAULT_SPACE,
     Audience,
@@ -30,6 +30,7 @@ from scrubjay.memory import (
     Memory,
     NewMemory,
     Order,
+    Prompt,
     Provenance,
     Query,
     Recall,
@@ -37,6 +38,7 @@ from scrubjay.memory import (
     Scope,
     Sight,
     State,
+    Status,
     Weights,
     new_id,
 )
@@ -44,6 +46,7 @@ from scrubjay.stores.base import Of, Part, Position, Request, Store, Transaction
 from scrubjay.times import utc_now
 
 if TYPE_CHECKING:
+    from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.categories import Categoriser
     from scrubjay.engine.conflicts import Judge, Proposal
@@ -90,6 +93,11 @@ class Desk:
         fetch: Callable[[], None] | None = None,
         strict_embedding: bool = False,
         quota: int = 0,
+        archive: Objects | None = None,
+        archive_quota: int = 0,
+        prices: Mapping[str, float] | None = None,
+        model: Callable[[Prompt], str] | None = None,
+        least_similarity: float = 0.3,
         connect: Callable[[str, bool], Peer] | None = None,
         endpoints: Mapping[str, str] | None = None,
     ) -> None:
@@ -100,12 +108,18 @@ class Desk:
         self._records = store
         self._strict_embedding = strict_embedding
         self._quota = quota
+        self._archive = archive
+        self._archive_quota = archive_quota
+        self._prices = prices or {}
+        self._model = model  # a language model that the owner has configured
+        self._client_model: Callable[[Prompt], str] | None = None  # that of the client who asks
+        self._least_similarity = least_similarity  # of memories that may be consolidated
         self._connect = connect  # (address, may be made) -> a place to sync with
         self._endpoints = endpoints or {}  # named in the settings
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self._shared = Shared(self._embedding)
         self._backlog = Backlog(store, self._embedding, self._judge_late)
-        self._housekeeper = Housekeeper(store, lambda: self._ledger, clock)
+        self._housekeeper = Housekeeper(store, lambda: self._ledger, clock, self._tidy)
         self._request: Request | None = None
         self._expected_version: int | None = None
         self._holder = ""  # under which this engine holds memories for long work
@@ -122,11 +136,13 @@ class Desk:
         expected_version: int | None = None,
         progress: Progress | None = None,
         holder: str | None = None,
+        client_model: Callable[[Prompt], str] | None = None,
     ) -> Self:
         """The same memory for another caller, other spaces, or calls from elsewhere.
 
         A request with a key is done once, however often it comes; a change happens only at the expected version.
-        Long work tells `progress` how far it is; a `holder` may change the memories that are held in its name.
+        Long work tells `progress` how far it is; a `holder` may change the memories that are held in its name;
+        `client_model` asks the language model of whoever calls.
         """
         bound = copy.copy(self)
         bound.caller = caller or self.caller
@@ -136,6 +152,7 @@ class Desk:
         bound._expected_version = expected_version or self._expected_version
         bound._progress = progress or self._progress
         bound._holder = holder or self._holder
+        bound._client_model = client_model or self._client_model
         return bound
 
     def warm(self) -> None:
@@ -188,6 +205,35 @@ class Desk:
                 self._request, values.written(result), memories=sorted(set(values.memories_in(result))), at=now
             )
             return result
+
+    def _kept(self, kind: type[Result]) -> Result | None:
+        """The result of this very request, if it was done before: for work that comes before the transaction."""
+        if self._request is None:
+            return None
+        with self._records.writing() as tx:
+            kept = tx.result_of(self._request, now=self.now())
+        return None if kept is None else values.read(kind, kept)
+
+    def _objects(self) -> Objects:
+        """:raises ArchiveUnavailable: if there is no place for archived objects"""
+        if self._archive is None:
+            raise ArchiveUnavailable("No archive is configured.", hint="Set SCRUBJAY_ARCHIVE to a folder.")
+        return self._archive
+
+    def _whole(self, memories: Sequence[Memory], *, deep: bool = True, strict: bool = False) -> Sequence[Memory]:
+        """Memories as they are shown: with the texts of those that were put away (`archives.py`)."""
+        if all(memory.content or memory.status is Status.ACTIVE for memory in memories):
+            return memories
+        from scrubjay.engine.archives import Archives  # hardly any answer holds one
+
+        return Archives(cast("Engine", self)).whole(memories, deep=deep, strict=strict)
+
+    def _tidy(self) -> None:
+        """Remove archived objects whose time has come."""
+        if self._archive is not None and self._records.objects_due(self.now(), 1):
+            from scrubjay.engine.archives import Archives
+
+            Archives(cast("Engine", self)).remove_due_objects()
 
     def _audience(self, filter: Filter) -> Audience:
         if filter.user_id is not None:
@@ -338,7 +384,8 @@ class Desk:
         if query.weights is not None:
             return self._weighed_hits(candidates, query, query.weights, audience, now)
         page = candidates[query.offset : query.offset + query.limit]
-        memories = {memory.id: memory for memory in self._records.get([one.memory for one in page], audience)}
+        read = self._whole(self._records.get([one.memory for one in page], audience), deep=False)
+        memories = {memory.id: memory for memory in read}
         words = self._records.matched_words(query.text, list(memories)) if query.explain else None
         return tuple(
             Hit(
@@ -368,7 +415,9 @@ class Desk:
             for memory in self._records.get(list(scores), audience)
         ]
         hits.sort(key=lambda hit: -hit.factors.combined if hit.factors else 0.0)
-        return tuple(hits[query.offset : query.offset + query.limit])
+        page = hits[query.offset : query.offset + query.limit]
+        whole = self._whole([hit.memory for hit in page], deep=False)
+        return tuple(replace(hit, memory=memory) for hit, memory in zip(page, whole, strict=True))
 
     def _position(self, cursor: str | None, filter: Filter, order: Order, descending: bool) -> Position | None:
         if cursor is None:

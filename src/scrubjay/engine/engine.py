@@ -34,6 +34,8 @@ from scrubjay.memory import (
 from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
+    from scrubjay.engine.cold_storage import ColdStorage
+    from scrubjay.engine.consolidation import Consolidation
     from scrubjay.engine.jobs import Jobs
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.syncing import Syncing
@@ -170,7 +172,8 @@ class Engine(Desk):
 
         :raises NotFound: if there is none, or none that the caller may see
         """
-        return self._ledger.seen(self._records, id, deleted=deleted)
+        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted)])
+        return memory
 
     def list(
         self,
@@ -198,7 +201,7 @@ class Engine(Desk):
         page = memories[:limit]
         more = len(memories) > limit
         return Page(
-            memories=tuple(page),
+            memories=tuple(self._whole(page, deep=False)),
             total=self._records.count(wanted, audience, now=now) if counted else None,
             cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
             links=self._link_counts(page) if linked else {},
@@ -206,7 +209,9 @@ class Engine(Desk):
 
     def history(self, id: str) -> Sequence[Version]:
         """Former states of a memory, newest first."""
-        return self._records.versions(self.get(id).id)
+        memory = self._ledger.seen(self._records, id)
+        since = self._records.versions(memory.id)
+        return since if memory.content else [*since, *self.cold_storage.history(memory)]
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
@@ -231,10 +236,12 @@ class Engine(Desk):
 
         `cascade` also forgets the memories that a client linked it with, one step far.
         """
-        return self._transact(
+        forgotten = self._transact(
             Forgotten,
             lambda tx: lifecycle.forget(self._ledger, tx, id, hard=hard, reason=reason, days=days, cascade=cascade),
         )
+        self._tidy()
+        return forgotten
 
     def recover(self, id: str) -> Memory:
         """Bring a softly deleted memory back."""
@@ -284,6 +291,20 @@ class Engine(Desk):
         return Jobs(self)
 
     @property
+    def consolidation(self) -> Consolidation:
+        """Make one memory of several."""
+        from scrubjay.engine.consolidation import Consolidation
+
+        return Consolidation(self)
+
+    @property
+    def cold_storage(self) -> ColdStorage:
+        """Put memories away, bring them back."""
+        from scrubjay.engine.cold_storage import ColdStorage
+
+        return ColdStorage(self)
+
+    @property
     def sync(self) -> Syncing:
         """Other stores with the same memories: endpoints, runs, conflicts."""
         from scrubjay.engine.syncing import Syncing
@@ -305,7 +326,7 @@ class Engine(Desk):
         """Every memory of this engine's spaces as plain JSON objects, oldest first."""
         from scrubjay.engine import transfer  # as in import_from: not for a search
 
-        return transfer.exported(self._records, self._audience(Filter()), self.now())
+        return transfer.exported(self._records, self._audience(Filter()), self.now(), self._whole)
 
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None

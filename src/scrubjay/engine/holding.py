@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.stores.base import Store, Transaction
 
-HOLD_SECONDS = 60.0
+HOLD_SECONDS = 120.0
 
 
 @contextmanager

@@ -130,9 +130,12 @@ def recover(ledger: Ledger, tx: Transaction, id: str) -> Memory:
         raise Conflict(f"Memory {memory.id} is not deleted.", memory_id=memory.id)
     if memory.recoverable_until is not None and memory.recoverable_until < ledger.now():
         raise NotFound(f"Memory {memory.id} can no longer be recovered.", memory_id=memory.id)
+    # What was put away before it was forgotten is archived again.
+    away = memory.id in tx.archives([memory.id])
+    status, path = (Status.ARCHIVED, memory.path) if away else (Status.ACTIVE, free_path(tx, memory))
     memory = ledger.change(
         tx,
-        replace(memory, status=Status.ACTIVE, deleted_at=None, recoverable_until=None, path=free_path(tx, memory)),
+        replace(memory, status=status, deleted_at=None, recoverable_until=None, path=path),
         "recovered",
         "status",
     )

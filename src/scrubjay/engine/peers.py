@@ -12,21 +12,26 @@ Taking is idempotent and may be repeated, cut off after, or come late: a parcel 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import access, intake, lifecycle, values
+from scrubjay.engine.archives import is_away, with_text
 from scrubjay.engine.holding import locked
-from scrubjay.engine.merging import Joined, Policy, Winner, differing, joined
+from scrubjay.engine.merging import Joined, Policy, Winner, differing, includes, joined
+from scrubjay.engine.packing import Kept, packed, unpacked
+from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Event, Link, LinkKind, Memory, Provenance, Space, Status
-from scrubjay.stores.base import Change, Store, Transaction, milliseconds
+from scrubjay.memory import Archive, Event, Link, LinkKind, Memory, Provenance, Space, Status, Tier
+from scrubjay.stores.base import Change, Reads, Store, Transaction, milliseconds
 from scrubjay.stores.replication import Erased, Heard, Replica, Stamp, SyncConflict
 
 if TYPE_CHECKING:
+    from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Vector
 
 SUPERSEDES = frozenset({LinkKind.SUPERSEDES})
@@ -48,6 +53,7 @@ class Parcel:
 
     replicas: tuple[Replica, ...] = ()
     links: tuple[Link, ...] = ()
+    unreadable: tuple[str, ...] = ()  # memories that were put away and cannot be read just now: left out
     spaces: tuple[Space, ...] = ()  # that the memories lie in
     model: str | None = None  # whose vectors come along
 
@@ -61,6 +67,7 @@ class Taken:
     conflict: bool = False
     winner: Winner = Winner.INCOMING
     current: Replica | None = None  # the state here, where somebody has to decide
+    failed: bool = False  # what was put away of it here cannot be read; it stays as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +139,7 @@ class StorePeer(Peer):
         user: str,
         split: Callable[[str], Sequence[str]] | None = None,
         wake: Callable[[], None] | None = None,
+        objects: Objects | None = None,
         owned: bool = True,
     ) -> None:
         self._store = store
@@ -139,6 +147,7 @@ class StorePeer(Peer):
         self._user = user
         self._split = split
         self._wake = wake
+        self._objects = objects  # where it puts memories away
         self._owned = owned  # whether closing the peer closes the store
 
     @property
@@ -172,13 +181,27 @@ class StorePeer(Peer):
         return self._store.links(ids) if ids else ()
 
     def parcel(self, ids: Sequence[str], *, vectors: bool) -> Parcel:
-        replicas = tuple(self._store.replicas(ids, access.EVERYTHING, vectors=vectors))
+        found = self._store.replicas(ids, access.EVERYTHING, vectors=vectors)
+        away = self._put_away(self._store, found)
+        replicas = tuple(whole(one, away) for one in found if away.get(one.memory.id, NOT_AWAY) is not None)
         names = {one.memory.space for one in replicas}
         return Parcel(
             replicas=replicas,
+            unreadable=tuple(name for name, kept in away.items() if kept is None),
             spaces=tuple(space for space in self._store.spaces() if space.name in names) if names else (),
             model=self.model() if vectors else None,
         )
+
+    def _put_away(self, reads: Reads, replicas: Sequence[Replica]) -> dict[str, Away | None]:
+        """What was put away of these memories; None for what cannot be read."""
+        ids = [one.memory.id for one in replicas if not one.erased and is_away(one.memory)]
+        found: dict[str, Away | None] = {}
+        for name, archive in reads.archives(ids).items() if ids else ():
+            try:
+                found[name] = Away(archive, read_archive(archive, self._objects))
+            except (ArchiveDamaged, ArchiveUnavailable):
+                found[name] = None
+        return found
 
     def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]:
         taken: list[Taken] = []
@@ -212,16 +235,29 @@ class StorePeer(Peer):
 
     def _take_memories(self, tx: Transaction, parcel: Parcel, manner: Manner) -> Iterable[Taken]:
         ids = [one.memory.id for one in parcel.replicas]
-        here = {one.memory.id: one for one in tx.replicas(ids, access.EVERYTHING)}
+        found = tx.replicas(ids, access.EVERYTHING)
+        away = self._put_away(tx, found)
+        here = {one.memory.id: whole(one, away) for one in found}
         carried = parcel.model is not None and tx.fact("model") in (None, parcel.model)
         if carried and tx.fact("model") is None and any(one.vectors for one in parcel.replicas):
             tx.set_fact("model", parcel.model or "")
         # Known ones first: one of them may give up the path that a new one has.
         for incoming in sorted(parcel.replicas, key=lambda one: (one.memory.id not in here, one.memory.hlc)):
-            yield self._take(tx, here.get(incoming.memory.id), incoming, manner, carried=carried)
+            name = incoming.memory.id
+            if away.get(name, NOT_AWAY) is None and not incoming.erased:
+                yield Taken(memory=name, change=None, failed=True)
+            else:
+                yield self._take(tx, here.get(name), incoming, manner, carried=carried, away=away.get(name))
 
     def _take(
-        self, tx: Transaction, current: Replica | None, incoming: Replica, manner: Manner, *, carried: bool
+        self,
+        tx: Transaction,
+        current: Replica | None,
+        incoming: Replica,
+        manner: Manner,
+        *,
+        carried: bool,
+        away: Away | None,
     ) -> Taken:
         outcome = joined(current, incoming, manner.policy)
         change = None
@@ -229,7 +265,13 @@ class StorePeer(Peer):
             state = self._stamped(tx, outcome.state) if outcome.stamped_anew else outcome.state
             state = self._on_a_free_path(tx, state)
             self._check_free(tx, memory=state.memory.id)
+            if away is not None and not state.erased and not _same_stamp(current, state):
+                tx.bring_back(away.kept.memory, away.kept.versions, at=self._now())
             self._write(tx, current, state, carried=carried)
+            if state.archive is not None and state.memory.status is not Status.ACTIVE:
+                self._put_away_again(tx, state)
+            if manner.recorded:
+                self._settle_conflicts(tx, state, outcome.winner if outcome.conflict else "elsewhere")
             change = _change(current, state)
         if outcome.conflict and outcome.winner is not Winner.NONE and manner.recorded:
             assert current is not None
@@ -241,6 +283,18 @@ class StorePeer(Peer):
             winner=outcome.winner,
             current=current if outcome.winner is Winner.NONE else None,
         )
+
+    def _put_away_again(self, tx: Transaction, state: Replica) -> None:
+        """What was put away elsewhere is put away here: in the store, whatever its tier was there."""
+        name, now = state.memory.id, self._now()
+        if state.archive is None or state.erased or name in tx.archives([name]):
+            return
+        [memory] = tx.get([name], access.EVERYTHING)
+        data = packed(Kept(memory=memory, versions=tuple(tx.versions(name))), Tier.COLD)
+        archive = Archive(
+            id=state.archive, tier=Tier.COLD, at=now, size=len(data), checksum=sha256(data).digest(), packed=data
+        )
+        tx.put_away(name, archive, keep_vectors=state.parts > 0)
 
     def _check_free(self, tx: Transaction, memory: str) -> None:
         """:raises Locked: while long work holds it: the next run brings it"""
@@ -322,6 +376,13 @@ class StorePeer(Peer):
             )
         )
 
+    def _settle_conflicts(self, tx: Transaction, state: Replica, outcome: str) -> None:
+        """Conflicts that waited here are decided, now or before in another store."""
+        for conflict in tx.sync_conflicts(open=True, memory=state.memory.id):
+            theirs = values.read(Replica, conflict.theirs) if conflict.theirs else None
+            if theirs is not None and includes(state.stamp, theirs.stamp):
+                tx.settle_conflict(conflict.number, outcome, at=self._now())
+
     # --- links -------------------------------------------------------------------------------------------------------
 
     def _take_links(self, tx: Transaction, links: Sequence[Link]) -> set[str]:
@@ -351,6 +412,40 @@ class StorePeer(Peer):
         ends = sorted({end for link in links for end in (link.source, link.target)})
         for memory in tx.get(ends, access.EVERYTHING):
             lifecycle.settle(tx, memory)
+
+
+class Away(NamedTuple):
+    """What was put away of a memory."""
+
+    archive: Archive
+    kept: Kept
+
+
+NOT_AWAY = object()
+
+
+def read_archive(archive: Archive, objects: Objects | None) -> Kept:
+    """:raises ArchiveUnavailable: :raises ArchiveDamaged:"""
+    data = archive.packed
+    if archive.object is not None:
+        if objects is None:
+            raise ArchiveUnavailable
+        data = objects.read(archive.object)
+    return unpacked(data or b"", checksum=archive.checksum)
+
+
+def whole(replica: Replica, away: Mapping[str, Away | None]) -> Replica:
+    """A memory with the text that was put away of it."""
+    found = away.get(replica.memory.id)
+    if found is None:
+        return replica
+    return replace(replica, memory=with_text(replica.memory, found.kept.memory), archive=found.archive.id)
+
+
+def _same_stamp(current: Replica | None, state: Replica) -> bool:
+    if current is None:
+        return False
+    return (current.memory.hlc, current.memory.origin) == (state.memory.hlc, state.memory.origin)
 
 
 def without_vectors(replica: Replica) -> Replica:

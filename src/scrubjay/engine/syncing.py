@@ -139,6 +139,7 @@ class Synced:
     deleted: int = 0
     skipped: int = 0  # differ, and were left so: conflicts that wait
     conflicts: tuple[Handled, ...] = ()
+    errors: int = 0  # were put away and cannot be read just now; a full sync tries them again
 
     @property
     def waiting(self) -> tuple[Handled, ...]:
@@ -245,8 +246,7 @@ class Syncing:
         """
         asked = replace(request or SyncRequest(), **options)
         self.check(asked)
-        kept = self._kept()
-        if kept is not None:
+        if (kept := self._desk._kept(Synced)) is not None:
             return kept
         with self._alone(asked), self._both(asked) as (source, destination):
             try:
@@ -259,7 +259,7 @@ class Syncing:
                 ) from error
         if synced.waiting and not asked.dry_run:
             raise undecided(synced)
-        return self._keep(synced)
+        return self._desk._transact(Synced, lambda _tx: synced)
 
     def start(self, request: SyncRequest) -> Job:
         """Have a run done in the background.
@@ -288,18 +288,6 @@ class Syncing:
                 hint="Sync each with local, or choose another conflict_resolution.",
                 field="conflict_resolution",
             )
-
-    def _kept(self) -> Synced | None:
-        """The answer that this request was given before, if it has a key and comes again."""
-        request = self._desk._request
-        if request is None:
-            return None
-        with self._records.writing() as tx:
-            kept = tx.result_of(request, now=self._desk.now())
-        return None if kept is None else values.read(Synced, kept)
-
-    def _keep(self, synced: Synced) -> Synced:
-        return self._desk._transact(Synced, lambda _tx: synced)
 
     @contextmanager
     def _alone(self, request: SyncRequest) -> Iterator[None]:
@@ -364,6 +352,7 @@ class Syncing:
             user=desk.caller.user,
             split=desk._embedding.split if desk._embedding.embedder is not None else None,
             wake=desk._backlog.wake,
+            objects=desk._archive,
             owned=False,
         )
 
@@ -414,6 +403,7 @@ class Run:
         self._other = request.source if request.source != LOCAL else request.destination
         self._started_at, self._begun = self._desk.now(), monotonic()
         self._checked: set[str] = set()
+        self._failed: set[str] = set()
         self._put_back: set[tuple[str, str]] = set()  # stores whose feed of a space is not the one that was heard
         self._changes: dict[str, str] = {}
         self._handled: dict[str, Handled] = {}
@@ -444,6 +434,7 @@ class Run:
             deleted=counts.count("deleted"),
             skipped=sum(1 for one in self._handled.values() if one.winner == Winner.NONE),
             conflicts=tuple(self._handled.values()),
+            errors=len(self._failed),
         )
 
     def _flow(self, speaker: Peer, listener: Peer) -> None:
@@ -490,6 +481,7 @@ class Run:
             wanted = [one for one in some if one in theirs and theirs[one] != ours.get(one)]
             parcel = speaker.parcel(wanted, vectors=self._vectors) if wanted else Parcel()
             replicas = tuple(one for one in parcel.replicas if self._admits(one.memory))
+            self._failed.update(parcel.unreadable)
             left_out = {one.memory.id for one in parcel.replicas} - {one.memory.id for one in replicas}
             known = [one for one in some if one in theirs and one not in left_out]
             links = self._news(speaker.links(known), listener.links(known))
@@ -531,6 +523,8 @@ class Run:
         sides = ("source", "destination") if speaker is self._source else ("destination", "source")
         winners = {Winner.INCOMING: sides[0], Winner.CURRENT: sides[1], Winner.BOTH: "both", Winner.NONE: Winner.NONE}
         for one in taken:
+            if one.failed:
+                self._failed.add(one.memory)
             if one.change is not None:
                 self._changes.setdefault(one.memory, one.change)
             if one.conflict and one.memory not in self._handled:

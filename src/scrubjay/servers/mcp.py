@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
+from hashlib import sha256
 from queue import SimpleQueue
 from typing import Any
 
@@ -27,27 +28,33 @@ from anyio.to_thread import run_sync
 from mcp.server import Server, ServerRequestContext
 from mcp.server.caching import CacheHint
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
-from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    InputRequiredResult,
     JSONRPCError,
     JSONRPCResponse,
     ListToolsResult,
     PaginatedRequestParams,
+    SamplingMessage,
     TextContent,
     Tool,
     jsonrpc_message_adapter,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp
 
 from scrubjay import __version__
 from scrubjay.dialects.base import Dialect, Reply
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Error, Internal, InvalidInput
-from scrubjay.memory import Provenance
+from scrubjay.errors import Error, Internal, InvalidInput, SynthesisFailed
+from scrubjay.memory import Prompt, Provenance
 from scrubjay.servers.answers import FRESH_MS
 from scrubjay.servers.bounds import bounded
 from scrubjay.servers.manifest import sheet_of
@@ -59,11 +66,14 @@ log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 Arguments = Mapping[str, Any] | None
+Ask = Callable[[Prompt], str]
 
 KEY = "scrubjay/idempotency-key"  # in a call's _meta: do this write once
 IF_VERSION = "scrubjay/if-version"  # do this change only to that version
 WORKERS = 16  # calls that run at once; each thread keeps a connection to the store
 MAX_CLIENT_NAME = 100
+QUESTION = "synthesis"  # the key of what we ask of a client's model
+CLIENT_SECONDS = 100.0  # what a client's model, and whoever has to approve, may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +117,16 @@ def build_server(
     async def list_tools(_ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return listed
 
-    async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         tool = served.get(params.name)
         if tool is None:
             raise unknown_tool(params.name, served)
-        if params.request_state is not None or params.input_responses is not None:
+        operation = tool.dialect.operations[tool.operation]
+        if not operation.asks and (params.request_state is not None or params.input_responses is not None):
             raise MCPError(code=INVALID_PARAMS, message="This server has asked nothing that could be answered.")
-        changes = tool.dialect.operations[tool.operation].changes
-        async with turns.turn(changes=changes) if turns else nullcontext():
-            return await run_sync(answered, tool, params.arguments, engine, ctx, transport, limiter=workers)
+        ask = client_model(ctx, params) if operation.asks else None
+        async with turns.turn(changes=operation.changes) if turns else nullcontext():
+            return await run_sync(answered, tool, params.arguments, engine, ctx, transport, ask, limiter=workers)
 
     fresh = CacheHint(ttl_ms=FRESH_MS, scope="public")
     return Server(
@@ -129,13 +140,20 @@ def build_server(
     )
 
 
-def answered(
-    tool: Served, arguments: Arguments, engine: Callable[[Context], Engine], ctx: Context, transport: str
-) -> CallToolResult:
+def answered(  # noqa: PLR0917 -- run_sync passes no names
+    tool: Served,
+    arguments: Arguments,
+    engine: Callable[[Context], Engine],
+    ctx: Context,
+    transport: str,
+    ask: Ask | None,
+) -> CallToolResult | InputRequiredResult:
     """One call, in a worker thread. Whatever happens, the client gets its dialect's answer."""
     try:
-        reply = called(tool, arguments, engine(ctx), ctx, transport)
+        reply = called(tool, arguments, engine(ctx).bound_to(client_model=ask), ctx, transport)
         return shaped(reply)
+    except Asking as asking:
+        return asking.result
     except Error as error:  # the engine could not be opened, or the arguments are not text
         return shaped(tool.dialect.failure(error, tool.operation))
     except Exception:
@@ -173,6 +191,68 @@ def reporter(ctx: Context) -> Callable[[int, int | None, str], None] | None:
         from_thread.run(ctx.session.report_progress, done, total, note or None)
 
     return report
+
+
+# --- the client's own language model ---------------------------------------------------------------------------------
+
+
+class Asking(Exception):
+    """The call needs an answer of the client's model first; the client sends it again with that answer."""
+
+    def __init__(self, result: InputRequiredResult) -> None:
+        super().__init__()
+        self.result = result
+
+
+def client_model(ctx: Context, params: CallToolRequestParams) -> Ask | None:
+    """How to ask the client's model, in either era of the protocol; None if the client does not offer it."""
+    offered = ctx.session.client_capabilities
+    if offered is None or offered.sampling is None:
+        return None
+    if ctx.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return lambda prompt: asked_before(prompt, params)
+    return lambda prompt: from_thread.run(asked_now, prompt, ctx)
+
+
+def asked_before(prompt: Prompt, params: CallToolRequestParams) -> str:
+    """The answer that came along, if it is to this very question; else the question.
+
+    The state is a hash of the question and no secret: who forges it forges an answer that is its own to give.
+    """
+    state = sha256(f"{prompt.system}\0{prompt.text}".encode()).hexdigest()
+    answer = (params.input_responses or {}).get(QUESTION)
+    if params.request_state != state or answer is None:
+        raise Asking(InputRequiredResult(input_requests={QUESTION: sampling(prompt)}, request_state=state))
+    return text_of(answer)
+
+
+async def asked_now(prompt: Prompt, ctx: Context) -> str:
+    """:raises SynthesisFailed: if the client's model or its user refuses, or nobody is there to be asked"""
+    related = ServerMessageMetadata(related_request_id=ctx.request_id)
+    try:
+        answer = await ctx.session.send_request(
+            sampling(prompt), CreateMessageResult, request_read_timeout_seconds=CLIENT_SECONDS, metadata=related
+        )
+    except (MCPError, NoBackChannelError, ValueError) as error:
+        raise SynthesisFailed("The client's language model gave no answer.") from error
+    return text_of(answer)
+
+
+def sampling(prompt: Prompt) -> CreateMessageRequest:
+    message = SamplingMessage(role="user", content=TextContent(type="text", text=prompt.text))
+    return CreateMessageRequest(
+        params=CreateMessageRequestParams(
+            messages=[message], system_prompt=prompt.system, max_tokens=prompt.max_tokens, temperature=0.0
+        )
+    )
+
+
+def text_of(answer: Any) -> str:
+    content = getattr(answer, "content", None)
+    text = content.text.strip() if isinstance(content, TextContent) else ""
+    if not text:
+        raise SynthesisFailed("The client's language model gave no text.")
+    return text
 
 
 def meta_text(meta: Mapping[str, Any], name: str) -> str | None:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.frozen import dataclass
 from scrubjay.memory import (
+    Archive,
     Audience,
     Category,
     Event,
@@ -297,6 +298,22 @@ class Reads(ReplicaReads, ABC):
         """Jobs, newest first: those of one user, those not finished yet, or all."""
 
     @abstractmethod
+    def archives(self, ids: Sequence[str]) -> dict[str, Archive]:
+        """Where the texts of those of these memories are that were put away (`Transaction.put_away`)."""
+
+    @abstractmethod
+    def hot_bytes(self, ids: Sequence[str], *, vectors: bool) -> dict[str, int]:
+        """What `put_away` would free of each memory; with or without its vectors."""
+
+    @abstractmethod
+    def archived_bytes(self) -> int:
+        """How much is packed in all, in the store and elsewhere."""
+
+    @abstractmethod
+    def objects_due(self, now: datetime, limit: int) -> List[str]:
+        """Names of archived objects that are to be removed by now, longest due first."""
+
+    @abstractmethod
     def held(self, ids: Sequence[str], *, but: str = "") -> List[str]:
         """Those of these memories that long work holds (`Transaction.hold`); what this holder holds is left out."""
 
@@ -318,10 +335,10 @@ class Transaction(Reads, ReplicaWrites):
         `pending`. `vectors=None` says that the text has not changed: words and vectors stay as they are.
         A memory whose id is not known is new, whatever its version: it may come from another store. A known one
         replaces the version before it, which is kept in the history with `change`. The state that filters see follows
-        the memory (`Memory.state`).
+        the memory (`Memory.state`). Of a memory that was put away only what its row still holds is changed.
 
-        :raises Conflict: if the stored version is not ``memory.version - 1``, if a new memory's id is taken, or if
-            its path is taken by another active memory of the same space
+        :raises Conflict: if it was put away and `vectors` says that its text has changed; if the stored version is not
+            ``memory.version - 1``; if a new memory's id is taken, or its path by another active one of the same space
         :raises SpaceNotFound: if its space was never created
         """
 
@@ -338,9 +355,10 @@ class Transaction(Reads, ReplicaWrites):
         """Erase a memory's text from row, versions, words, vectors, links' reasons, tags, conflicts and kept results.
 
         A tombstone stays, so that totals add up: id, space, kind, category, importance, access level, user,
-        conversation, times, reads, version + 1. Purging twice is no error. `final=False` says that nobody wished it,
-        only the date of its deletion has come: version and stamp stay those of the deletion, so that stores which do
-        it each in its own time agree, and a recovery elsewhere is not undone.
+        conversation, times, reads, version + 1. Purging twice is no error. What was put away is erased as well; an
+        object of it is due for removal at once. `final=False` says that nobody wished it, only the date of its deletion
+        has come: version and stamp stay those of the deletion, so that stores which do it each in its own time agree,
+        and a recovery elsewhere is not undone.
         """
 
     @abstractmethod
@@ -387,6 +405,39 @@ class Transaction(Reads, ReplicaWrites):
     @abstractmethod
     def keep_result(self, request: Request, result: str, *, memories: Sequence[str], at: datetime) -> None:
         """Remember the result for a day, or until one of the memories that it mentions is purged."""
+
+    @abstractmethod
+    def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
+        """Take a memory's text out of the hot tables.
+
+        The row stays with what lists are filtered, sorted and counted by, so a memory that is read again has empty
+        text, title, path, metadata and detail and no former versions: the caller has packed all of them. Its words
+        are still matched where a filter names `State.ARCHIVED`; its vectors only if they are kept. `put` changes
+        everything else of it. Nothing of this changes its version.
+
+        :raises Conflict: if it is put away already
+        """
+
+    @abstractmethod
+    def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
+        """Undo `put_away`: the text comes from `memory`, everything else from the row as it is now.
+
+        The archive is forgotten, and its object, if it has one, is due for removal.
+
+        :raises NotFound: if the memory was not put away
+        """
+
+    @abstractmethod
+    def describe(self, memory: Memory) -> None:
+        """Bring title, path, metadata of a memory that was put away back into its row, and leave it put away."""
+
+    @abstractmethod
+    def announce_objects(self, objects: Sequence[str], *, due: datetime) -> None:
+        """Note objects that are about to be written: unless `put_away` names them by then, they are to be removed."""
+
+    @abstractmethod
+    def objects_removed(self, objects: Sequence[str]) -> None:
+        """Note that objects are gone."""
 
     @abstractmethod
     def put_job(self, job: Job) -> None:

@@ -52,6 +52,7 @@ class Replica:
     aliases: tuple[str, ...] = ()
     vectors: tuple[Any, ...] = ()  # of its first parts, if they were asked for
     parts: int = 0  # how many vectors its text should have; none if they were given up
+    archive: str | None = None  # the id by which it was put away; the engine fills the text in before it travels
 
     @property
     def stamp(self) -> Stamp:

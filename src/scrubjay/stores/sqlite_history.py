@@ -8,11 +8,12 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 
 import apsw
 
-from scrubjay.memory import Event, Job, Link, LinkKind, Recall, Space, Version
-from scrubjay.stores import sqlite_jobs
+from scrubjay.memory import Archive, Event, Job, Link, LinkKind, Recall, Space, Version
+from scrubjay.stores import sqlite_archives, sqlite_jobs
 from scrubjay.stores.base import List, Pending, Reads, moment
 from scrubjay.stores.sqlite_filters import among, joined, space_number
 from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, event_of, link_of, memory_of, memory_of_snapshot
@@ -156,3 +157,19 @@ class SqliteHistory(Reads):
     def held(self, ids: Sequence[str], *, but: str = "") -> List[str]:
         with self._reading() as con:
             return sqlite_jobs.held(con, ids, but=but)
+
+    def archives(self, ids: Sequence[str]) -> dict[str, Archive]:
+        with self._reading() as con:
+            return sqlite_archives.archives(con, ids)
+
+    def hot_bytes(self, ids: Sequence[str], *, vectors: bool) -> dict[str, int]:
+        with self._reading() as con:
+            return sqlite_archives.hot_bytes(con, ids, vectors=vectors)
+
+    def archived_bytes(self) -> int:
+        with self._reading() as con:
+            return sqlite_archives.total_bytes(con)
+
+    def objects_due(self, now: datetime, limit: int) -> List[str]:
+        with self._reading() as con:
+            return sqlite_archives.objects_due(con, now, limit)

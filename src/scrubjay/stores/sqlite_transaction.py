@@ -8,7 +8,7 @@ from datetime import datetime
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.memory import Event, Job, Link
-from scrubjay.stores import sqlite_jobs
+from scrubjay.stores import sqlite_archives, sqlite_jobs
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
 from scrubjay.stores.sqlite_replication import SqliteReplicas
 from scrubjay.stores.sqlite_rows import as_json
@@ -171,6 +171,12 @@ class SqliteTransaction(SqliteReplicas):
             "INSERT INTO facts (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (key, value),
         )
+
+    def announce_objects(self, objects: Sequence[str], *, due: datetime) -> None:
+        sqlite_archives.announce(self._con, objects, due=due)
+
+    def objects_removed(self, objects: Sequence[str]) -> None:
+        self._con.executemany("DELETE FROM objects_to_remove WHERE object = ?", [(name,) for name in objects])
 
     def put_job(self, job: Job) -> None:
         sqlite_jobs.put(self._con, job)

@@ -40,3 +40,73 @@ CREATE TABLE holds (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX holds_by_holder ON holds (holder);
+
+-- --- cold storage ---
+--
+-- A memory that was put away keeps its row with what lists are filtered, sorted and counted by; its text, title, path,
+-- metadata, detail and history are packed here or in an object elsewhere, and its words are in an index without text.
+
+CREATE TABLE archives (
+    memory   INTEGER PRIMARY KEY REFERENCES memories,
+    id       TEXT NOT NULL,     -- an alias of the memory
+    tier     TEXT NOT NULL,     -- memory.Tier
+    at       INTEGER NOT NULL,
+    bytes    INTEGER NOT NULL,  -- packed
+    checksum BLOB NOT NULL,     -- SHA-256 of what is packed
+    object   TEXT,              -- its name elsewhere; NULL: it is here
+    packed   BLOB
+) STRICT;
+
+-- Objects that are to be removed once their time has come: those of purged and restored memories, and those that were
+-- about to be written when a process died. So no text outlives its memory.
+CREATE TABLE objects_to_remove (
+    object TEXT PRIMARY KEY,
+    due    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX objects_to_remove_by_due ON objects_to_remove (due);
+
+-- Rows as in `words`. A delete marks a row; its words are out of the file after the next 'optimize'.
+CREATE VIRTUAL TABLE archived_words USING fts5 (
+    text,
+    scope,
+    content = '',
+    contentless_delete = 1,
+    tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co M* So'"
+);
+
+CREATE VIRTUAL TABLE archived_vocabulary USING fts5vocab (archived_words, col);
+
+-- What a memory adds to the totals (see 0002), with what is packed of it.
+DROP VIEW counts_of_memories;
+CREATE VIEW counts_of_memories (
+    seq, space, audience, user, conversation, category, state, importance,
+    memories, text_bytes, vector_bytes, reads, squared_reads, read_memories, judged, agreed, repeats
+)
+AS SELECT
+    seq, space, audience, user, conversation, category, state, importance,
+    1,
+    octet_length(content) + octet_length(metadata) + octet_length(detail) - 4
+        + coalesce((SELECT bytes FROM archives WHERE archives.memory = memories.seq), 0),
+    (SELECT coalesce(sum(octet_length(vector)), 0) FROM vectors WHERE vectors.memory = memories.seq),
+    access_count, access_count * access_count, access_count > 0,
+    category_agreed IS NOT NULL, coalesce(category_agreed, 0), repeat
+FROM memories;
+
+CREATE TRIGGER archives_counted
+AFTER INSERT ON archives
+BEGIN
+    INSERT INTO counted
+    SELECT space, audience, user, conversation, category, state, importance, 0, NEW.bytes, 0, 0, 0, 0, 0, 0, 0
+    FROM memories
+    WHERE seq = NEW.memory;
+END;
+
+CREATE TRIGGER archives_taken_out
+AFTER DELETE ON archives
+BEGIN
+    INSERT INTO counted
+    SELECT space, audience, user, conversation, category, state, importance, 0, -OLD.bytes, 0, 0, 0, 0, 0, 0, 0
+    FROM memories
+    WHERE seq = OLD.memory;
+END;
