@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -117,6 +118,27 @@ def system_duplicate(world):
     return "blocks" if system_call(world, "store_memory", content=TEXT).failed else "free"
 
 
+def sync(world):
+    """What another store has of it after a sync."""
+    import tempfile
+
+    from scrubjay.engine.access import EVERYTHING
+    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.peers import StorePeer
+    from scrubjay.stores.sqlite import SqliteStore
+
+    with tempfile.TemporaryDirectory() as folder, Engine(SqliteStore(Path(folder) / "other.db"), None) as other:
+
+        def connect(_url, _create):
+            return StorePeer(other._records, now=world.clock, user="local", owned=False)
+
+        world.engine._connect, world.engine._endpoints = connect, {"other": "other"}
+        world.engine.sync.run(destination="other")
+        if other._records.get([world.it], EVERYTHING):
+            return "travels"
+        return "tombstone" if world.it in other._records.stamps([world.it], EVERYTHING) else "stays"
+
+
 CELLS = {
     #                             active    superseded expired  archived  deleted      purged
     memento_search:              ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
@@ -131,6 +153,7 @@ CELLS = {
     system_forget:               ("ok", "ok", "ok", "ok", "404", "404"),
     system_forget_hard:          ("ok", "ok", "ok", "ok", "ok", "404"),
     system_duplicate:            ("blocks", "free", "free", "blocks", "free", "free"),
+    sync:                        ("travels", "travels", "travels", "travels", "travels", "tombstone"),
 }  # fmt: skip
 CONDITIONS = ("active", "superseded", "expired", "archived", "deleted", "purged")
 

@@ -245,6 +245,7 @@ class Syncing:
         :raises SyncFailed: if it broke off; the next run goes on there
         """
         asked = replace(request or SyncRequest(), **options)
+        asked = replace(asked, type=SyncType(asked.type), resolution=Resolution(asked.resolution))
         self.check(asked)
         if (kept := self._desk._kept(Synced)) is not None:
             return kept
