@@ -5,7 +5,6 @@ Each dialect adds its rows here; a cell is (verb, condition) and what the verb d
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.system import system
-from scrubjay.memory import Status
 
 TEXT = "The harbour master is called Ottilie"
 
@@ -34,10 +32,7 @@ class World:
         elif condition == "expired":
             self.clock.move(days=2)
         elif condition == "archived":
-            # The verb that archives comes with the system dialect; the state is already the store's.
-            with engine._records.writing() as tx:
-                memory = engine.get(self.it)
-                engine._ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status")
+            engine.cold_storage.archive([self.it])
         elif condition == "deleted":
             engine.forget(self.it)
         elif condition == "purged":
@@ -114,6 +109,25 @@ def system_forget_hard(world):
     return status(system_call(world, "forget_memory", memory_id=world.it, hard_delete=True))
 
 
+def system_consolidate(world):
+    alike = world.engine.store("The harbour master is called Ottilie Brandt").memory.id
+    arguments = {"memory_ids": [world.it, alike], "consolidation_strategy": "merge_all"}
+    return status(system_call(world, "consolidate_memories", **arguments))
+
+
+def system_archive(world):
+    return status(system_call(world, "archive_memory", memory_id=world.it))
+
+
+def system_restore(world):
+    return status(system_call(world, "restore_memory", memory_id=world.it))
+
+
+def system_stats(world):
+    counts = system_call(world, "get_memory_stats", metrics=["count"]).body["statistics"]["count"]
+    return " ".join(name for name in ("active", "archived", "deleted", "expired") if counts[name] > (name == "active"))
+
+
 def system_duplicate(world):
     return "blocks" if system_call(world, "store_memory", content=TEXT).failed else "free"
 
@@ -152,6 +166,10 @@ CELLS = {
     system_update:               ("ok", "ok", "ok", "409", "404", "404"),
     system_forget:               ("ok", "ok", "ok", "ok", "404", "404"),
     system_forget_hard:          ("ok", "ok", "ok", "ok", "ok", "404"),
+    system_consolidate:          ("ok", "422", "422", "422", "404", "404"),
+    system_archive:              ("ok", "ok", "422", "409", "404", "404"),
+    system_restore:              ("409", "409", "409", "ok", "ok", "404"),
+    system_stats:                ("active", "active", "active expired", "archived", "deleted", "deleted"),
     system_duplicate:            ("blocks", "free", "free", "blocks", "free", "free"),
     sync:                        ("travels", "travels", "travels", "travels", "travels", "tombstone"),
 }  # fmt: skip

@@ -31,6 +31,8 @@ STRANGE = [
 ]  # fmt: skip
 ODD_NUMBERS = [0, -1, 1, 2**31, 2**63, 2**64, 1e308, -0.0, 0.5, 1.0000001, float("inf"), float("nan")]
 
+SEVERAL = {"archive_memory": 10_000}  # how many memories one call may take away, where that is more than one
+
 plain_json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(STRANGE),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -106,7 +108,10 @@ def test_any_arguments_get_an_answer_inside_the_schema(jay, dialect, name, data)
     Checker(operation.gives).check(reply.body)
     assert reply.text.encode("utf-8")
     after = jay.list(counted=True).total
-    assert after == before if reply.failed or not operation.changes else after - before in (-1, 0, 1)
+    if reply.failed or not operation.changes:
+        assert after == before
+    else:
+        assert -SEVERAL.get(name, 1) <= after - before <= 1
 
 
 @pytest.mark.parametrize("text", STRANGE, ids=ascii)

@@ -18,10 +18,10 @@ def held(jay):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda jay, id: jay.update(id, importance=0.9),
-        lambda jay, id: jay.forget(id),
-        lambda jay, id: jay.forget(id, hard=True),
-        lambda jay, id: jay.supersede(old=id, new=jay.store("User lives in Austin").memory.id),
+        lambda jay, it: jay.update(it, importance=0.9),
+        lambda jay, it: jay.forget(it),
+        lambda jay, it: jay.forget(it, hard=True),
+        lambda jay, it: jay.supersede(old=it, new=jay.store("User lives in Austin").memory.id),
     ],
 )
 def test_a_change_by_another_is_refused(jay, held, change):

@@ -24,6 +24,7 @@ SECTIONS = {
         "store": "Keep a memory.",
         "update": "Change a memory; its former state stays in the history.",
         "supersede": "Mark a memory as outdated by a newer one.",
+        "consolidate": "Make one memory of several that belong together.",
     },
     "Find": {
         "search": "Find memories by meaning and by words, best first.",
@@ -34,6 +35,7 @@ SECTIONS = {
     "Forget": {
         "forget": "Forget memories: for thirty days they can be brought back.",
         "prune": "Forget what has expired.",
+        "archive": "Put memories into cold storage, or bring them back.",
     },
     "Move": {
         "export": "Write every memory of a space as lines of JSON.",

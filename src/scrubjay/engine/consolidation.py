@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
-from itertools import combinations
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine import access, intake, lifecycle, subjects, synthesis
@@ -162,24 +162,26 @@ class Consolidation:
             )
 
     def _similarity(self, sources: Sequence[Memory]) -> float:
-        """Of all pairs on average: calibrated cosines, or shared words where a vector is missing."""
+        """Of all pairs on average: what a search for the one would score the other, or shared words where a vector is
+        missing. Two stored vectors cannot be compared like that: those of unrelated texts are too near."""
         vectors = self._desk._records.vectors([memory.id for memory in sources])
+        asked = {memory.id: self._desk._asked(memory.text)[0] for memory in sources}
         words = {memory.id: subjects.read(memory.text).told for memory in sources}
-        pairs = []
-        for one, other in combinations((memory.id for memory in sources), 2):
-            if one in vectors and other in vectors:
-                pairs.append(self._desk._embedding.calibrate(float((vectors[one] * vectors[other]).sum())))
-            else:
-                fewer = min(len(words[one]), len(words[other]))
-                pairs.append(len(words[one] & words[other]) / max(1, fewer))
+
+        def alike(one: str, other: str) -> float:
+            question = asked[one]
+            if question is None or other not in vectors:
+                return len(words[one] & words[other]) / max(1, min(len(words[one]), len(words[other])))
+            return self._desk._embedding.calibrate(float((question * vectors[other]).sum()))
+
+        pairs = [alike(one.id, other.id) for one, other in permutations(sources, 2)]
         return sum(pairs) / len(pairs)
 
     # --- the text ----------------------------------------------------------------------------------------------------
 
     def _written(self, plan: Plan, sources: Sequence[Memory]) -> tuple[str, Writer | None, tuple[str, ...]]:
         if plan.strategy is Strategy.MERGE_ALL:
-            once = {synthesis.plain(memory.text): memory.text for memory in reversed(sources)}
-            return "\n\n".join(reversed(once.values())), None, ()
+            return "\n\n".join(one.text for one in synthesis.once(sources, lambda memory: memory.text)), None, ()
         desk = self._desk
         asked = synthesis.prompt(sources, plan.instructions)
         if desk._model is not None:

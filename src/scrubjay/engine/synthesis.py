@@ -1,14 +1,15 @@
 """Several memories as one text: by a language model, or here, by rules.
 
 Rules take the sentences of all memories, oldest first. Of two that say the same the fuller one stays, of two that
-contradict each other the newer; everything else stays as it was written. So nothing is ever made up.
+contradict each other the newer, unless the older tells much more besides; everything else stays as it was written. So
+nothing is ever made up.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from scrubjay.engine import subjects
 from scrubjay.errors import EmbeddingError
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from scrubjay.engine.conflicts import Judge
     from scrubjay.engine.embedding import Embedding
 
+Item = TypeVar("Item")
+
 SAME = 0.93  # cosine from which two sentences with the same numbers say the same
 SAME_WORDS = 0.8  # share of common words, where there are no vectors
+MUCH_MORE = 2  # words
 MOST_COMPARED = 400  # sentences; more are compared by their words only
 MAX_TOKENS = 2_000
 
@@ -74,9 +78,10 @@ def joined(kept: Sequence[Piece]) -> str:
 def synthesised(memories: Sequence[Memory], embedding: Embedding, judge: Callable[[], Judge]) -> str:
     """The memories, oldest first, as one text. The same for the same memories, always."""
     found = [piece for source, memory in enumerate(memories) for piece in pieces(memory.text, source)]
-    found = list({plain(piece.text): piece for piece in reversed(found)}.values())[::-1]
+    found = once(found, lambda piece: piece.text)
     vectors = _vectors(found, embedding)
     gone: set[int] = set()
+    places = list(range(len(found)))
     for newer in range(len(found)):
         for older in range(newer):
             if older in gone:
@@ -86,7 +91,18 @@ def synthesised(memories: Sequence[Memory], embedding: Embedding, judge: Callabl
                 gone.add(loser)
             if loser == newer:
                 break
-    return joined([piece for number, piece in enumerate(found) if number not in gone])
+            if loser == older:  # its place is taken, so that what follows ("It …") still follows it
+                places[newer] = min(places[newer], places[older])
+    kept = sorted((number for number in range(len(found)) if number not in gone), key=lambda number: places[number])
+    return joined([found[number] for number in kept])
+
+
+def once(items: Iterable[Item], text: Callable[[Item], str]) -> list[Item]:
+    """The items without those that repeat an earlier one's text but for case, white space and full stop."""
+    first: dict[str, Item] = {}
+    for item in items:
+        first.setdefault(plain(text(item)), item)
+    return list(first.values())
 
 
 def _loser(
@@ -105,8 +121,8 @@ def _loser(
     cosine = float((vectors[older] * vectors[newer]).sum())
     if cosine >= SAME and alike(one, other):
         return _shorter(older, newer, found)
-    if old.source == new.source or not one.words:
-        return None  # what one memory says of itself stands
+    if old.source == new.source or len(one.words - other.words) > len(other.words - one.words) + MUCH_MORE:
+        return None  # what one memory says of itself stands, and so does what tells much more than what contradicts it
     return older if judge().outdates(old.text, new.text, vectors[older], vectors[newer]) else None
 
 

@@ -49,7 +49,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
         super().__init__(tally)
         self._con = con
         self._change: int | None = None
-        self.erased = False  # whether something was purged
+        self.erased = False  # whether something was purged or put away: room to give back
 
     @contextmanager
     def _reading(self) -> Iterator[apsw.Connection]:
@@ -174,6 +174,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
             raise Conflict(f"Memory {id} was put away already.", memory_id=id)
         space = space_number(self._con, memory.space)
         assert space is not None
+        self.erased = True
         sqlite_archives.put_away(self._con, memory, archive, space=space, vectors=keep_vectors)
         self._con.execute("UPDATE memories SET change = ? WHERE seq = ?", (self._changed(), seq))
 
