@@ -39,9 +39,9 @@ def open_engine(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Engine]]
     """Engines on one file, closed after the test."""
     opened: list[Engine] = []
 
-    def open_one(embedder: object = "hashing", **options: object) -> Engine:
+    def open_one(embedder: object = "hashing", file: str = "memories.db", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
-        engine = Engine(SqliteStore(tmp_path / "memories.db"), chosen, **{"clock": clock, **options})
+        engine = Engine(SqliteStore(tmp_path / file), chosen, **{"clock": clock, **options})
         opened.append(engine)
         return engine
 

@@ -8,6 +8,7 @@
     │   ├── EndpointNotFound   endpoint_not_found   no place of this name to sync with
     │   ├── ScopeNotFound      scope_not_found      no such user, conversation or category to count
     │   └── JobNotFound        job_not_found        no such job, or none of the caller's
+    ├── Unauthenticated        unauthenticated      no credential, or none that is still good
     ├── Forbidden              forbidden            seen, but not the caller's to change
     ├── Conflict               conflict             the memory is not in the state the caller expects
     │   ├── Duplicate          duplicate            the same text is already there
@@ -20,6 +21,8 @@
     ├── ArchiveUnavailable     archive_unavailable  the place where memories are put away cannot be reached
     ├── SynthesisFailed        synthesis_failed     the language model gave no usable answer
     ├── Locked                 locked               long work holds the memory; try again
+    ├── RateLimited            rate_limited         too many calls in a minute; try again later
+    ├── TimedOut               timed_out            the call took longer than a server waits
     ├── QuotaExceeded          quota_exceeded       the user may keep no more memories
     ├── EndpointUnreachable    endpoint_unreachable the other side of a sync is not there; try again
     ├── SyncFailed             sync_failed          a sync broke off; what was synced stays
@@ -100,6 +103,12 @@ class JobNotFound(NotFound):
     code = "job_not_found"
 
 
+class Unauthenticated(Error):
+    """A credential is needed."""
+
+    code = "unauthenticated"
+
+
 class Forbidden(Error):
     """This caller may not do that."""
 
@@ -172,6 +181,20 @@ class Locked(Error):
     """The memory is being worked on."""
 
     code = "locked"
+    retryable = True
+
+
+class RateLimited(Error):
+    """Too many calls in too short a time."""
+
+    code = "rate_limited"
+    retryable = True
+
+
+class TimedOut(Error):
+    """The call took too long."""
+
+    code = "timed_out"
     retryable = True
 
 

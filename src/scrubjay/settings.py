@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,28 @@ class Settings:
     sync: str = setting("", "Stores to sync with, beside those of `scrubjay sync add`: NAME=URL, separated by spaces.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
+    allowed_hosts: str = setting("", "Names that the HTTP server answers to beside this machine's own, with commas.")
+    call_seconds: float = setting(60.0, "Seconds that a call over HTTP may take.")
+    limits: bool = setting(False, "Limit the rates of the local owner too, not only of callers with a key: on or off.")
+    remote_files: bool = setting(
+        False, "Let owners touch files, folders and sync endpoints of this machine over HTTP: on or off."
+    )
+    token_issuer: str = setting("", "Issuer of bearer tokens (JWT) that are accepted beside keys.")
+    token_audience: str = setting("", "Audience that those tokens must be for.")
+    token_keys: str = setting("", "The issuer's public keys: a file with a JSON Web Key Set, or its https address.")
+    log_format: str = setting("text", "How the log is written: text or json.")
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
 
+
+# What the environment of another program says, honoured where its dialect is served and our own variable is not set.
+FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
+    "mama": {"store": ("MAMA_DB_PATH", "MAMA_DATABASE_PATH"), "port": ("MAMA_SERVER_PORT",)},
+}
 
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
+    "log_format": ("text", "json"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 
@@ -65,8 +81,8 @@ def environment_name(name: str) -> str:
     return f"SCRUBJAY_{name.upper()}"
 
 
-def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
-    """Gather the settings of this process.
+def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] = (), **flags: Any) -> Settings:
+    """Gather the settings of this process, which serves these dialects.
 
     :raises InvalidInput: naming the setting and where its bad value came from
     """
@@ -81,6 +97,9 @@ def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
             values[name] = converted(name, given[name], entry.default, f"--{name.replace('_', '-')}")
         elif environ.get(variable):
             values[name] = converted(name, environ[variable], entry.default, variable)
+        elif (foreign := foreign_variable(name, environ, dialects)) is not None:
+            value = file_address(environ[foreign]) if name == "store" else environ[foreign]
+            values[name] = converted(name, value, entry.default, foreign)
         elif name in config:
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
@@ -88,6 +107,17 @@ def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
     values.setdefault("archive", values["home"] / "archive")
     values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
     return Settings(**values)
+
+
+def foreign_variable(name: str, environ: Mapping[str, str], dialects: Collection[str]) -> str | None:
+    """The variable of another program that sets this setting, if one does."""
+    known = (variable for dialect in dialects for variable in FOREIGN.get(dialect, {}).get(name, ()))
+    return next((variable for variable in known if environ.get(variable)), None)
+
+
+def file_address(path: str) -> str:
+    """A store's address from the path of a file, in which ~ and ${HOME} may stand."""
+    return f"sqlite:///{Path(os.path.expandvars(path)).expanduser().absolute()}"
 
 
 def converted(name: str, value: Any, default: Any, origin: str) -> Any:

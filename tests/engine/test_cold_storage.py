@@ -98,7 +98,7 @@ def test_the_text_of_a_decision_keeps_its_reasoning(jay):
 
     assert jay.get(memory.id).text == "Use SQLite\n\nOne file"
     jay.cold_storage.restore([memory.id])
-    assert jay.get(memory.id).detail == {"reasoning": "One file"}
+    assert jay.get(memory.id).detail["reasoning"] == "One file"
 
 
 def test_vectors_that_were_retained_are_searched_and_not_made_anew(jay):

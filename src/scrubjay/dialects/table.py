@@ -22,11 +22,22 @@ def _system() -> Dialect:
     return system
 
 
+def _mama() -> Dialect:
+    from scrubjay.dialects.mama import mama
+
+    return mama
+
+
 # By the name used in flags, addresses and manifests; the order is the one that people see.
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
     "system": _system,
+    "mama": _mama,
 }
+
+
+# Over REST alone, each operation at an address of its own.
+ONLY_REST: dict[str, Callable[[], Dialect]] = {}
 
 
 def find(name: str) -> Dialect:

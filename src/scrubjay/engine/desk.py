@@ -24,8 +24,10 @@ from scrubjay.memory import (
     DEFAULT_SPACE,
     Audience,
     Caller,
+    Category,
     Filter,
     Hit,
+    Kind,
     LinkKind,
     Memory,
     NewMemory,
@@ -185,6 +187,7 @@ class Desk:
         return Ledger(
             caller=self.caller,
             provenance=self.provenance,
+            spaces=self.spaces,
             origin=self._records.origin,
             model=self._embedding.fingerprint,
             now=self.now,
@@ -253,7 +256,7 @@ class Desk:
         from scrubjay.engine.importance import importance  # only a store needs these three
         from scrubjay.engine.keyphrases import auto_tags
 
-        category = new.category or self._shared.categoriser.category(memory.text, vector)
+        category = new.category or self._category(memory, vector)
         found = importance(memory.text, category=category, source=memory.source, confidence=memory.confidence)
         return replace(
             memory,
@@ -261,6 +264,14 @@ class Desk:
             auto_tags=auto_tags(memory.text),
             importance=found if new.importance is None else new.importance,
         )
+
+    def _category(self, memory: Memory, vector: Vector | None) -> Category:
+        if memory.kind is Kind.CHECKPOINT:
+            return Category.CONTEXT
+        found = self._shared.categoriser.category(memory.text, vector)
+        if memory.kind is Kind.DECISION:  # it either tells others what to do, or says what is the case
+            return Category.INSTRUCTION if found is Category.INSTRUCTION else Category.FACT
+        return found
 
     def _embedded(self, content: str) -> tuple[Text, str | None]:
         """The first parts' vectors within the waiting time, or none and the reason."""
@@ -274,7 +285,7 @@ class Desk:
 
     def _embedded_at_leisure(self, memories: Sequence[Memory]) -> Sequence[Text]:
         """All parts of all texts; what cannot be embedded now waits in the backlog."""
-        split = [self._embedding.split(memory.text) for memory in memories]
+        split = [self._embedding.split(memory.embeddable) for memory in memories]
         vectors: Iterator[Vector] = iter(())
         if self._cannot_embed() is None:
             try:
@@ -316,7 +327,8 @@ class Desk:
 
     def _proposals(self, memory: Memory, neighbours: Neighbours) -> Sequence[Proposal]:
         """What a memory may outdate."""
-        twins = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
+        same_words = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
+        twins = [twin for twin in same_words if twin.kind is Kind.MEMORY]
         return self._shared.judge.proposals(memory, neighbours, twins=twins, now=self.now())
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
@@ -376,6 +388,20 @@ class Desk:
                     hint="Update that one instead.",
                     memory_id=twin.id,
                 )
+
+    def _candidates(
+        self, query: Query, audience: Audience, now: datetime
+    ) -> tuple[list[ranking.Candidate], Vector | None, str | None]:
+        """Everything that may answer the question, best first; the question's vector, or why there is none."""
+        vector, degraded = (None, None) if query.words_only else self._asked(query.text)
+        self._strict(degraded)
+        by_words = self._records.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)
+        if vector is None:
+            return ranking.fuse(by_words, (), {}, self._embedding.calibrate), None, degraded
+        by_meaning = self._records.nearest(vector, query.filter, audience, now=now, limit=ranking.DEPTH)
+        near = {match.memory for match in by_meaning}
+        further = self._records.cosines(vector, [one.memory for one in by_words if one.memory not in near])
+        return ranking.fuse(by_words, by_meaning, further, self._embedding.calibrate), vector, degraded
 
     def _hits(
         self, candidates: Sequence[ranking.Candidate], query: Query, audience: Audience, now: datetime
@@ -449,9 +475,9 @@ class Desk:
                 counts[end] += 1
         return counts
 
-    def _count_reads(self, hits: Sequence[Hit]) -> None:
-        if hits:
-            ids = tuple(hit.memory.id for hit in hits)
+    def _count_reads(self, memories: Sequence[Memory]) -> None:
+        if memories:
+            ids = tuple(memory.id for memory in memories)
             recall = Recall(
                 at=self.now(),
                 space=self.spaces[0],

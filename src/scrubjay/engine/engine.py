@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, intake, lifecycle, ranking
+from scrubjay.engine import access, intake, lifecycle, names
 from scrubjay.engine.desk import Desk
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound
 from scrubjay.memory import (
@@ -34,8 +34,11 @@ from scrubjay.memory import (
 from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
+    from scrubjay.engine.callers import Callers
     from scrubjay.engine.cold_storage import ColdStorage
     from scrubjay.engine.consolidation import Consolidation
+    from scrubjay.engine.decisions import Decisions
+    from scrubjay.engine.feed import Feed
     from scrubjay.engine.jobs import Jobs
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.syncing import Syncing
@@ -49,12 +52,23 @@ CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 class Engine(Desk):
     """A memory, as one caller uses it."""
 
+    # --- its other parts, each imported when it is first used ---------------------------------------------------------
+
+    @property
+    def decisions(self) -> Decisions:
+        """Decisions that evolve by topic, and checkpoints."""
+        from scrubjay.engine.decisions import Decisions
+
+        return Decisions(self)
+
     # --- remembering -------------------------------------------------------------------------------------------------
 
     def store(self, new: NewMemory | str, **fields: Any) -> Stored:
         """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another, unless the
         caller asks for it to be the only one with its words."""
         given = intake.new_memory(new, fields)
+        if given.kind is not Kind.MEMORY:
+            return self.decisions.keep(given).stored
         admitted = self._admitted(given)
         text, degraded = self._embedded(admitted.text)
         self._strict(degraded)
@@ -97,7 +111,10 @@ class Engine(Desk):
             ]
             with self._records.writing() as tx:
                 for memory, text in zip(memories, texts, strict=True):
-                    self._ledger.add(tx, memory, text, judged=True)
+                    if memory.kind is Kind.DECISION:
+                        self.decisions.add(tx, memory, text)
+                    else:
+                        self._ledger.add(tx, memory, text, judged=True)
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
@@ -153,18 +170,9 @@ class Engine(Desk):
         """Find memories by words and by meaning, best first; nothing relevant is an empty answer."""
         query = intake.query(query, options)
         now, audience = query.now or self.now(), self._audience(query.filter)
-        vector, degraded = (None, None) if query.words_only else self._asked(query.text)
-        self._strict(degraded)
-        by_words = self._records.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)
-        if vector is None:
-            candidates = ranking.fuse(by_words, (), {}, self._embedding.calibrate)
-        else:
-            by_meaning = self._records.nearest(vector, query.filter, audience, now=now, limit=ranking.DEPTH)
-            near = {match.memory for match in by_meaning}
-            further = self._records.cosines(vector, [one.memory for one in by_words if one.memory not in near])
-            candidates = ranking.fuse(by_words, by_meaning, further, self._embedding.calibrate)
+        candidates, _, degraded = self._candidates(query, audience, now)
         hits = self._hits(candidates, query, audience, now)
-        self._count_reads(hits)
+        self._count_reads([hit.memory for hit in hits])
         return Hits(hits=hits, total=len(candidates), degraded=degraded)
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
@@ -281,7 +289,21 @@ class Engine(Desk):
             raise ScopeNotFound(f"There is no {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
 
-    # --- parts with verbs of their own -------------------------------------------------------------------------------
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def callers(self) -> Callers:
+        """Credentials, grants and the audit."""
+        from scrubjay.engine.callers import Callers  # servers and owners need it, not every call
+
+        return Callers(self)
+
+    @property
+    def feed(self) -> Feed:
+        """The changes of a space, as they happen."""
+        from scrubjay.engine.feed import Feed
+
+        return Feed(self)
 
     @property
     def jobs(self) -> Jobs:
@@ -349,7 +371,7 @@ class Engine(Desk):
         texts = self._embedded_at_leisure(memories)
         with self._records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
-                self._ledger.add(tx, replace(memory, path=lifecycle.free_path(tx, memory)), text, judged=True)
+                self._ledger.add(tx, replace(memory, path=names.free_path(tx, memory)), text, judged=True)
             ends = {end for link in links for end in (link.source, link.target)}
             known = {memory.id for memory in tx.get(sorted(ends), access.EVERYTHING)}
             kept = [link for link in links if {link.source, link.target} <= known]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from scrubjay.engine import access, intake
+from scrubjay.engine import access, intake, names
 from scrubjay.engine.holding import locked
 from scrubjay.errors import NotFound
 from scrubjay.frozen import dataclass
@@ -41,6 +41,7 @@ class Text:
 class Ledger:
     caller: Caller
     provenance: Provenance
+    spaces: tuple[str, ...]  # that the caller works in; where names that count per space are looked up
     origin: str  # of the store
     model: str | None  # whose vectors may be written
     now: Callable[[], datetime]
@@ -49,7 +50,7 @@ class Ledger:
     def seen(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
         """:raises NotFound: if there is no such memory, or none that the caller may see"""
         intake.check_id(id)
-        memory = next(iter(reads.get([id], access.audience_anywhere(self.caller))), None)
+        memory = next(iter(reads.get(names.ids_for(id, self.spaces), access.audience_anywhere(self.caller))), None)
         if memory is None or (memory.status is Status.DELETED and not deleted):
             raise NotFound(f"Memory with ID {id} not found", memory_id=id)
         return memory
@@ -70,7 +71,10 @@ class Ledger:
     def add(self, tx: Transaction, memory: Memory, text: Text, *, judged: bool) -> Memory:
         """Write a new memory."""
         tx.create_space(memory.space, at=memory.updated_at)
+        memory = names.named(tx, memory)
         stored = self._put(tx, replace(memory, hlc=tx.tick(memory.updated_at), origin=self.origin), text, None)
+        if (alias := names.alias_of(stored)) is not None:
+            tx.alias(alias, stored.id)
         if judged and not text.whole:
             tx.put_off(stored.id, judged=True)
         self.record(tx, stored, "stored")
@@ -129,6 +133,7 @@ class Ledger:
         *,
         score: float | None = None,
         given: bool = True,
+        reason: str | None = None,
     ) -> None:
         now = self.now()
         tx.relate(
@@ -138,6 +143,7 @@ class Ledger:
                 target=target.id,
                 score=score,
                 given=given,
+                reason=reason,
                 created_at=now,
                 hlc=tx.tick(now),
                 origin=self.origin,

@@ -16,6 +16,7 @@ from scrubjay.engine import access, lifecycle, prices
 from scrubjay.engine.archives import Archives, check_count, spent_ms
 from scrubjay.engine.holding import holding
 from scrubjay.engine.ledger import Text
+from scrubjay.engine.names import free_path
 from scrubjay.engine.packing import Kept
 from scrubjay.errors import AlreadyActive, NotFound, Unprocessable
 from scrubjay.frozen import dataclass
@@ -180,9 +181,7 @@ def bring_back(held: Engine, tx: Transaction, id: str, back: Back) -> None:
     if kept is not None:
         memory = tx.bring_back(kept.memory, kept.versions, at=held.now())
     deleted = memory.status is Status.DELETED
-    active = replace(
-        memory, status=Status.ACTIVE, deleted_at=None, recoverable_until=None, path=lifecycle.free_path(tx, memory)
-    )
+    active = replace(memory, status=Status.ACTIVE, deleted_at=None, recoverable_until=None, path=free_path(tx, memory))
     memory = ledger.change(tx, active, "restored", "status", reason=reason, text=text)
     if deleted:
         lifecycle.settle_predecessors(ledger, tx, memory)

@@ -17,7 +17,7 @@ A store knows nothing of ranking, defaults or limits; those live above it, once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
@@ -41,8 +41,10 @@ from scrubjay.memory import (
     Recall,
     Space,
     State,
+    Topic,
     Version,
 )
+from scrubjay.stores.callers import CallerChanges, CallerReads
 from scrubjay.stores.replication import ReplicaReads, ReplicaWrites
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
@@ -179,7 +181,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(ReplicaReads, ABC):
+class Reads(CallerReads, ReplicaReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     @abstractmethod
@@ -250,8 +252,16 @@ class Reads(ReplicaReads, ABC):
         """The changes of a space behind a number, in order."""
 
     @abstractmethod
+    def last_event(self, space: str) -> int:
+        """The number of a space's newest event; 0 if there is none."""
+
+    @abstractmethod
     def spaces(self) -> List[Space]:
         """All spaces by name, with how many active memories each holds."""
+
+    @abstractmethod
+    def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
+        """What visible decisions that are neither deleted, archived nor expired were made about, newest first."""
 
     @abstractmethod
     def fact(self, key: str) -> str | None:
@@ -318,7 +328,7 @@ class Reads(ReplicaReads, ABC):
         """Those of these memories that long work holds (`Transaction.hold`); what this holder holds is left out."""
 
 
-class Transaction(Reads, ReplicaWrites):
+class Transaction(CallerChanges, ReplicaWrites, Reads):
     """A set of changes that become visible and durable together, or never."""
 
     @abstractmethod
@@ -385,6 +395,13 @@ class Transaction(Reads, ReplicaWrites):
         """
 
     @abstractmethod
+    def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
+        """A number for a checkpoint of this space: the wanted one if it is past every one given, else the next.
+
+        :raises SpaceNotFound: if the space was never created
+        """
+
+    @abstractmethod
     def create_space(self, name: str, *, at: datetime, description: str | None = None) -> bool:
         """Make sure that a space exists; True if it is new."""
 
@@ -411,9 +428,9 @@ class Transaction(Reads, ReplicaWrites):
         """Take a memory's text out of the hot tables.
 
         The row stays with what lists are filtered, sorted and counted by, so a memory that is read again has empty
-        text, title, path, metadata and detail and no former versions: the caller has packed all of them. Its words
-        are still matched where a filter names `State.ARCHIVED`; its vectors only if they are kept. `put` changes
-        everything else of it. Nothing of this changes its version.
+        text, title, path, metadata and detail (but for a `name` in it) and no former versions: the caller has packed
+        all of them. Its words are still matched where a filter names `State.ARCHIVED`; its vectors only if they are
+        kept. `put` changes everything else of it. Nothing of this changes its version.
 
         :raises Conflict: if it is put away already
         """

@@ -12,6 +12,7 @@ import apsw
 
 from scrubjay.memory import Archive, Memory, Tier
 from scrubjay.stores.base import milliseconds, moment
+from scrubjay.stores.sqlite_rows import as_json
 from scrubjay.stores.sqlite_words import found_by, scope_token
 from scrubjay.stores.words import MAX_PASSAGES, indexed, passages
 
@@ -65,8 +66,10 @@ def put_away(con: apsw.Connection, memory: Memory, archive: Archive, *, space: i
         ],
     )
     columns = ", ".join(f"{name} = :{name}" for name in EMPTY)
+    name = {"name": memory.detail["name"]} if "name" in memory.detail else {}  # by which others still speak of it
+    left = EMPTY | {"detail": as_json(name), "seq": seq}
     # What is being embedded just now belongs to a text that is no longer here.
-    con.execute(f"UPDATE memories SET {columns}, text_version = version WHERE seq = :seq", EMPTY | {"seq": seq})
+    con.execute(f"UPDATE memories SET {columns}, text_version = version WHERE seq = :seq", left)
     con.execute(
         """
         INSERT INTO archives (memory, id, tier, at, bytes, checksum, object, packed)

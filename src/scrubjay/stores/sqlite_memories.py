@@ -142,8 +142,8 @@ class SqliteMemories(SqliteStatistics, Transaction):
         self._con.execute(
             """
             UPDATE memories SET
-                content = '', content_length = 0, title = '', path = '', topic = NULL, tags = '[]', auto_tags = '[]',
-                session = NULL, metadata = '{}', detail = '{}', flags = '[]',
+                content = '', content_length = 0, title = '', path = '', topic = NULL, topic_key = NULL,
+                tags = '[]', auto_tags = '[]', session = NULL, metadata = '{}', detail = '{}', flags = '[]',
                 client = '', caller = '', transport = '', dialect = NULL,
                 fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
                 status = 'deleted', state = 4, deleted_at = coalesce(deleted_at, :at), recoverable_until = NULL,

@@ -20,6 +20,7 @@ from scrubjay.memory import (
     Provenance,
     Source,
     Status,
+    topic_key,
 )
 from scrubjay.stores.base import milliseconds, moment
 from scrubjay.stores.sqlite_filters import FIRST_PRIVATE, PUBLIC, SHARED
@@ -139,6 +140,7 @@ def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -
         "title": memory.title,
         "path": memory.path,
         "topic": memory.topic,
+        "topic_key": None if memory.topic is None else topic_key(memory.topic),
         "category": memory.category,
         "tags": as_json(memory.tags),
         "auto_tags": as_json(memory.auto_tags),

@@ -10,6 +10,7 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.memory import Event, Job, Link
 from scrubjay.stores import sqlite_archives, sqlite_jobs
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
+from scrubjay.stores.sqlite_callers import SqliteCallerChanges
 from scrubjay.stores.sqlite_replication import SqliteReplicas
 from scrubjay.stores.sqlite_rows import as_json
 from scrubjay.stores.sqlite_tally import HOUR
@@ -17,7 +18,7 @@ from scrubjay.stores.sqlite_tally import HOUR
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class SqliteTransaction(SqliteReplicas):
+class SqliteTransaction(SqliteReplicas, SqliteCallerChanges):
     def tick(self, now: datetime) -> int:
         # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
         [(clock,)] = self._con.execute(
@@ -165,6 +166,15 @@ class SqliteTransaction(SqliteReplicas):
             (name, description, milliseconds(at)),
         )
         return self._con.changes() == 1
+
+    def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
+        row = self._con.execute(
+            "UPDATE spaces SET checkpoints = max(checkpoints + 1, ?) WHERE name = ? RETURNING checkpoints",
+            (wanted or 0, space),
+        ).fetchone()
+        if row is None:
+            raise SpaceNotFound(f"No space {space!r}.")
+        return int(row[0])
 
     def set_fact(self, key: str, value: str) -> None:
         self._con.execute(

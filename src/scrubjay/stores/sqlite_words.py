@@ -40,8 +40,9 @@ def scope_token(space: int) -> str:
 
 
 def found_by(memory: Memory) -> str:
-    """What a memory's words come from: its text, and its title unless the text begins with it."""
-    return memory.text if memory.text.startswith(memory.title) else f"{memory.title}\n{memory.text}"
+    """What a memory's words come from: its text, and its topic or title unless the text begins with that."""
+    heading = memory.topic or memory.title
+    return memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
 
 
 class Index(NamedTuple):

@@ -110,3 +110,39 @@ BEGIN
     FROM memories
     WHERE seq = OLD.memory;
 END;
+
+-- Lists of archived memories are read by time and sorted: five indexes less, and so a fifth of what is left of each.
+DROP INDEX memories_by_updated;
+DROP INDEX memories_by_accessed;
+DROP INDEX memories_by_importance;
+DROP INDEX memories_by_access_count;
+DROP INDEX memories_by_length;
+CREATE INDEX memories_by_updated
+ON memories (space, state, updated_at, seq, audience, expires_at, user, conversation, category, importance, created_at)
+WHERE state <> 2;
+CREATE INDEX memories_by_accessed
+ON memories (space, state, accessed_at, seq, audience, expires_at, user, conversation, category, importance, created_at)
+WHERE state <> 2;
+CREATE INDEX memories_by_importance
+ON memories (space, state, importance, seq, audience, expires_at, user, conversation, category, created_at)
+WHERE state <> 2;
+CREATE INDEX memories_by_access_count
+ON memories (space, state, access_count, seq, audience, expires_at, user, conversation, category, importance, created_at)
+WHERE state <> 2;
+CREATE INDEX memories_by_length
+ON memories (
+    space, state, content_length, seq, audience, expires_at, user, conversation, category, importance, created_at
+)
+WHERE state <> 2;
+
+-- See 0001: what a grown store looks like. Dropping an index took its row along.
+INSERT INTO sqlite_stat1 (tbl, idx, stat)
+VALUES
+    ('memories', 'memories_by_updated', '100000 50000 25000 2 1 1 1 1 1 1 1 1'),
+    ('memories', 'memories_by_accessed', '100000 50000 25000 2 1 1 1 1 1 1 1 1'),
+    ('memories', 'memories_by_importance', '100000 50000 25000 300 1 1 1 1 1 1 1'),
+    ('memories', 'memories_by_access_count', '100000 50000 25000 300 1 1 1 1 1 1 1 1'),
+    ('memories', 'memories_by_length', '100000 50000 25000 50 1 1 1 1 1 1 1 1'),
+    ('archives', NULL, '10000'),
+    ('jobs', 'sqlite_autoindex_jobs_1', '1000 1'),
+    ('holds', 'holds', '1000 1');
