@@ -7,7 +7,9 @@
     │   ├── SpaceNotFound      space_not_found
     │   ├── EndpointNotFound   endpoint_not_found   no place of this name to sync with
     │   ├── ScopeNotFound      scope_not_found      no such user, conversation or category to count
-    │   └── JobNotFound        job_not_found        no such job, or none of the caller's
+    │   ├── JobNotFound        job_not_found        no such job, or none of the caller's
+    │   ├── SectionNotFound    section_not_found    no such section of a space
+    │   └── Expired            expired              it is there, but its time is over
     ├── Unauthenticated        unauthenticated      no credential, or none that is still good
     ├── Forbidden              forbidden            seen, but not the caller's to change
     ├── Conflict               conflict             the memory is not in the state the caller expects
@@ -33,6 +35,8 @@
     │   ├── StorageBusy        storage_busy         another writer held the store too long; try again
     │   ├── StorageFull        storage_full         no room left on the disk
     │   ├── StorageDamaged     storage_damaged      the file is not what it should be
+    │   ├── FileDamaged        file_damaged         a memory's Markdown file cannot be read
+    │   ├── RegistryDamaged    registry_damaged     the list of stores cannot be read
     │   └── StorageTooNew      storage_too_new      written by a newer scrubjay
     └── Internal               internal             a fault of ours; details are in the log only
 
@@ -101,6 +105,18 @@ class JobNotFound(NotFound):
     """No such job."""
 
     code = "job_not_found"
+
+
+class SectionNotFound(NotFound):
+    """There is no such section."""
+
+    code = "section_not_found"
+
+
+class Expired(NotFound):
+    """The memory has expired."""
+
+    code = "expired"
 
 
 class Unauthenticated(Error):
@@ -262,6 +278,18 @@ class StorageDamaged(StorageError):
     """The store's file is damaged or is not a scrubjay store."""
 
     code = "storage_damaged"
+
+
+class FileDamaged(StorageError):
+    """A memory's file cannot be read."""
+
+    code = "file_damaged"
+
+
+class RegistryDamaged(StorageError):
+    """The list of stores cannot be read."""
+
+    code = "registry_damaged"
 
 
 class StorageTooNew(StorageError):

@@ -243,6 +243,7 @@ class NewMemory:
     related: tuple[str, ...] = ()  # memories to link it with
     find_related: bool = False  # link it with the nearest ones too
     unique: bool = False  # refuse it if its user has the same words already
+    as_file: bool = False  # keep it as a file too, where its space has a folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,11 @@ class Settings:
     strict_embedding: bool = setting(
         False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
     )
+    stores: Path = setting(
+        Path(), "Folder of stores.yaml, the list of stores. Default: CORTEX_DATA_PATH, else the home."
+    )
+    auto_register: bool = setting(True, "Let a first memory make its store; off closes the list of stores: on or off.")
+    category_mode: str = setting("free", "Whether a memory's category is made as needed or must exist: free or strict.")
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
     archive: Path = setting(Path(), "Folder for memories in glacier and deep_archive. Default: archive in the home.")
     archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
@@ -73,6 +78,7 @@ SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false
 CHOICES = {
     "model_pull": ("auto", "never"),
     "log_format": ("text", "json"),
+    "category_mode": ("free", "strict"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 
@@ -105,6 +111,7 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
     values.setdefault("archive", values["home"] / "archive")
+    values.setdefault("stores", Path(environ.get("CORTEX_DATA_PATH") or home).expanduser().absolute())
     values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
     return Settings(**values)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.memory import DEFAULT_SPACE, Caller
-from scrubjay.projects import project_space
+from scrubjay.projects import project_space, project_store
 from scrubjay.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.peers import Peer
+    from scrubjay.folders.registry import Registry
     from scrubjay.memory import Prompt
     from scrubjay.stores.base import Store
 
@@ -42,6 +43,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         prices=read_prices(settings.prices),
         model=open_model(settings),
         least_similarity=settings.least_similarity,
+        registry=open_registry(settings, Path.cwd()),
     )
 
 
@@ -50,9 +52,11 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
     settings = load()
     if target is not None:
         where = str(target)
-        settings = replace(
-            settings, store=where if "://" in where else f"sqlite:///{Path(where).expanduser().absolute()}"
-        )
+        if "://" in where:
+            settings = replace(settings, store=where)
+        else:  # a memory of its own: its folders lie beside it, not among those of the home
+            file = Path(where).expanduser().absolute()
+            settings = replace(settings, store=f"sqlite:///{file}", home=file.parent, stores=file.parent)
     return open_engine(settings, embedder=embedder)
 
 
@@ -92,6 +96,20 @@ def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
         key=settings.synthesis_key,
         timeout_seconds=settings.synthesis_wait,
     ).answer
+
+
+def open_registry(settings: Settings, folder: Path) -> Registry:
+    """Which spaces have a folder; the project's own store is found from where one stands."""
+    from scrubjay.folders.registry import Registered, Registry
+
+    found = project_store(folder)
+    return Registry(
+        settings.stores,
+        settings.home,
+        auto_register=settings.auto_register,
+        strict_sections=settings.category_mode == "strict",
+        project=None if found is None else Registered(name=found[0], path=found[1], written=False),
+    )
 
 
 def open_peer(url: str, *, create: bool, user: str) -> Peer:

@@ -16,6 +16,7 @@ from scrubjay.dialects.table import DIALECTS, find
 from scrubjay.dialects.validation import Checker
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite import SqliteStore
 
 OPERATIONS = [
@@ -91,7 +92,9 @@ def arguments_of(dialect: str, operation: str) -> st.SearchStrategy:
 
 @pytest.fixture(scope="module")
 def jay(tmp_path_factory) -> Engine:
-    with Engine(SqliteStore(Path(tmp_path_factory.mktemp("bad")) / "memories.db"), HashingEmbedder()) as engine:
+    home = Path(tmp_path_factory.mktemp("bad"))
+    registry = Registry(home, home, walk_seconds=0)
+    with Engine(SqliteStore(home / "memories.db"), HashingEmbedder(), registry=registry) as engine:
         yield engine
 
 

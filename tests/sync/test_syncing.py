@@ -730,3 +730,18 @@ def test_what_could_not_run_is_refused_before_a_job_is_made(jay):
         jay.sync.start(SyncRequest(destination="nowhere"))
 
     assert jay.jobs.list() == []
+
+
+def test_two_checkpoints_of_one_number_both_stay_and_the_younger_is_numbered_anew(jay, drive, clock):
+    older = jay.decisions.checkpoint("Left the tests", next_steps="Write them").memory
+    clock.move(seconds=1)
+    younger = drive.decisions.checkpoint("Left the docs", next_steps="Read them").memory
+    assert older.name == younger.name == "checkpoint_1"
+
+    run(jay)
+    run(jay)
+
+    for engine in (jay, drive):
+        assert engine.get("checkpoint_1").id == older.id
+        assert engine.get("checkpoint_2").id == younger.id
+    assert jay.decisions.checkpoint("Left").memory.name == "checkpoint_3"

@@ -53,6 +53,7 @@ SECTIONS = {
         "doctor": "Check the memory's health, and say what to do about each finding.",
         "model": "Fetch, list or check embedding models.",
         "jobs": "See, carry on or cancel work in the background.",
+        "stores": "Keep memories as Markdown files that you can read, edit and put into git.",
         "spaces": "List, create or grant spaces, one per project or purpose.",
         "settings": "Show every setting, its value and where it comes from.",
         "completion": "Print the script that lets your shell complete commands.",

@@ -118,6 +118,7 @@ class Operation:
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # beside POST /api/{dialect}/{name}
     streams: Pieces | None = None  # how its pieces are written, if it may answer with a Stream
+    says: Callable[[Body], str] | None = None  # the sentence shown for a success, where a specification fixes one
 
     def check(self, arguments: Any) -> Body:
         """Refuse what the schema does not allow, before the engine is reached.
@@ -134,6 +135,26 @@ class Operation:
         return Checker(self.accepts or self.takes)
 
 
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something that can be read by its address; as a template, `{name}` in the address stands for a part of it."""
+
+    uri: str
+    name: str
+    description: str
+    mime_type: str | None = None  # None: it depends on the address
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What of a dialect can be read by address, beside its tools. Errors of ours say what was wrong with one."""
+
+    templates: tuple[Resource, ...]
+    listed: Callable[[Engine], list[Resource]]
+    read: Callable[[Engine, str], tuple[str, str]]  # address -> MIME type, text
+    complete: Callable[[Engine, str, str, dict[str, str]], list[str]]  # name, its beginning, what is known -> values
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
     """A vocabulary: its operations in a fixed order, and how it says that something went wrong."""
@@ -146,6 +167,7 @@ class Dialect:
     error_text: Callable[[Error, Body], str | None] = lambda _error, _body: None  # where a seed fixes one
     tools: bool = True  # served over MCP and at POST /api/{dialect}/{name}; else only where its operations have routes
     operations: dict[str, Operation] = field(default_factory=dict)
+    resources: Resources | None = None
 
     def operation(
         self,
@@ -163,6 +185,7 @@ class Dialect:
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
         streams: Pieces | None = None,
+        says: Callable[[Body], str] | None = None,
     ) -> Callable[[Given], Given]:
         """Register a function under its wire name; its docstring is what a model reads."""
 
@@ -183,6 +206,7 @@ class Dialect:
                 reach=reach,
                 route=route,
                 streams=streams,
+                says=says,
             )
             return run
 
@@ -215,7 +239,9 @@ class Dialect:
             checked = operation.check({} if arguments is None else arguments)
             request = self._request(engine, operation, checked, key) if key is not None and operation.changes else None
             answer = operation.run(engine.bound_to(request=request, expected_version=if_version), checked)
-            return Reply({}, stream=answer) if isinstance(answer, Stream) else Reply(answer)
+            if isinstance(answer, Stream):
+                return Reply({}, stream=answer)
+            return Reply(answer, fixed_text=operation.says(answer) if operation.says else None)
         except Error as error:
             return self.failure(error, name)
 

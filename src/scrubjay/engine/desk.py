@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from scrubjay.engine.categories import Categoriser
     from scrubjay.engine.conflicts import Judge, Proposal
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.folders import Folders, Shelves
     from scrubjay.engine.peers import Peer
+    from scrubjay.folders.registry import Registry
 
 Result = TypeVar("Result")
 
@@ -63,8 +65,15 @@ OTHER_MODEL = "The store's vectors come from another embedding model; only words
 class Shared:
     """What all bound copies share, and only a store needs: made when it is first asked for."""
 
-    def __init__(self, embedding: Embedding) -> None:
+    def __init__(self, embedding: Embedding, owner: Caller) -> None:
         self._embedding = embedding
+        self.owner = owner  # whose machine it is: what people do to files is theirs
+
+    @cached_property
+    def shelves(self) -> Shelves:
+        from scrubjay.engine.folders import Shelves
+
+        return Shelves()
 
     @cached_property
     def judge(self) -> Judge:
@@ -100,6 +109,7 @@ class Desk:
         prices: Mapping[str, float] | None = None,
         model: Callable[[Prompt], str] | None = None,
         least_similarity: float = 0.3,
+        registry: Registry | None = None,
         connect: Callable[[str, bool], Peer] | None = None,
         endpoints: Mapping[str, str] | None = None,
     ) -> None:
@@ -119,7 +129,8 @@ class Desk:
         self._connect = connect  # (address, may be made) -> a place to sync with
         self._endpoints = endpoints or {}  # named in the settings
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
-        self._shared = Shared(self._embedding)
+        self._shared = Shared(self._embedding, self.caller)
+        self._registry = registry
         self._backlog = Backlog(store, self._embedding, self._judge_late)
         self._housekeeper = Housekeeper(store, lambda: self._ledger, clock, self._tidy)
         self._request: Request | None = None
@@ -163,10 +174,13 @@ class Desk:
         self._backlog.start()
         self._housekeeper.start()
         self._worker.start()
+        self._write_files()  # what a kill kept from being written
 
     def close(self) -> None:
         """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
         self._worker.close()
+        if "shelves" in vars(self._shared):
+            self._shared.shelves.close()
         self._housekeeper.close()
         self._backlog.close()
         self._embedding.close()
@@ -197,17 +211,39 @@ class Desk:
     def _transact(self, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:
         """Do some work in a transaction of its own; once only, if its request carries a key."""
         with self._records.writing() as tx:
-            if self._request is None:
-                return work(tx)
-            now = self.now()
-            kept = tx.result_of(self._request, now=now)
-            if kept is not None:
-                return values.read(kind, kept)
-            result = work(tx)
-            tx.keep_result(
-                self._request, values.written(result), memories=sorted(set(values.memories_in(result))), at=now
-            )
-            return result
+            result = self._done_once(tx, kind, work)
+        self._write_files()
+        return result
+
+    def _done_once(self, tx: Transaction, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:
+        if self._request is None:
+            return work(tx)
+        now = self.now()
+        kept = tx.result_of(self._request, now=now)
+        if kept is not None:
+            return values.read(kind, kept)
+        result = work(tx)
+        tx.keep_result(self._request, values.written(result), memories=sorted(set(values.memories_in(result))), at=now)
+        return result
+
+    @property
+    def folders(self) -> Folders:
+        """Spaces that are folders of Markdown files as well."""
+        from scrubjay.engine.folders import Folders
+
+        return Folders(cast("Engine", self))
+
+    def _look_at_folders(self) -> None:
+        """Take in what people changed in the files of these spaces."""
+        if self._registry is not None and self._registry.any_there(self.spaces):
+            self.folders.look(self.spaces)
+        else:
+            self._write_files()  # a folder may be missing because a kill came before its first file
+
+    def _write_files(self) -> None:
+        """Let files say what memories say, after a change."""
+        if self._registry is not None and self._records.waiting():
+            self.folders.write()
 
     def _kept(self, kind: type[Result]) -> Result | None:
         """The result of this very request, if it was done before: for work that comes before the transaction."""
@@ -393,6 +429,7 @@ class Desk:
         self, query: Query, audience: Audience, now: datetime
     ) -> tuple[list[ranking.Candidate], Vector | None, str | None]:
         """Everything that may answer the question, best first; the question's vector, or why there is none."""
+        self._look_at_folders()
         vector, degraded = (None, None) if query.words_only else self._asked(query.text)
         self._strict(degraded)
         by_words = self._records.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)

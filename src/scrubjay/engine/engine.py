@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.decisions import Decisions
     from scrubjay.engine.feed import Feed
     from scrubjay.engine.jobs import Jobs
+    from scrubjay.engine.paths import Paths
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.syncing import Syncing
     from scrubjay.engine.transfer import Imported
@@ -61,6 +62,13 @@ class Engine(Desk):
 
         return Decisions(self)
 
+    @property
+    def paths(self) -> Paths:
+        """Memories by where they lie in a space."""
+        from scrubjay.engine.paths import Paths
+
+        return Paths(self)
+
     # --- remembering -------------------------------------------------------------------------------------------------
 
     def store(self, new: NewMemory | str, **fields: Any) -> Stored:
@@ -81,6 +89,8 @@ class Engine(Desk):
             if given.unique:
                 self._check_unique(tx, memory)
             stored = self._ledger.add(tx, memory, text, judged=bool(text.vectors))
+            if given.as_file and self._registry is not None:
+                tx.keep_as_file([stored.id])
             self._propose(tx, stored, proposals)
             links = self._relate(tx, stored, given, neighbours)
             if (agreed := neighbours.agree_with(stored.category)) is not None:
@@ -118,6 +128,7 @@ class Engine(Desk):
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
+        self._write_files()
         return ids
 
     def update(
@@ -201,6 +212,7 @@ class Engine(Desk):
         """
         intake.check_limit(limit, offset)
         wanted = filter or Filter()
+        self._look_at_folders()
         audience, now = self._audience(wanted), self.now()
         after = self._position(cursor, wanted, order, descending)
         memories = self._records.list(
@@ -379,6 +391,7 @@ class Engine(Desk):
                 tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
             for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):
                 self._ledger.record(tx, memory, "linked")
+        self._write_files()
         return len(kept)
 
     def check(self, *, deep: bool = False) -> Checkup:

@@ -88,11 +88,16 @@ class Ledger:
         *fields: str,
         reason: str | None = None,
         text: Text | None = None,
+        touched: bool = True,
     ) -> Memory:
-        """Write a changed memory as its next version; without a text, words and vectors stay as they are."""
+        """Write a changed memory as its next version; without a text, words and vectors stay as they are.
+
+        What only changes its place (`touched=False`) leaves the time of its last update alone.
+        """
         now = max(self.now(), memory.updated_at)  # a clock set back must not make a version older than the last
-        memory = replace(memory, version=memory.version + 1, updated_at=now, hlc=tx.tick(now), origin=self.origin)
-        changed = self._put(tx, memory, text, reason)
+        updated = now if touched else memory.updated_at
+        memory = replace(memory, version=memory.version + 1, updated_at=updated, hlc=tx.tick(now), origin=self.origin)
+        changed = self._put(tx, memory, text, reason, at=now)
         self.record(tx, changed, action, *fields, reason=reason)
         return changed
 
@@ -155,13 +160,15 @@ class Ledger:
         if link.state != state:
             tx.relate(replace(link, state=state, hlc=tx.tick(self.now()), origin=self.origin))
 
-    def _put(self, tx: Transaction, memory: Memory, text: Text | None, reason: str | None) -> Memory:
+    def _put(
+        self, tx: Transaction, memory: Memory, text: Text | None, reason: str | None, *, at: datetime | None = None
+    ) -> Memory:
         return tx.put(
             memory,
             fingerprint=intake.fingerprint(memory),
             vectors=None if text is None else self._writable(tx, text.vectors),
             parts=0 if text is None else text.parts,
-            change=Change(user=self.caller.user, at=memory.updated_at, reason=reason),
+            change=Change(user=self.caller.user, at=at or memory.updated_at, reason=reason),
         )
 
     def _writable(self, tx: Transaction, vectors: Sequence[Vector]) -> Sequence[Vector]:

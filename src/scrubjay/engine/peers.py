@@ -14,19 +14,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrubjay.engine import access, intake, lifecycle, values
+from scrubjay.engine import access, intake, lifecycle, names, values
 from scrubjay.engine.archives import is_away, with_text
 from scrubjay.engine.holding import locked
 from scrubjay.engine.merging import Joined, Policy, Winner, differing, includes, joined
 from scrubjay.engine.packing import Kept, packed, unpacked
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Archive, Event, Link, LinkKind, Memory, Provenance, Space, Status, Tier
+from scrubjay.memory import Archive, Event, Kind, Link, LinkKind, Memory, Provenance, Status, Tier
 from scrubjay.stores.base import Change, Reads, Store, Transaction, milliseconds
 from scrubjay.stores.replication import Erased, Heard, Replica, Stamp, SyncConflict
 
@@ -54,7 +54,7 @@ class Parcel:
     replicas: tuple[Replica, ...] = ()
     links: tuple[Link, ...] = ()
     unreadable: tuple[str, ...] = ()  # memories that were put away and cannot be read just now: left out
-    spaces: tuple[Space, ...] = ()  # that the memories lie in
+    spaces: Mapping[str, str | None] = field(default_factory=dict)  # that the memories lie in, with their descriptions
     model: str | None = None  # whose vectors come along
 
 
@@ -92,7 +92,7 @@ class Peer(ABC):
         """The fingerprint of the model whose vectors it keeps."""
 
     @abstractmethod
-    def spaces(self) -> Sequence[Space]: ...
+    def spaces(self) -> Sequence[str]: ...
 
     @abstractmethod
     def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
@@ -157,8 +157,8 @@ class StorePeer(Peer):
     def model(self) -> str | None:
         return self._store.fact("model")
 
-    def spaces(self) -> Sequence[Space]:
-        return self._store.spaces()
+    def spaces(self) -> Sequence[str]:
+        return list(self._store.described_spaces())
 
     def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
         # One event earlier than asked: if it is not the one that was heard last, the feed is another one.
@@ -188,7 +188,7 @@ class StorePeer(Peer):
         return Parcel(
             replicas=replicas,
             unreadable=tuple(name for name, kept in away.items() if kept is None),
-            spaces=tuple(space for space in self._store.spaces() if space.name in names) if names else (),
+            spaces={name: told for name, told in self._store.described_spaces().items() if name in names},
             model=self.model() if vectors else None,
         )
 
@@ -206,8 +206,8 @@ class StorePeer(Peer):
     def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]:
         taken: list[Taken] = []
         with suppress(_Undone), self._store.writing() as tx:
-            for space in parcel.spaces:
-                tx.create_space(space.name, at=self._now(), description=space.description)
+            for name, description in parcel.spaces.items():
+                tx.create_space(name, at=self._now(), description=description)
             taken += self._take_memories(tx, parcel, manner)
             linked = self._take_links(tx, parcel.links)
             self._settle(tx, {one.memory for one in taken if one.change} | linked)
@@ -318,31 +318,43 @@ class StorePeer(Peer):
         if holder is None or holder.id == memory.id:
             return state
         if (holder.created_at, holder.id) < (memory.created_at, memory.id):
-            moved = replace(memory, path=_moved(memory), version=memory.version + 1)
-            seen = {**state.seen, memory.origin: max(state.seen.get(memory.origin, 0), memory.hlc)}
-            return self._stamped(tx, replace(state, memory=moved, seen=seen))
+            return self._moved(tx, state)
         [replica] = tx.replicas([holder.id], access.EVERYTHING)
-        seen = {**replica.seen, holder.origin: max(replica.seen.get(holder.origin, 0), holder.hlc)}
-        moved = replace(holder, path=_moved(holder), version=holder.version + 1)
-        self._write(tx, replica, self._stamped(tx, replace(replica, memory=moved, seen=seen)), carried=False)
+        self._write(tx, replica, self._moved(tx, replica), carried=False)
         return state
+
+    def _moved(self, tx: Transaction, state: Replica) -> Replica:
+        """On a path of its own; a checkpoint, whose path is its number, gets the next number."""
+        memory, aliases = state.memory, state.aliases
+        path = f"{memory.path}-{memory.id[-6:]}"
+        if memory.kind is Kind.CHECKPOINT:
+            number = tx.number_checkpoint(memory.space)
+            path, former = f"checkpoints/{number}", names.alias_of(memory)
+            memory = replace(memory, detail={**memory.detail, "name": f"checkpoint_{number}"})
+            aliases = tuple(one for one in (*aliases, names.alias_of(memory)) if one is not None and one != former)
+        seen = {**state.seen, memory.origin: max(state.seen.get(memory.origin, 0), memory.hlc)}
+        memory = replace(memory, path=path, version=memory.version + 1)
+        return self._stamped(tx, replace(state, memory=memory, seen=seen, aliases=aliases))
 
     def _write(self, tx: Transaction, current: Replica | None, state: Replica, *, carried: bool) -> None:
         memory = state.memory
-        kept = current is not None and not current.erased and current.memory.text == memory.text
+        kept = current is not None and not current.erased and current.memory.embeddable == memory.embeddable
         vectors: Sequence[Vector] | None = None if kept else state.vectors if carried else ()
         if not carried and not state.erased and state.parts and self._split is not None:
-            state = replace(state, parts=len(self._split(memory.text)))
+            state = replace(state, parts=len(self._split(memory.embeddable)))
         tx.replicate(
             state,
             fingerprint=None if state.erased else intake.fingerprint(memory),
             vectors=vectors,
             change=Change(user=self._user, at=self._now(), reason="sync"),
         )
+        if not state.erased and (number := names.number_of(memory)) is not None:
+            tx.note_checkpoint(memory.space, number)
+            tx.move_alias(names.alias_of(memory) or memory.id, memory.id)  # the one with this number and this path
         if current is not None and memory.access_count > current.memory.access_count:
             tx.set_access_count(memory.id, memory.access_count)
-        names = () if current is None else differing(current.memory, memory)
-        self._record(tx, memory, "synced", names)
+        changed = () if current is None else differing(current.memory, memory)
+        self._record(tx, memory, "synced", changed)
 
     def _record(self, tx: Transaction, memory: Memory, action: str, names: tuple[str, ...] = ()) -> None:
         """Tell the feed, so that the next store hears of it from here."""
@@ -461,10 +473,6 @@ def _change(current: Replica | None, state: Replica) -> str | None:
     if current is None:
         return "created"
     return "updated" if was_gone or differing(current.memory, state.memory) else None
-
-
-def _moved(memory: Memory) -> str:
-    return f"{memory.path}-{memory.id[-6:]}"
 
 
 def _key(link: Link) -> tuple[str, str, str]:

@@ -258,6 +258,7 @@ class Syncing:
                 raise SyncFailed(
                     f"The sync broke off: {error.message}", hint="What was synced stays. Run it again to go on."
                 ) from error
+        self._desk._write_files()
         if synced.waiting and not asked.dry_run:
             raise undecided(synced)
         return self._desk._transact(Synced, lambda _tx: synced)
@@ -467,8 +468,7 @@ class Run:
         return self._records.heard(speaker.origin, listener.origin, space)
 
     def _spaces(self, speaker: Peer) -> Sequence[str]:
-        names = [space.name for space in speaker.spaces()]
-        return [name for name in names if self._admitted(name)]
+        return [name for name in speaker.spaces() if self._admitted(name)]
 
     def _admitted(self, space: str) -> bool:
         chosen = all(one.spaces is None or space in one.spaces for one in self._endpoints)

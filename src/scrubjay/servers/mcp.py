@@ -1,4 +1,4 @@
-"""The dialects as an MCP server: with `asking.py` the only module that knows the protocol's library.
+"""The dialects as an MCP server: with `asking.py` and `mcp_resources.py` all that knows the protocol's library.
 
 A call goes from here into a worker thread, through the dialect and the engine, and back:
 
@@ -52,6 +52,7 @@ from scrubjay.servers.asking import Asking, Context, client_model, reporter
 from scrubjay.servers.bounds import bounded
 from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, whole
 from scrubjay.servers.manifest import sheet_of
+from scrubjay.servers.mcp_resources import resource_handlers
 from scrubjay.servers.profile import compose, served_name
 from scrubjay.servers.turns import Turns
 from scrubjay.servers.workers import Workers
@@ -135,6 +136,7 @@ def build_server(
         on_call_tool=call_tool,
         get_tool_input_schema=input_schema,
         cache_hints={"tools/list": fresh, "server/discover": fresh},
+        **resource_handlers(dialects, engine, transport),
     )
 
 

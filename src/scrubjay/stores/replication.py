@@ -111,6 +111,10 @@ class ReplicaReads(ABC):
         """The visible memories with these ids as they travel, tombstones included, in the order asked."""
 
     @abstractmethod
+    def described_spaces(self) -> dict[str, str | None]:
+        """The spaces by name, with their descriptions; counts nothing."""
+
+    @abstractmethod
     def path_holder(self, space: str, path: str, audience: Audience) -> Memory | None:
         """The active memory that has this path."""
 
@@ -152,6 +156,14 @@ class ReplicaWrites(ABC):
     @abstractmethod
     def point(self, id: str, *, supersedes: str | None, superseded_by: str | None) -> None:
         """Write what follows from the links between memories. Changes neither version nor stamp."""
+
+    @abstractmethod
+    def move_alias(self, alias: str, id: str) -> None:
+        """Let an alias belong to this memory from now on, whoever had it."""
+
+    @abstractmethod
+    def note_checkpoint(self, space: str, number: int) -> None:
+        """Let checkpoints of a space be numbered past this one from now on: it came from another store."""
 
     @abstractmethod
     def set_access_count(self, id: str, count: int) -> None:

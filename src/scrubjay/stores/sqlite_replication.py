@@ -20,6 +20,7 @@ from scrubjay.stores.sqlite_filters import Condition, among, joined, seen, space
 from scrubjay.stores.sqlite_history import SqliteHistory
 from scrubjay.stores.sqlite_memories import SqliteMemories
 from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, Row, as_json, memory_of, row_of
+from scrubjay.stores.sqlite_words import found_by
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -79,6 +80,10 @@ class SqliteReplicaReads(SqliteHistory, ReplicaReads):
                     parts=parts,
                 )
         return [found[name] for name in dict.fromkeys(ids) if name in found]
+
+    def described_spaces(self) -> dict[str, str | None]:
+        with self._reading() as con:
+            return {str(name): told for name, told in con.execute("SELECT name, description FROM spaces ORDER BY name")}
 
     def path_holder(self, space: str, path: str, audience: Audience) -> Memory | None:
         with self._reading() as con:
@@ -187,7 +192,8 @@ class SqliteReplicas(SqliteReplicaReads, SqliteMemories):
             SET supersedes = :supersedes,
                 superseded_by = :superseded_by,
                 state = CASE WHEN state IN (0, 1) THEN :superseded_by IS NOT NULL ELSE state END,
-                change = :change
+                change = :change,
+                version = version  -- as it is; so that its file, if it has one, is written anew (0004)
             WHERE id = :id
             AND state < 4
             """,
@@ -196,6 +202,19 @@ class SqliteReplicas(SqliteReplicaReads, SqliteMemories):
         row = self._con.execute("SELECT fingerprint FROM memories WHERE id = ? AND state < 4", (id,)).fetchone()
         if row is not None:
             self._mark_repeats(bytes(row[0]))
+
+    def move_alias(self, alias: str, id: str) -> None:
+        self._con.execute(
+            """
+            INSERT INTO aliases (alias, memory)
+            SELECT ?, seq FROM memories WHERE id = ? AND state < 4
+            ON CONFLICT (alias) DO UPDATE SET memory = excluded.memory
+            """,
+            (alias, id),
+        )
+
+    def note_checkpoint(self, space: str, number: int) -> None:
+        self._con.execute("UPDATE spaces SET checkpoints = max(checkpoints, ?) WHERE name = ?", (number, space))
 
     def set_access_count(self, id: str, count: int) -> None:
         self._con.execute("UPDATE memories SET access_count = ? WHERE id = ? AND access_count <> ?", (count, id, count))
@@ -330,15 +349,18 @@ class SqliteReplicas(SqliteReplicaReads, SqliteMemories):
             self.purge(memory.id, at=memory.updated_at, final=False)
             self._update(seq, columns)
             return seq
-        if self._purged(seq):
+        former = None if self._purged(seq) else memory_of(stored)
+        if former is None:
             fingerprints = [columns["fingerprint"]]
         else:
             self._keep_version(seq, stored, change)
             fingerprints = [self._fingerprint(seq), columns["fingerprint"]]
         self._update(seq, columns)
         self._mark_repeats(*dict.fromkeys(fingerprints))
-        self._write_words(seq, memory, columns["space"])
-        self._write_tags(seq, memory)
+        if former is None or (found_by(former), former.space) != (found_by(memory), memory.space):
+            self._write_words(seq, memory, columns["space"])
+        if former is None or (former.tags, former.auto_tags) != (memory.tags, memory.auto_tags):
+            self._write_tags(seq, memory)
         return seq
 
     def _join_seen(self, seq: int, others: Mapping[str, int]) -> None:
