@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,6 +113,21 @@ def open_registry(settings: Settings, folder: Path) -> Registry:
     )
 
 
+def restore(
+    settings: Settings, backup: Path, *, replace: bool, progress: Callable[[int, int], None] | None = None
+) -> Path | None:
+    """Make a backup the store of these settings; where the former store lies now, if there was one."""
+    scheme, _, rest = settings.store.partition("://")
+    if scheme != "sqlite":
+        raise InvalidInput("Only a store in a file can be restored from one.", field="store")
+    from scrubjay.stores import sqlite_backup
+
+    aside = sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
+    with closing(open_store(settings.store)) as store, store.writing() as tx:
+        tx.renew_origin()  # what it signs from now on is not what it signed after the backup was made
+    return aside
+
+
 def open_peer(url: str, *, create: bool, user: str) -> Peer:
     """The other side of a sync.
 
@@ -149,6 +165,14 @@ def open_embedder(settings: Settings) -> Embedder | None:
         from scrubjay.embedders.hashing import HashingEmbedder
 
         return HashingEmbedder()
+    if name == "remote":
+        if not settings.remote_url or not settings.remote_model:
+            raise InvalidInput(
+                "embedder=remote needs remote_url and remote_model.", hint="scrubjay settings", field="remote_url"
+            )
+        from scrubjay.embedders.remote import RemoteEmbedder
+
+        return RemoteEmbedder(settings.remote_url, settings.remote_model, key=settings.remote_key)
     from scrubjay.embedders.catalogue import find
     from scrubjay.embedders.local import LocalEmbedder
 
@@ -163,7 +187,7 @@ def open_embedder(settings: Settings) -> Embedder | None:
 
 def model_fetcher(settings: Settings) -> Callable[[], None] | None:
     """What brings a missing model to this machine in the background, where that is allowed."""
-    if settings.model_pull == "never" or settings.embedder in ("none", "hashing"):
+    if settings.model_pull == "never" or settings.embedder in ("none", "hashing", "remote"):
         return None
 
     def fetch() -> None:

@@ -75,3 +75,20 @@ def test_a_conflict_is_listed_and_decided(call, tmp_path):
 
 def test_a_decision_about_nothing_is_3(call):
     assert call("sync", "resolve", "7", "--keep", "ours").code == 3
+
+
+def test_a_restored_store_signs_under_another_origin(call, home, tmp_path):
+    memory = call("store", "User lives in Austin").out.strip()
+    call("sync", "add", "drive", str(tmp_path / "drive.db"))
+    call("backup", str(tmp_path / "backup.db"))
+    call("update", memory, "--content", "User lives in Paris")
+    call("sync", "run", "drive")
+    with scrubjay.open(home / "memories.db", embedder=HashingEmbedder()) as jay:
+        before = jay._records.origin
+
+    assert call("restore", str(tmp_path / "backup.db"), "--replace").code == 0
+    assert call("sync", "run", "drive").code == 0
+
+    with scrubjay.open(home / "memories.db", embedder=HashingEmbedder()) as jay:
+        assert jay._records.origin != before
+        assert jay.get(memory).content == "User lives in Paris"
