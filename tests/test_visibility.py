@@ -6,6 +6,7 @@ Each dialect adds its rows here; a cell is (verb, condition) and what the verb d
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -228,6 +229,27 @@ def chimera_list(world):
     return in_chimera(world, "list_memories", "memories", conversation_id="c1")
 
 
+def sync(world):
+    """What another store has of it after a sync."""
+    import tempfile
+
+    from scrubjay.engine.access import EVERYTHING
+    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.peers import StorePeer
+    from scrubjay.stores.sqlite import SqliteStore
+
+    with tempfile.TemporaryDirectory() as folder, Engine(SqliteStore(Path(folder) / "other.db"), None) as other:
+
+        def connect(_url, _create):
+            return StorePeer(other._records, now=world.clock, user="local", owned=False)
+
+        world.engine._connect, world.engine._endpoints = connect, {"other": "other"}
+        world.engine.sync.run(destination="other")
+        if other._records.get([world.it], EVERYTHING):
+            return "travels"
+        return "tombstone" if world.it in other._records.stamps([world.it], EVERYTHING) else "stays"
+
+
 CELLS = {
     #                             active    superseded expired  archived  deleted      purged
     memento_search:              ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
@@ -255,6 +277,7 @@ CELLS = {
     cortex_prune:                ("untouched", "untouched", "pruned", "untouched", "untouched", "untouched"),
     system_duplicate:            ("blocks", "free", "free", "blocks", "free", "free"),
     chimera_search:              ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    sync:                        ("travels", "travels", "travels", "travels", "travels", "tombstone"),
 }  # fmt: skip
 CONDITIONS = ("active", "superseded", "expired", "archived", "deleted", "purged")
 

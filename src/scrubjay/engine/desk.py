@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.conflicts import Judge, Proposal
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.folders import Folders, Shelves
+    from scrubjay.engine.peers import Peer
     from scrubjay.folders.registry import Registry
     from scrubjay.providers.base import Provider
 
@@ -124,6 +125,8 @@ class Desk:
         model: Callable[[Prompt], str] | None = None,
         least_similarity: float = 0.3,
         registry: Registry | None = None,
+        connect: Callable[[str, bool], Peer] | None = None,
+        endpoints: Mapping[str, str] | None = None,
     ) -> None:
         self.caller = caller or Caller()
         self.spaces = tuple(intake.check_space(space) for space in spaces)
@@ -140,6 +143,8 @@ class Desk:
         self._model = model  # a language model that the owner has configured
         self._client_model: Callable[[Prompt], str] | None = None  # that of the client who asks
         self._least_similarity = least_similarity  # of memories that may be consolidated
+        self._connect = connect  # (address, may be made) -> a place to sync with
+        self._endpoints = endpoints or {}  # named in the settings
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self._shared = Shared(self._embedding, self.caller)
         self._registry = registry
@@ -425,6 +430,8 @@ class Desk:
         proposals = self._proposals(memory, self._neighbours(memory, vector))
         with self._records.writing() as tx:
             self._propose(tx, memory, proposals)
+            if proposals:  # no other event tells the feed of these links
+                self._ledger.record(tx, memory, "linked")
 
     def _relate(self, tx: Transaction, memory: Memory, new: NewMemory, neighbours: Neighbours) -> int:
         """Link a new memory with those that its caller named, and if asked with the nearest; how many that were."""

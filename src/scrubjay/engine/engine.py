@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.paths import Paths
     from scrubjay.engine.reembedding import Reembedded
     from scrubjay.engine.statistics import Statistics, StatsQuery
+    from scrubjay.engine.syncing import Syncing
     from scrubjay.engine.transfer import Imported
     from scrubjay.engine.workspaces import Workspaces
 
@@ -394,6 +395,13 @@ class Engine(Desk):
 
         return ColdStorage(self)
 
+    @property
+    def sync(self) -> Syncing:
+        """Other stores with the same memories: endpoints, runs, conflicts."""
+        from scrubjay.engine.syncing import Syncing
+
+        return Syncing(self)
+
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
     def list_spaces(self) -> Sequence[Space]:
@@ -486,6 +494,8 @@ class Engine(Desk):
             kept = [link for link in links if {link.source, link.target} <= known]
             for link in kept:
                 tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
+            for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):
+                self._ledger.record(tx, memory, "linked")
         self._write_files()
         return len(kept)
 

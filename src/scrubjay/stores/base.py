@@ -50,6 +50,7 @@ from scrubjay.memory import (
     Version,
 )
 from scrubjay.stores.callers import CallerChanges, CallerReads
+from scrubjay.stores.replication import ReplicaReads, ReplicaWrites
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
@@ -214,7 +215,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(CallerReads):
+class Reads(CallerReads, ReplicaReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     @abstractmethod
@@ -431,7 +432,7 @@ class Reads(CallerReads):
         """Those of these memories that long work holds (`Transaction.hold`); what this holder holds is left out."""
 
 
-class Transaction(CallerChanges, Reads):
+class Transaction(CallerChanges, ReplicaWrites, Reads):
     """A set of changes that become visible and durable together, or never."""
 
     @abstractmethod
@@ -465,12 +466,14 @@ class Transaction(CallerChanges, Reads):
         """Note that embedding failed once more, or that the judgement is done, for a memory in `pending`."""
 
     @abstractmethod
-    def purge(self, id: str, *, at: datetime) -> None:
-        """Erase a memory's text from row, versions, words, vectors, links' reasons, tags and kept results.
+    def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
+        """Erase a memory's text from row, versions, words, vectors, links' reasons, tags, conflicts and kept results.
 
         A tombstone stays, so that totals add up: id, space, kind, category, importance, access level, user,
         conversation, times, reads, version + 1. Purging twice is no error. What was put away is erased as well; an
-        object of it is due for removal at once.
+        object of it is due for removal at once. `final=False` says that nobody wished it, only the date of its deletion
+        has come: version and stamp stay those of the deletion, so that stores which do it each in its own time agree,
+        and a recovery elsewhere is not undone.
         """
 
     @abstractmethod
@@ -673,7 +676,10 @@ class Transaction(CallerChanges, Reads):
 class Store(Reads):
     """One memory's storage. Safe to use from several threads, and together with other processes."""
 
-    origin: str  # names this store among others it may sync with; random, made once
+    @property
+    @abstractmethod
+    def origin(self) -> str:
+        """Names this store among others it may sync with; random, made once and with `renew_origin`."""
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:
