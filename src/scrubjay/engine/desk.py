@@ -253,7 +253,7 @@ class Desk:
     def _proposals(self, memory: Memory, neighbours: Neighbours) -> Sequence[Proposal]:
         """What a memory may outdate."""
         twins = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
-        return self._shared.judge.proposals(memory, neighbours, twins=twins, now=self.now())
+        return self._shared.judge.proposals(memory, neighbours, self._records, twins=twins, now=self.now())
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
         for proposal in proposals:

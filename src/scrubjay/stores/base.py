@@ -215,6 +215,10 @@ class Reads(ABC):
         """For each of these memories the words of the text that it holds, spelt as in the text."""
 
     @abstractmethod
+    def rarity(self, words: Sequence[str]) -> dict[str, float]:
+        """How much each of these words tells, by the share of texts that hold it: from 0 (all) to 1 (hardly any)."""
+
+    @abstractmethod
     def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         """The memories whose nearest part has the highest cosine with the vector, best first, each once."""
 

@@ -992,6 +992,19 @@ class StoreContract:
         assert held[two.id] == ("max_retry_count", "max", "retry", "count")
         assert held.keys() == {one.id, two.id}
 
+    def test_a_word_tells_more_the_fewer_texts_hold_it(self, store: Store) -> None:
+        put_all(store, (some(f"the walrus swims {word}", id=word) for word in ("here", "there", "somewhere")))
+        put(store, some("the octopus swims", id="other"))
+
+        rarity = store.rarity(["swims", "walrus", "octopus", "dolphin", "…"])
+
+        assert 0 < rarity["swims"] < rarity["walrus"] < rarity["octopus"] < rarity["dolphin"] <= 1
+        assert "…" not in rarity
+        assert store.rarity([]) == {}
+
+    def test_in_an_empty_store_every_word_tells_something(self, store: Store) -> None:
+        assert store.rarity(["walrus"])["walrus"] > 0.5
+
     # --- vectors ---
 
     def test_the_nearest_come_first_with_their_cosine(self, store: Store) -> None:

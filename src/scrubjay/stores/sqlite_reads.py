@@ -91,6 +91,10 @@ class SqliteReads(SqliteHistory):
         with self._reading() as con:
             return sqlite_words.words_held(con, text, ids)
 
+    def rarity(self, words: Sequence[str]) -> dict[str, float]:
+        with self._reading() as con:
+            return sqlite_words.rarities(con, words)
+
     def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
