@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, intake, lifecycle, ranking
+from scrubjay.engine import access, finding, intake, lifecycle
 from scrubjay.engine.desk import Desk
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound
 from scrubjay.memory import (
@@ -151,17 +151,12 @@ class Engine(Desk):
         now, audience = query.now or self.now(), self._audience(query.filter)
         vector, degraded = (None, None) if query.words_only else self._asked(query.text)
         self._strict(degraded)
-        by_words = self._records.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)
-        if vector is None:
-            candidates = ranking.fuse(by_words, (), {}, self._embedding.calibrate)
-        else:
-            by_meaning = self._records.nearest(vector, query.filter, audience, now=now, limit=ranking.DEPTH)
-            near = {match.memory for match in by_meaning}
-            further = self._records.cosines(vector, [one.memory for one in by_words if one.memory not in near])
-            candidates = ranking.fuse(by_words, by_meaning, further, self._embedding.calibrate)
+        candidates, periods = finding.candidates(
+            self._records, query, vector, audience, self._embedding.calibrate, now=now
+        )
         hits = self._hits(candidates, query, audience, now)
         self._count_reads(hits)
-        return Hits(hits=hits, total=len(candidates), degraded=degraded)
+        return Hits(hits=hits, total=len(candidates), degraded=degraded, periods=periods)
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
         """A memory by its id; softly deleted ones only if asked for.

@@ -1,25 +1,42 @@
-"""Words and meaning, fused into one order and one score. Pure functions.
+"""Words and meaning, fused into one order and one score; then a second look at the best. Pure functions.
 
 A hit's score is its own: a fixed, rising function of its similarity (the model's calibrated cosine) and its word score
 (share of the question's distinctive words), so the same number means the same for every question. What is neither
 near in meaning nor shares a distinctive word is dropped: nothing relevant is an empty list.
+
+The second look sees how a memory begins, how long it is, when and in which conversation it was made, and adds or takes
+a little (`Candidate.boosts`). What each part is worth was measured: docs/retrieval.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
 
-from scrubjay.memory import Decay, Explanation, Factors, Match, Memory, Weights
+from scrubjay.memory import (
+    Decay,
+    Explanation,
+    Factors,
+    Glimpse,
+    Link,
+    LinkKind,
+    Match,
+    Memory,
+    Period,
+    Weights,
+)
+from scrubjay.stores.words import query_words
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
-MEANING = 0.75  # weight of similarity against words
+MEANING = 0.65  # weight of similarity against words
 FLOOR = 0.22  # similarity below which meaning alone says nothing
 SCORE = itemgetter(1)  # of a Candidate
 DISTINCTIVE = 0.1  # word score from which a shared word is reason enough to keep a memory
+NO_BOOSTS: Mapping[str, float] = {}
 
 
 class Candidate(NamedTuple):
@@ -30,6 +47,7 @@ class Candidate(NamedTuple):
     word_score: float
     cosine: float | None
     similarity: float
+    boosts: Mapping[str, float] = NO_BOOSTS
 
 
 def fuse(
@@ -54,7 +72,126 @@ def fuse(
 
 
 def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:
-    return Explanation(words=words, word_score=one.word_score, cosine=one.cosine, similarity=one.similarity)
+    return Explanation(
+        words=words,
+        word_score=one.word_score,
+        cosine=one.cosine,
+        similarity=one.similarity,
+        boosts={name: value for name, value in one.boosts.items() if round(value, 2)},
+    )
+
+
+# --- the second look -------------------------------------------------------------------------------------------------
+
+LOOKED = 100  # how many of the best are looked at
+LONG = 400  # characters from which a text is long: of many things said in it one will resemble any question …
+LONG_COSTS = 0.07  # … so each doubling costs this …
+MOST_DOUBLINGS = 3  # … at most so often
+TIME = 0.2  # weight of being from the time that the question names
+PERSONAL = 0.1  # for "I" and "my" in a memory, if they stand in the question too …
+PERSONAL_SHARE = 0.1  # … in full from this share of its first words on
+SUBJECT = 0.05  # for beginning with a word of the question: whom it is about, or who said it
+TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
+
+# English, German, French, Spanish.
+FIRST_PERSON = frozenset(
+    """
+    i my me mine myself we our us ich mir mich mein meine meinen meinem meiner wir uns unser unsere je j mon ma mes moi
+    nous notre nos yo mi mis nosotros nuestro nuestra
+    """.split()  # noqa: SIM905 -- read as words
+)
+WORD = re.compile(r"[^\W\d_]+")
+
+
+def second_look(
+    candidates: Sequence[Candidate],
+    glimpses: Mapping[str, Glimpse],
+    question: str,
+    periods: Sequence[Period],
+    fit: Callable[[Sequence[Period], datetime, datetime | None], float],
+) -> list[Candidate]:
+    """The candidates anew, best first; those without a glimpse keep their score."""
+    words = {word.lower() for word in query_words(question)}
+    personal = not FIRST_PERSON.isdisjoint(WORD.findall(question.lower()))
+    looked = []
+    for one in candidates:
+        if (glimpse := glimpses.get(one.memory)) is None:
+            looked.append(one)
+            continue
+        boosts: dict[str, float] = {}
+        if one.cosine is not None and glimpse.length > LONG:  # the word score has its own way with length
+            boosts["length"] = -LONG_COSTS * min(MOST_DOUBLINGS, math.log2(glimpse.length / LONG))
+        if personal:
+            boosts["first person"] = PERSONAL * min(1.0, first_person_share(glimpse.opening) / PERSONAL_SHARE)
+        first = WORD.search(glimpse.opening)
+        if first and first[0].lower() in words:
+            boosts["subject"] = SUBJECT
+        score = one.score + sum(boosts.values())
+        if periods:
+            suits = fit(periods, glimpse.valid_from or glimpse.created_at, glimpse.valid_until)
+            boosts["time"] = TIME * (suits - score)
+            score += boosts["time"]
+        looked.append(one._replace(score=max(0.0, min(1.0, score)), boosts=boosts))
+    looked = drawn_together(looked, glimpses)
+    looked.sort(key=SCORE, reverse=True)
+    return looked
+
+
+def first_person_share(text: str) -> float:
+    words = WORD.findall(text.lower())
+    return sum(word in FIRST_PERSON for word in words) / max(1, len(words))
+
+
+def drawn_together(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse]) -> list[Candidate]:
+    """What was said around an answer belongs to it: each is drawn a little towards the best of its conversation."""
+    best: dict[str, float] = {}
+    talks = {one.memory: talk for one in candidates if (talk := conversation(glimpses.get(one.memory))) is not None}
+    for one in candidates:
+        if (talk := talks.get(one.memory)) is not None:
+            best[talk] = max(best.get(talk, 0.0), one.score)
+    drawn = []
+    for one in candidates:
+        talk = talks.get(one.memory)
+        lift = 0.0 if talk is None else TOGETHER * (best[talk] - one.score)
+        if lift > 0:
+            one = one._replace(score=one.score + lift, boosts={**one.boosts, "conversation": lift})
+        drawn.append(one)
+    return drawn
+
+
+def conversation(glimpse: Glimpse | None) -> str | None:
+    return None if glimpse is None else glimpse.conversation
+
+
+# --- fresh before stale ----------------------------------------------------------------------------------------------
+
+PAIRS = frozenset({LinkKind.MAY_OUTDATE, LinkKind.SUPERSEDES})
+ANSWERS_TOO = 0.5  # the newer one's score, of the older one's, from which on it is an answer to the same question
+
+
+def fresh_first(candidates: Sequence[Candidate], links: Iterable[Link]) -> list[Candidate]:
+    """Of a pair of which the newer outdates the older, or may, the newer comes first: they swap places and scores."""
+    ordered = list(candidates)
+    place = {one.memory: number for number, one in enumerate(ordered)}
+    pairs = [
+        (link.source, link.target)
+        for link in links
+        if link.state == "open" and link.source in place and link.target in place
+    ]
+    for _ in pairs:  # a chain of n needs at most n rounds
+        swapped = False
+        for newer, older in pairs:
+            high, low = place[older], place[newer]
+            if high < low and ordered[low].score >= ANSWERS_TOO * ordered[high].score:
+                stale, fresh = ordered[high], ordered[low]
+                gain = stale.score - fresh.score
+                ordered[high] = fresh._replace(score=stale.score, boosts={**fresh.boosts, "newer": gain})
+                ordered[low] = stale._replace(score=fresh.score, boosts={**stale.boosts, "outdated": -gain})
+                place[older], place[newer] = low, high
+                swapped = True
+        if not swapped:
+            break
+    return ordered
 
 
 # --- a weighted sum of several factors -------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from scrubjay.frozen import dataclass
+from scrubjay.memory import Period
 
 LONGEST = 2_000  # characters of a question that are looked at
 DAY = timedelta(days=1)
@@ -108,35 +109,27 @@ TONGUES: Mapping[str, Tongue] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of time that a question names: from `start` to just before `end`."""
-
-    start: datetime
-    end: datetime
-    words: str  # as they stand in the question
-
-    def fit(self, moment: datetime) -> float:
-        """1 for what is from that time, a half once a *fade* away from it, and so on.
-
-        People tell things after they happened, so what came later fades more slowly than what came before.
-        """
-        length = self.end - self.start
-        if moment < self.start:
-            return float(0.5 ** ((self.start - moment) / (DAY + length / 8)))
-        if moment >= self.end:
-            return float(0.5 ** ((moment - self.end) / (4 * DAY + length / 4)))
+def fit(periods: Sequence[Period], since: datetime, until: datetime | None = None) -> float:
+    """How well something from one moment, or true all the time until another, suits the best of the periods."""
+    if until is not None and any(since < period.end and period.start <= until for period in periods):
         return 1.0
+    return max(nearness(period, moment) for period in periods for moment in (since, until) if moment is not None)
 
 
-def fit(spans: Sequence[Span], since: datetime, until: datetime | None = None) -> float:
-    """How well something from one moment, or true all the time until another, suits the best of the spans."""
-    if until is not None and any(since < span.end and span.start <= until for span in spans):
-        return 1.0
-    return max(span.fit(moment) for span in spans for moment in (since, until) if moment is not None)
+def nearness(period: Period, moment: datetime) -> float:
+    """1 within the period, a half once a *fade* away from it, and so on.
+
+    People tell things after they happened, so what came later fades more slowly than what came before.
+    """
+    length = period.end - period.start
+    if moment < period.start:
+        return float(0.5 ** ((period.start - moment) / (DAY + length / 8)))
+    if moment >= period.end:
+        return float(0.5 ** ((moment - period.end) / (4 * DAY + length / 4)))
+    return 1.0
 
 
-def spans(question: str, now: datetime) -> tuple[Span, ...]:
+def periods(question: str, now: datetime) -> tuple[Period, ...]:
     """The times that a question names, in the first tongue that knows any; none for most questions.
 
     A date that is written out counts alone: in "what did Ann do last weekend, asked on 3 May" the rest is relative to
@@ -258,13 +251,13 @@ class _Sentence:
             return "X", 0
         return ("O", 0) if token["comma"] else (".", 0)
 
-    def dates(self) -> Iterator[Span]:
+    def dates(self) -> Iterator[Period]:
         return self._read(DATES)
 
-    def relative(self) -> Iterator[Span]:
+    def relative(self) -> Iterator[Period]:
         return self._read(RELATIVE)
 
-    def _read(self, patterns: Sequence[tuple[str, str]]) -> Iterator[Span]:
+    def _read(self, patterns: Sequence[tuple[str, str]]) -> Iterator[Period]:
         letters = self._letters
         for kind, pattern in patterns:
             for match in re.finditer(pattern, letters):
@@ -275,7 +268,7 @@ class _Sentence:
                     continue  # the 40th of May, or a time beyond all calendars
                 if stretch is not None:
                     words = self._text[self._tokens[first].start() : self._tokens[last - 1].end()].replace("_", " ")
-                    yield Span(stretch[0].astimezone(UTC), stretch[1].astimezone(UTC), words)
+                    yield Period(stretch[0].astimezone(UTC), stretch[1].astimezone(UTC), words)
                 # What has been read is not read again as something less.
                 letters = letters[:first] + "." * (last - first) + letters[last:]
 

@@ -31,6 +31,7 @@ from scrubjay.memory import (
     Category,
     Event,
     Filter,
+    Glimpse,
     Link,
     LinkKind,
     Match,
@@ -225,6 +226,10 @@ class Reads(ABC):
     @abstractmethod
     def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
         """The cosine of the vector with each of these memories' nearest part; those without vectors are left out."""
+
+    @abstractmethod
+    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+        """What ranking wants to know of each of these memories; unknown ones are left out."""
 
     @abstractmethod
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:

@@ -1005,6 +1005,22 @@ class StoreContract:
     def test_in_an_empty_store_every_word_tells_something(self, store: Store) -> None:
         assert store.rarity(["walrus"])["walrus"] > 0.5
 
+    def test_a_glimpse_shows_when_where_how_long_and_how_it_begins(self, store: Store) -> None:
+        put(
+            store,
+            some("x" * 2_000, id="long", created_at=NOW, valid_until=NOW + timedelta(days=1), context=Context(conversation_id="talk")),
+        )
+        put(store, some("short", id="short"))
+
+        seen = store.glimpses(["long", "short", "unknown"])
+
+        assert seen.keys() == {"long", "short"}
+        assert seen["long"][:5] == (NOW, None, NOW + timedelta(days=1), "talk", 2_000)
+        assert 0 < len(seen["long"].opening) < 2_000
+        assert seen["short"].conversation is None
+        assert seen["short"].opening == "short"
+        assert store.glimpses([]) == {}
+
     # --- vectors ---
 
     def test_the_nearest_come_first_with_their_cosine(self, store: Store) -> None:

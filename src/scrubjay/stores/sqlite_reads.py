@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from scrubjay.memory import Audience, Filter, Match, Memory, Order, State
+from scrubjay.memory import Audience, Filter, Glimpse, Match, Memory, Order, State
 from scrubjay.stores import sqlite_lists, sqlite_words
-from scrubjay.stores.base import List, Position
+from scrubjay.stores.base import List, Position, moment
 from scrubjay.stores.sqlite_filters import Condition, Restriction, among, joined, restricted, seen, views_of
 from scrubjay.stores.sqlite_history import SqliteHistory
 from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, memory_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+
+OPENING = 300  # characters of a glimpse
 
 
 class SqliteReads(SqliteHistory):
@@ -116,6 +118,24 @@ class SqliteReads(SqliteHistory):
             )
             return vectors.best_cosines(vector, rows)
 
+    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+        with self._reading() as con:
+            rows = con.execute(
+                """
+                SELECT
+                    memories.id, memories.created_at, memories.valid_from, memories.valid_until, names.name,
+                    memories.content_length, substr(memories.content, 1, ?)
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON memories.id = wanted.value
+                LEFT JOIN names ON names.number = memories.conversation
+                """,
+                (OPENING, json.dumps(list(ids))),
+            )
+            return {
+                id: Glimpse(moment(created), maybe(since), maybe(until), conversation, length, opening)
+                for id, created, since, until, conversation, length, opening in rows
+            }
+
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         from scrubjay.stores import vectors
 
@@ -203,3 +223,7 @@ def _aliased(con: apsw.Connection, aliases: Sequence[str]) -> dict[str, str]:
         values,
     )
     return dict(rows)
+
+
+def maybe(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else moment(milliseconds)
