@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.engine.conflict_pairs import OUTDATED, TRUE_TOGETHER
 
 from bench import report
 from bench.cached import CachedEmbedder, say
@@ -32,7 +33,6 @@ from scrubjay.engine import conflict_weights, conflicts, neighbours, subjects
 from scrubjay.engine.attributes import Attributes, same_kinds
 from scrubjay.settings import load
 from scrubjay.stores.words import rarity_of
-from tests.engine.conflict_pairs import OUTDATED, TRUE_TOGETHER
 
 Numbers = NDArray[np.float64]
 

@@ -482,6 +482,15 @@ class Revised:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenConflict:
+    """Two memories of which the newer may outdate the older; nobody has said yet whether it does."""
+
+    new: Memory
+    old: Memory
+    score: float  # how likely it does, 0..1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
     """The answer to a forget."""
 

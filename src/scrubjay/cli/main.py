@@ -24,12 +24,14 @@ SECTIONS = {
         "store": "Keep a memory.",
         "update": "Change a memory; its former state stays in the history.",
         "supersede": "Mark a memory as outdated by a newer one.",
+        "conflicts": "List what a newer memory may have outdated, or settle it.",
     },
     "Find": {
         "search": "Find memories by meaning and by words, best first.",
         "list": "List memories, newest first.",
         "show": "Show everything about a memory.",
         "history": "Show a memory's former states, or bring one back.",
+        "duplicates": "List memories that say the same in the same words.",
     },
     "Forget": {
         "forget": "Forget memories: for thirty days they can be brought back.",

@@ -135,7 +135,7 @@ def compared(
     old: Sequence[subjects.Sentence], new: Sequence[subjects.Sentence], best: Features, rarity: Rarity
 ) -> Features:
     """What the words of the statements that share most say, on top of what the vectors say at best."""
-    one, other = max(product(old, new), key=lambda pair: likeness(*pair, rarity))
+    one, other = max(product(old, new), key=lambda pair: likeness(pair[0], pair[1], rarity))
     same_subject = subjects.same_subject(one, other)
     common = weight(one.words & other.words, rarity)
     context = min(1.0, common / 2)

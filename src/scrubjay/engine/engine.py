@@ -22,6 +22,7 @@ from scrubjay.memory import (
     Link,
     Memory,
     NewMemory,
+    OpenConflict,
     Order,
     Page,
     Query,
@@ -36,6 +37,7 @@ from scrubjay.stores.base import Checkup, Transaction
 if TYPE_CHECKING:
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
+    from scrubjay.engine.twins import Twins
 
 BATCH = 64  # memories of a bulk load per transaction
 ATTEMPTS = 5  # at a change that others keep overtaking
@@ -143,6 +145,30 @@ class Engine(Desk):
         """Mark a memory as outdated by a newer one. Both stay; searches show only the newer."""
         return self._transact(tuple[Memory, Memory], lambda tx: lifecycle.supersede(self._ledger, tx, old, new))
 
+    def open_conflicts(self, *, limit: int = 50) -> Sequence[OpenConflict]:
+        """Pairs of which the newer memory may outdate the older, and nobody has said whether it does; newest first."""
+        from scrubjay.engine import settling
+
+        intake.check_limit(limit)
+        return settling.open_conflicts(self._records, self._audience(Filter()), now=self.now(), limit=limit)
+
+    def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
+        """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is no error.
+
+        :raises NotFound: if nobody proposed it
+        """
+        from scrubjay.engine import settling
+
+        return self._transact(
+            tuple[Memory, Memory], lambda tx: settling.settle(self._ledger, tx, old=old, new=new, keep=keep)
+        )
+
+    def duplicates(self) -> Iterator[Twins]:
+        """Pairs of memories that say the same in the same words, but for spelling; a stream, newest first."""
+        from scrubjay.engine import twins
+
+        return twins.found(self._records, self._audience(Filter()), now=self.now())
+
     # --- finding -----------------------------------------------------------------------------------------------------
 
     def search(self, query: Query | str, **options: Any) -> Hits:
@@ -151,9 +177,15 @@ class Engine(Desk):
         now, audience = query.now or self.now(), self._audience(query.filter)
         vector, degraded = (None, None) if query.words_only else self._asked(query.text)
         self._strict(degraded)
-        candidates, periods = finding.candidates(
-            self._records, query, vector, audience, self._embedding.calibrate, now=now
+        search = finding.Search(
+            query=query,
+            reads=self._records,
+            audience=audience,
+            now=now,
+            calibrate=self._embedding.calibrate,
+            embed=lambda text: self._asked(text)[0],
         )
+        candidates, periods = search.candidates(vector)
         hits = self._hits(candidates, query, audience, now)
         self._count_reads(hits)
         return Hits(hits=hits, total=len(candidates), degraded=degraded, periods=periods)

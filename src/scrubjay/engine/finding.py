@@ -2,68 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import ranking
+from scrubjay.frozen import dataclass
 from scrubjay.memory import Audience, Filter, Match, Period, Query
 from scrubjay.stores.base import Reads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrubjay.embedders.base import Vector
 
+KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
 FROM_THEN = 50  # candidates by meaning from the time that a question names
 
 
-def candidates(
-    reads: Reads,
-    query: Query,
-    vector: Vector | None,
-    audience: Audience,
-    calibrate: Callable[[float], float],
-    *,
-    now: datetime,
-) -> tuple[list[ranking.Candidate], tuple[Period, ...]]:
-    """Everything that may answer, best first, and the times that the question names."""
-    by_words = reads.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)
-    periods = () if query.words_only else named_times(query.text, now)
-    if vector is None:
-        found = ranking.fuse(by_words, (), {}, calibrate)
-    else:
-        by_meaning = reads.nearest(vector, query.filter, audience, now=now, limit=ranking.DEPTH)
-        near = {match.memory for match in by_meaning}
-        from_then = [one for one in nearest_then(reads, vector, query, periods, audience, now) if one.memory not in near]
-        near.update(one.memory for one in from_then)
-        further = reads.cosines(vector, [one.memory for one in by_words if one.memory not in near])
-        found = ranking.fuse(by_words, [*by_meaning, *from_then], further, calibrate)
-    if not query.words_only:
-        found = looked_at(reads, found, query.text, periods)
-    if query.weights is None and found:  # a weighted sum is a plain one
-        best = [one.memory for one in found[: ranking.LOOKED]]
-        found = ranking.fresh_first(found, reads.links(best, kinds=ranking.PAIRS))
-    return found, periods
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """One question on its way through the store."""
 
+    query: Query
+    reads: Reads
+    audience: Audience
+    now: datetime
+    calibrate: Callable[[float], float]  # cosine to similarity
+    embed: Callable[[str], Vector | None]  # a further question's vector
 
-def named_times(question: str, now: datetime) -> tuple[Period, ...]:
-    from scrubjay.engine import when  # its tables are not for a search by words
+    def candidates(self, vector: Vector | None) -> tuple[list[ranking.Candidate], tuple[Period, ...]]:
+        """Everything that may answer, best first, and the times that the question names."""
+        query, reads = self.query, self.reads
+        by_words = reads.match(query.text, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
+        periods = () if query.words_only else self._periods(vector)
+        if vector is None:
+            found = ranking.fuse(by_words, (), {}, self.calibrate)
+        else:
+            by_meaning = self._nearest(vector, query.filter, ranking.DEPTH)
+            near = {match.memory: match for match in (*self._from_then(vector, periods), *by_meaning)}
+            further = reads.cosines(vector, [one.memory for one in by_words if one.memory not in near])
+            found = ranking.fuse(by_words, list(near.values()), further, self.calibrate)
+        if not query.words_only:
+            found = self._looked_at(found, periods)
+        if query.weights is None and found:  # a weighted sum is a plain one
+            best = [one.memory for one in found[: ranking.LOOKED]]
+            found = ranking.fresh_first(found, reads.links(best, kinds=ranking.PAIRS))
+        return found, periods
 
-    return when.periods(question, now)
+    def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:
+        return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
 
+    def _periods(self, vector: Vector | None) -> tuple[Period, ...]:
+        from scrubjay.engine import when  # its tables are not for a search by words
 
-def nearest_then(
-    reads: Reads, vector: Vector, query: Query, periods: Sequence[Period], audience: Audience, now: datetime
-) -> list[Match]:
-    """The nearest from the named times, which in a large store may not be among the nearest of all times."""
-    found: list[Match] = []
-    for period in periods:
-        then = within(query.filter, period)
-        if then is not None:
-            found += reads.nearest(vector, then, audience, now=now, limit=FROM_THEN)
-    return list({match.memory: match for match in found}.values())
+        found = when.periods(self.query.text, self.now)
+        return found if found or vector is None else self._around_an_event()
+
+    def _around_an_event(self) -> tuple[Period, ...]:
+        """The time before or after what the question names ("before the move"), if a memory knows when that was."""
+        from scrubjay.engine import when
+
+        event = when.event(self.query.text)
+        vector = self.embed(event.words) if event else None
+        if event is None or vector is None:
+            return ()
+        for match in self._nearest(vector, self.query.filter, 1):
+            if self.calibrate(match.score) >= KNOWN_EVENT:
+                glimpse = self.reads.glimpses([match.memory])[match.memory]
+                return (when.around(glimpse.valid_from or glimpse.created_at, event),)
+        return ()
+
+    def _from_then(self, vector: Vector, periods: Sequence[Period]) -> list[Match]:
+        """The nearest from the named times, which in a large store may not be among the nearest of all times."""
+        narrowed = [within(self.query.filter, period) for period in periods]
+        return [match for then in narrowed if then for match in self._nearest(vector, then, FROM_THEN)]
+
+    def _looked_at(self, found: Sequence[ranking.Candidate], periods: Sequence[Period]) -> list[ranking.Candidate]:
+        best = found if periods else found[: ranking.LOOKED]  # those from then may stand far behind
+        glimpses = self.reads.glimpses([one.memory for one in best]) if best else {}
+        return ranking.second_look(found, glimpses, self.query.text, periods)
 
 
 def within(filter: Filter, period: Period) -> Filter | None:
@@ -71,16 +88,3 @@ def within(filter: Filter, period: Period) -> Filter | None:
     since = max(period.start, filter.created_since or period.start)
     until = min(period.end, filter.created_until or period.end)
     return replace(filter, created_since=since, created_until=until) if since <= until else None
-
-
-def looked_at(
-    reads: Reads, found: Sequence[ranking.Candidate], question: str, periods: Sequence[Period]
-) -> list[ranking.Candidate]:
-    best = [one.memory for one in found[: ranking.LOOKED]]
-    if periods:  # those from then may stand far behind
-        best = [one.memory for one in found]
-    if not best:
-        return []
-    from scrubjay.engine.when import fit
-
-    return ranking.second_look(found, reads.glimpses(best), question, periods, fit)

@@ -108,11 +108,12 @@ def second_look(
     glimpses: Mapping[str, Glimpse],
     question: str,
     periods: Sequence[Period],
-    fit: Callable[[Sequence[Period], datetime, datetime | None], float],
 ) -> list[Candidate]:
     """The candidates anew, best first; those without a glimpse keep their score."""
     words = {word.lower() for word in query_words(question)}
     personal = not FIRST_PERSON.isdisjoint(WORD.findall(question.lower()))
+    if periods:
+        from scrubjay.engine.when import fit  # not for the other questions
     looked = []
     for one in candidates:
         if (glimpse := glimpses.get(one.memory)) is None:
@@ -149,14 +150,14 @@ def drawn_together(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimp
     for one in candidates:
         if (talk := talks.get(one.memory)) is not None:
             best[talk] = max(best.get(talk, 0.0), one.score)
-    drawn = []
-    for one in candidates:
-        talk = talks.get(one.memory)
-        lift = 0.0 if talk is None else TOGETHER * (best[talk] - one.score)
-        if lift > 0:
-            one = one._replace(score=one.score + lift, boosts={**one.boosts, "conversation": lift})
-        drawn.append(one)
-    return drawn
+    return [
+        lifted(one, TOGETHER * (best[talk] - one.score)) if (talk := talks.get(one.memory)) is not None else one
+        for one in candidates
+    ]
+
+
+def lifted(one: Candidate, by: float) -> Candidate:
+    return one._replace(score=one.score + by, boosts={**one.boosts, "conversation": by}) if by > 0 else one
 
 
 def conversation(glimpse: Glimpse | None) -> str | None:

@@ -21,6 +21,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from typing import NamedTuple
 
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Period
@@ -66,7 +67,8 @@ TONGUES: Mapping[str, Tongue] = {
         numbers="a/an/one two/couple three/few four/several five six seven eight nine ten eleven twelve",
         named="today/tonight/this_morning/this_evening yesterday/last_night day_before_yesterday",
         last="last previous past", this="this current", ago="ago back earlier",
-        within="in on by since during until till around through throughout early late mid", of="of the , in on couple_of",
+        within="in on by since during until till around through throughout early late mid",
+        of="of the , in on couple_of",
         before="before prior_to", after="after following", month_first=True,
     ),
     "de": Tongue(
@@ -79,7 +81,8 @@ TONGUES: Mapping[str, Tongue] = {
         named="heute gestern vorgestern",
         last="letzte letzten letzter letztes letztem vergangene vergangenen vergangenes vorige vorigen voriges",
         this="diese diesen dieser dieses diesem", ago_in_front="vor",
-        within="im in am vom seit bis zum ab anfang mitte ende", of="des den dem der , im", before="bevor", after="nach",
+        within="im in am vom seit bis zum ab anfang mitte ende", of="des den dem der , im",
+        before="bevor", after="nach",
     ),
     "fr": Tongue(
         months="janvier février/fevrier mars avril mai juin juillet août/aout septembre octobre novembre "
@@ -103,7 +106,8 @@ TONGUES: Mapping[str, Tongue] = {
         numbers="un/una dos tres/unos/unas cuatro/varios/varias cinco seis siete ocho nueve diez once doce",
         named="hoy/esta_mañana/esta_noche ayer/anoche anteayer/antes_de_ayer",
         last="pasado pasada pasados pasadas último última últimos últimas ultimo ultima ultimos ultimas",
-        this="este esta estos estas", ago_in_front="hace", within="en el desde hasta durante", of="de del la los las ,",
+        this="este esta estos estas", ago_in_front="hace",
+        within="en el desde hasta durante", of="de del la los las ,",
         before="antes_de antes_del", after="después_de después_del despues_de",
     ),
 }  # fmt: skip
@@ -144,6 +148,37 @@ def periods(question: str, now: datetime) -> tuple[Period, ...]:
         if found:
             return tuple(dict.fromkeys(found))
     return ()
+
+
+class Event(NamedTuple):
+    """What happened before or after the time that a question is about."""
+
+    words: str
+    before: bool
+
+
+def event(question: str) -> Event | None:
+    """What the question asks about the time before or after of: "before the move", "seit meinem Umzug"."""
+    found = EVENT.search(question[:LONGEST])
+    return None if found is None else Event(found["event"].strip(), found["relation"].lower() in BEFORE)
+
+
+def around(moment: datetime, event: Event) -> Period:
+    """The time before an event that was at this moment, or the month from it on."""
+    if event.before:
+        return Period(moment - LONG_AGO, moment, f"before {event.words}")
+    return Period(moment, moment + 30 * DAY, f"after {event.words}")
+
+
+LONG_AGO = timedelta(days=3 * 365)
+BEFORE = frozenset(("before", "vor", "bevor", "avant", "antes"))
+EVENT = re.compile(
+    r"\b(?P<relation>before|after|since|vor|nach|seit|avant|après|depuis|antes|después|desde)\s+"
+    r"(?:de\s+|que\s+|del\s+)?"
+    r"(?P<event>(?:the|my|our|his|her|their|i|we|dem|der|meinem|meiner|unserem|unserer|le|la|les|mon|ma|notre|el|los|mi"
+    r"|nuestr[oa])\s[^?.,;!]{3,60}|l['’][^?.,;!]{3,60})",
+    re.IGNORECASE,
+)
 
 
 # --- words to letters ------------------------------------------------------------------------------------------------

@@ -1006,16 +1006,14 @@ class StoreContract:
         assert store.rarity(["walrus"])["walrus"] > 0.5
 
     def test_a_glimpse_shows_when_where_how_long_and_how_it_begins(self, store: Store) -> None:
-        put(
-            store,
-            some("x" * 2_000, id="long", created_at=NOW, valid_until=NOW + timedelta(days=1), context=Context(conversation_id="talk")),
-        )
+        talk, tomorrow = Context(conversation_id="talk"), NOW + timedelta(days=1)
+        put(store, some("x" * 2_000, id="long", created_at=NOW, valid_until=tomorrow, context=talk))
         put(store, some("short", id="short"))
 
         seen = store.glimpses(["long", "short", "unknown"])
 
         assert seen.keys() == {"long", "short"}
-        assert seen["long"][:5] == (NOW, None, NOW + timedelta(days=1), "talk", 2_000)
+        assert seen["long"][:5] == (NOW, None, tomorrow, "talk", 2_000)
         assert 0 < len(seen["long"].opening) < 2_000
         assert seen["short"].conversation is None
         assert seen["short"].opening == "short"

@@ -132,8 +132,8 @@ class SqliteReads(SqliteHistory):
                 (OPENING, json.dumps(list(ids))),
             )
             return {
-                id: Glimpse(moment(created), maybe(since), maybe(until), conversation, length, opening)
-                for id, created, since, until, conversation, length, opening in rows
+                name: Glimpse(moment(created), maybe(since), maybe(until), conversation, length, opening)
+                for name, created, since, until, conversation, length, opening in rows
             }
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
