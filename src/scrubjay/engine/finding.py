@@ -44,7 +44,8 @@ class Search:
             found = ranking.fuse(by_words, list(near.values()), further, self.calibrate)
         if not query.words_only:
             found = self._looked_at(found, periods)
-        if query.weights is None and found:  # a weighted sum is a plain one
+        # A weighted sum is a plain one, and who asks about a time wants what was true then.
+        if query.weights is None and found and not periods:
             best = [one.memory for one in found[: ranking.LOOKED]]
             found = ranking.fresh_first(found, reads.links(best, kinds=ranking.PAIRS))
         return found, periods
