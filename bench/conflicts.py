@@ -52,13 +52,15 @@ class Pairs:
     labelled: NDArray[np.bool_]  # the data says something about the new memory
     stream: NDArray[np.int64]
     new: NDArray[np.int64]
+    talk: NDArray[np.bool_]  # one of the texts has several sentences
     updates: int  # to be found, among the candidates or not
 
     def without(self, stream: int) -> Pairs:
         kept = self.stream != stream
         return Pairs(
-            self.features[kept], self.outdated[kept], self.labelled[kept], self.stream[kept], self.new[kept], 0
-        )
+            self.features[kept], self.outdated[kept], self.labelled[kept], self.stream[kept], self.new[kept],
+            self.talk[kept], 0,
+        )  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -145,7 +147,9 @@ def stream_rows(
                 continue
             best = conflicts.at_best(float(cosines[old]), same_kind, exclusive)
             rarity = {word: rarity_of(seen[word], new) for sentence in said[new] for word in sentence.words}
-            rows.append((conflicts.compared(said[old], said[new], best, rarity), is_true, labelled, number, new))
+            features = conflicts.compared(said[old], said[new], best, rarity)
+            talk = max(len(said[old]), len(said[new])) > 1
+            rows.append((features, is_true, labelled, number, new, talk))
     return rows
 
 
@@ -164,14 +168,27 @@ def own(embedder: CachedEmbedder) -> Pairs:
         held = {word for sentence in told for word in sentence.words}
         rarity = {word: rarity_of(int(word in held), 1) for sentence in said for word in sentence.words}
         features = conflicts.compared(told, said, best, rarity)
-        rows.append((features, is_true, True, number, 1))
+        rows.append((features, is_true, True, number, 1, False))
     return as_pairs(rows, len(OUTDATED))
 
 
 def as_pairs(rows: Sequence[tuple[Any, ...]], updates: int) -> Pairs:
     features = np.array([[getattr(row[0], name) for name in NAMES] for row in rows], dtype=float)
-    outdated, labelled, stream, new = (np.array(column) for column in list(zip(*rows, strict=True))[1:])
-    return Pairs(features, outdated, labelled, stream, new, updates)
+    outdated, labelled, stream, new, talk = (np.array(column) for column in list(zip(*rows, strict=True))[1:])
+    return Pairs(features, outdated, labelled, stream, new, talk, updates)
+
+
+def named(pairs: Pairs, scores: Numbers) -> NDArray[np.bool_]:
+    """What the engine would name: likely enough, and not far behind the likeliest."""
+    thresholds = np.where(pairs.talk, conflicts.logit(conflicts.PROPOSE_IN_TALK), conflicts.logit(conflicts.PROPOSE))
+    groups = defaultdict(list)
+    for row in np.flatnonzero(scores >= thresholds):
+        groups[pairs.stream[row], pairs.new[row]].append(row)
+    chosen = np.zeros(len(scores), dtype=bool)
+    for rows in groups.values():
+        ordered = sorted(rows, key=lambda row: -scores[row])[: conflicts.MOST]
+        chosen[[row for row in ordered if scores[row] >= scores[ordered[0]] - conflicts.CLOSE]] = True
+    return chosen
 
 
 # --- fitting ---------------------------------------------------------------------------------------------------------
@@ -239,8 +256,9 @@ def graded(pairs: Pairs, scores: Numbers, metrics: ModuleType) -> list[str]:
     order = labelled[np.argsort(-scores[labelled])]
     found = np.cumsum(pairs.outdated[order])
     precisions = (found / np.arange(1, len(found) + 1))[found / pairs.updates >= 0.5]
-    flagged = scores >= np.log(conflicts.PROPOSE / (1 - conflicts.PROPOSE))
-    _, precision, recall = metrics.at_threshold(scored, float(np.log(conflicts.PROPOSE / (1 - conflicts.PROPOSE))))
+    flagged = named(pairs, scores)
+    right = int((flagged & pairs.outdated).sum())
+    precision, recall = right / max(1, int(flagged[labelled].sum())), right / pairs.updates
     return [
         str(pairs.updates),
         *(percent(float(np.mean(found))) for found in shares.values()),
