@@ -202,15 +202,17 @@ def link(newer, older, kind=LinkKind.MAY_OUTDATE, state="open"):
     return Link(kind=kind, source=newer, target=older, state=state, created_at=NOW)
 
 
-def test_the_newer_of_an_open_pair_comes_first_and_they_swap_scores():
-    swapped = fresh_first([candidate("old", 0.8), candidate("other", 0.7), candidate("new", 0.6)], [link("new", "old")])
+def test_the_newer_of_an_open_pair_moves_up_to_just_before_the_older():
+    some = [candidate("best", 0.9), candidate("old", 0.8), candidate("other", 0.75), candidate("new", 0.7)]
 
-    assert [(one.memory, one.score) for one in swapped] == [("new", 0.8), ("other", 0.7), ("old", 0.6)]
+    moved = fresh_first(some, [link("new", "old")])
+
+    assert [(one.memory, one.score) for one in moved] == [("best", 0.9), ("new", 0.8), ("old", 0.8), ("other", 0.75)]
 
 
 def test_a_chain_ends_up_newest_first():
     swapped = fresh_first(
-        [candidate("1", 0.8), candidate("2", 0.7), candidate("3", 0.6)],
+        [candidate("1", 0.8), candidate("2", 0.75), candidate("3", 0.7)],
         [link("2", "1"), link("3", "2"), link("3", "1")],
     )
 
@@ -219,13 +221,13 @@ def test_a_chain_ends_up_newest_first():
 
 @pytest.mark.parametrize("state", ["kept", "superseded"])
 def test_a_settled_pair_stays_as_it_is(state):
-    pair = [candidate("old", 0.8), candidate("new", 0.6)]
+    pair = [candidate("old", 0.8), candidate("new", 0.7)]
 
     assert fresh_first(pair, [link("new", "old", state=state)]) == pair
 
 
 def test_a_newer_one_that_hardly_answers_stays_behind():
-    pair = [candidate("old", 0.8), candidate("new", 0.1)]
+    pair = [candidate("old", 0.8), candidate("new", 0.5)]
 
     assert fresh_first(pair, [link("new", "old")]) == pair
 

@@ -167,32 +167,36 @@ def conversation(glimpse: Glimpse | None) -> str | None:
 # --- fresh before stale ----------------------------------------------------------------------------------------------
 
 PAIRS = frozenset({LinkKind.MAY_OUTDATE, LinkKind.SUPERSEDES})
-ANSWERS_TOO = 0.5  # the newer one's score, of the older one's, from which on it is an answer to the same question
+ANSWERS_TOO = 0.75  # the newer one's score, of the older one's, from which on it is an answer to the same question
 
 
 def fresh_first(candidates: Sequence[Candidate], links: Iterable[Link]) -> list[Candidate]:
-    """Of a pair of which the newer outdates the older, or may, the newer comes first: they swap places and scores."""
+    """Of a pair of which the newer outdates the older, or may, the newer comes first: it moves up to just before the
+    older one and shows its score. Nothing else changes its place by more than one."""
     ordered = list(candidates)
-    place = {one.memory: number for number, one in enumerate(ordered)}
+    names = {one.memory for one in ordered}
     pairs = [
         (link.source, link.target)
         for link in links
-        if link.state == "open" and link.source in place and link.target in place
+        if link.state == "open" and link.source in names and link.target in names
     ]
     for _ in pairs:  # a chain of n needs at most n rounds
-        swapped = False
-        for newer, older in pairs:
-            high, low = place[older], place[newer]
-            if high < low and ordered[low].score >= ANSWERS_TOO * ordered[high].score:
-                stale, fresh = ordered[high], ordered[low]
-                gain = stale.score - fresh.score
-                ordered[high] = fresh._replace(score=stale.score, boosts={**fresh.boosts, "newer": gain})
-                ordered[low] = stale._replace(score=fresh.score, boosts={**stale.boosts, "outdated": -gain})
-                place[older], place[newer] = low, high
-                swapped = True
-        if not swapped:
+        moves = [pair for pair in pairs if moved_up(ordered, *pair)]
+        if not moves:
             break
     return ordered
+
+
+def moved_up(ordered: list[Candidate], newer: str, older: str) -> bool:
+    """Move the newer of a pair before the older, if it stands behind it and is an answer too."""
+    place = {one.memory: number for number, one in enumerate(ordered)}
+    high, low = place[older], place[newer]
+    fresh, stale = ordered[low], ordered[high]
+    if low < high or fresh.score < ANSWERS_TOO * stale.score:
+        return False
+    boosts = {**fresh.boosts, "newer": stale.score - fresh.score}
+    ordered.insert(high, ordered.pop(low)._replace(score=stale.score, boosts=boosts))
+    return True
 
 
 # --- a weighted sum of several factors -------------------------------------------------------------------------------
