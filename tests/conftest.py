@@ -12,6 +12,7 @@ from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.folders.registry import Registry
 from scrubjay.settings import load
 from scrubjay.stores.sqlite import SqliteStore
 
@@ -39,9 +40,10 @@ def open_engine(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Engine]]
     """Engines on one file, closed after the test."""
     opened: list[Engine] = []
 
-    def open_one(embedder: object = "hashing", **options: object) -> Engine:
+    def open_one(embedder: object = "hashing", file: str = "memories.db", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
-        engine = Engine(SqliteStore(tmp_path / "memories.db"), chosen, **{"clock": clock, **options})
+        usual = {"clock": clock, "registry": Registry(tmp_path, tmp_path, walk_seconds=0)}
+        engine = Engine(SqliteStore(tmp_path / file), chosen, **{**usual, **options})
         opened.append(engine)
         return engine
 

@@ -5,14 +5,14 @@ Each dialect adds its rows here; a cell is (verb, condition) and what the verb d
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from scrubjay.dialects.cortex import cortex
+from scrubjay.dialects.mama import mama
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.system import system
-from scrubjay.memory import Status
 
 TEXT = "The harbour master is called Ottilie"
 
@@ -24,6 +24,7 @@ class World:
         self.engine = engine
         self.clock = clock
         self.it = engine.store(TEXT, expires_at=clock() + timedelta(days=1)).memory.id
+        self.path = engine.get(self.it).path
         self.other = engine.store("The lighthouse keeper retired").memory.id
 
     def become(self, condition):
@@ -33,10 +34,7 @@ class World:
         elif condition == "expired":
             self.clock.move(days=2)
         elif condition == "archived":
-            # The verb that archives comes with the system dialect; the state is already the store's.
-            with engine._records.writing() as tx:
-                memory = engine.get(self.it)
-                engine._ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status")
+            engine.cold_storage.archive([self.it])
         elif condition == "deleted":
             engine.forget(self.it)
         elif condition == "purged":
@@ -44,6 +42,26 @@ class World:
 
     def call(self, tool, **arguments):
         return memento.call(self.engine, tool, arguments)
+
+
+class WorldOfDecisions(World):
+    """The same with a decision, whose successor is on its own topic."""
+
+    def __init__(self, engine, clock):
+        self.engine = engine
+        self.clock = clock
+        soon = clock() + timedelta(days=1)
+        self.it = engine.decisions.save("harbour", TEXT, reasoning="She won", expires_at=soon).memory.id
+        self.other = engine.decisions.save("lighthouse", "The lighthouse keeper retired").memory.id
+
+
+class WorldOfCheckpoints(World):
+    def __init__(self, engine, clock):
+        self.engine = engine
+        self.clock = clock
+        self.other = engine.store("The lighthouse keeper retired").memory.id
+        soon = clock() + timedelta(days=1)
+        self.it = engine.decisions.checkpoint("Painting the pier", expires_at=soon).memory.id
 
 
 def memento_search(world):
@@ -113,8 +131,78 @@ def system_forget_hard(world):
     return status(system_call(world, "forget_memory", memory_id=world.it, hard_delete=True))
 
 
+def system_consolidate(world):
+    alike = world.engine.store("The harbour master is called Ottilie Brandt").memory.id
+    arguments = {"memory_ids": [world.it, alike], "consolidation_strategy": "merge_all"}
+    return status(system_call(world, "consolidate_memories", **arguments))
+
+
+def system_archive(world):
+    return status(system_call(world, "archive_memory", memory_id=world.it))
+
+
+def system_restore(world):
+    return status(system_call(world, "restore_memory", memory_id=world.it))
+
+
+def system_stats(world):
+    counts = system_call(world, "get_memory_stats", metrics=["count"]).body["statistics"]["count"]
+    return " ".join(name for name in ("active", "archived", "deleted", "expired") if counts[name] > (name == "active"))
+
+
 def system_duplicate(world):
     return "blocks" if system_call(world, "store_memory", content=TEXT).failed else "free"
+
+
+def cortex_call(world, tool, **arguments):
+    return cortex.call(world.engine, tool, {"store": "default", **arguments})
+
+
+def cortex_outcome(reply):
+    if reply.failed:
+        words = {"MEMORY_NOT_FOUND": "not found", "MEMORY_EXPIRED": "expired"}
+        return words.get(reply.body["error"]["code"], "refused")
+    return "ok"
+
+
+def cortex_get(world):
+    reply = cortex_call(world, "get_memory", path=world.path)
+    return "marked" if not reply.failed and "superseded_by" in reply.body["metadata"] else cortex_outcome(reply)
+
+
+def cortex_listed(world, **options):
+    listed = cortex_call(world, "list_memories", **options).body["memories"]
+    found = [memory for memory in listed if memory["path"] == world.path]
+    return ("marked" if "superseded_by" in found[0] else "shown") if found else "hidden"
+
+
+def cortex_list(world):
+    return cortex_listed(world)
+
+
+def cortex_list_with_expired(world):
+    return cortex_listed(world, include_expired=True)
+
+
+def cortex_update(world):
+    return cortex_outcome(cortex_call(world, "update_memory", path=world.path, tags=["new"]))
+
+
+def cortex_move(world):
+    return cortex_outcome(cortex_call(world, "move_memory", from_path=world.path, to_path="else/where"))
+
+
+def cortex_remove(world):
+    return cortex_outcome(cortex_call(world, "remove_memory", path=world.path))
+
+
+def cortex_add(world):
+    return cortex_outcome(cortex_call(world, "add_memory", path=world.path, content="Another text"))
+
+
+def cortex_prune(world):
+    pruned = cortex_call(world, "prune_memories").body["pruned"]
+    return "pruned" if world.path in [one["path"] for one in pruned] else "untouched"
 
 
 CELLS = {
@@ -130,6 +218,18 @@ CELLS = {
     system_update:               ("ok", "ok", "ok", "409", "404", "404"),
     system_forget:               ("ok", "ok", "ok", "ok", "404", "404"),
     system_forget_hard:          ("ok", "ok", "ok", "ok", "ok", "404"),
+    system_consolidate:          ("ok", "422", "422", "422", "404", "404"),
+    system_archive:              ("ok", "ok", "422", "409", "404", "404"),
+    system_restore:              ("409", "409", "409", "ok", "ok", "404"),
+    system_stats:                ("active", "active", "active expired", "archived", "deleted", "deleted"),
+    cortex_get:                  ("ok", "marked", "expired", "not found", "not found", "not found"),
+    cortex_list:                 ("shown", "marked", "hidden", "hidden", "hidden", "hidden"),
+    cortex_list_with_expired:    ("shown", "marked", "shown", "hidden", "hidden", "hidden"),
+    cortex_update:               ("ok", "ok", "ok", "not found", "not found", "not found"),
+    cortex_move:                 ("ok", "ok", "ok", "not found", "not found", "not found"),
+    cortex_remove:               ("ok", "ok", "ok", "not found", "not found", "not found"),
+    cortex_add:                  ("refused", "refused", "refused", "ok", "ok", "ok"),
+    cortex_prune:                ("untouched", "untouched", "pruned", "untouched", "untouched", "untouched"),
     system_duplicate:            ("blocks", "free", "free", "blocks", "free", "free"),
 }  # fmt: skip
 CONDITIONS = ("active", "superseded", "expired", "archived", "deleted", "purged")
@@ -148,3 +248,77 @@ def test_who_sees_what(jay, clock, verb, condition, expected):
     world.become(condition)
 
     assert verb(world) == expected
+
+
+# --- decisions and checkpoints ---------------------------------------------------------------------------------------
+
+
+def mama_call(world, tool, **arguments):
+    return mama.call(world.engine, tool, arguments)
+
+
+def mama_row(world, **arguments):
+    for row in mama_call(world, "search", **arguments).body["results"]:
+        if row.get("decision") == TEXT:
+            return "marked" if "superseded_by" in row else "shown"
+    return "hidden"
+
+
+def mama_search(world):
+    return mama_row(world, query="Who is the harbour master?")
+
+
+def mama_list(world):
+    return mama_row(world)
+
+
+def mama_update(world):
+    reply = mama_call(world, "update", id=world.it, outcome="success")
+    if not reply.failed:
+        return "ok"
+    return {"not_found": "not found"}.get(reply.body["error"]["code"], "error")
+
+
+def mama_predecessor(world):
+    """Whether a new decision on the topic outdates this one."""
+    new = mama_call(world, "save", type="decision", topic="harbour", decision="Ada leads", reasoning="She won").body
+    return "chained" if world.engine.get(new["id"]).supersedes == world.it else "skipped"
+
+
+def mama_checkpoint(world):
+    return "hidden" if mama_call(world, "load_checkpoint").body["checkpoint"] is None else "shown"
+
+
+DECISION_CELLS = {
+    #                  active     superseded expired    archived   deleted      purged
+    mama_search:      ("shown", "marked", "hidden", "hidden", "hidden", "hidden"),
+    mama_list:        ("shown", "marked", "hidden", "hidden", "hidden", "hidden"),
+    mama_update:      ("ok", "ok", "ok", "error", "not found", "not found"),
+    mama_predecessor: ("chained", "skipped", "chained", "chained", "skipped", "skipped"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verb", "condition", "expected"),
+    [
+        pytest.param(verb, condition, expected, id=f"{verb.__name__}-{condition}")
+        for verb, row in DECISION_CELLS.items()
+        for condition, expected in zip(CONDITIONS, row, strict=True)
+    ],
+)
+def test_who_sees_which_decision(jay, clock, verb, condition, expected):
+    world = WorldOfDecisions(jay, clock)
+    world.become(condition)
+
+    assert verb(world) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [("active", "shown"), ("expired", "hidden"), ("archived", "hidden"), ("deleted", "hidden"), ("purged", "hidden")],
+)
+def test_which_checkpoint_is_loaded(jay, clock, condition, expected):
+    world = WorldOfCheckpoints(jay, clock)
+    world.become(condition)
+
+    assert mama_checkpoint(world) == expected

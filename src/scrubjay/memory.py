@@ -7,6 +7,7 @@ similarity from 0 to 1, higher is better. Everything above and below this file s
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
@@ -66,6 +67,14 @@ class State(IntEnum):
     PURGED = 4  # erased for good; only a tombstone is left
 
 
+class Tier(StrEnum):
+    """Where an archived memory's text lies, from near to far."""
+
+    COLD = "cold"  # in the store itself, packed
+    GLACIER = "glacier"  # an object in the archive folder; still shown by lists
+    DEEP_ARCHIVE = "deep_archive"  # likewise, and opened by a restore only
+
+
 class LinkKind(StrEnum):
     RELATED = "related"
     SUPERSEDES = "supersedes"
@@ -92,6 +101,71 @@ class Caller:
     user: str = LOCAL_USER
     role: Role = Role.OWNER
     spaces: frozenset[str] | None = None  # granted ones; None: every space
+    credential: str | None = None  # id of the credential; None: the local owner
+    local: bool = True  # may touch files, folders, backups and sync endpoints of this machine
+
+
+class CredentialKind(StrEnum):
+    KEY = "key"  # sent with every request; kept as a hash
+    PASSWORD = "password"  # noqa: S105 -- for signing in on the page; kept as an argon2 hash
+    TOKEN = "token"  # noqa: S105 -- a subject whose bearer tokens a trusted issuer signs; nothing secret is kept
+
+
+EVERY_SPACE = "*"  # in a grant: also spaces that are not there yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """What somebody proves with that they are a caller, and what that caller may do. Never the secret itself."""
+
+    id: str
+    kind: CredentialKind = CredentialKind.KEY
+    user: str
+    role: Role
+    spaces: tuple[str, ...] | None = None  # of those granted to its user; None: all of those
+    name: str = ""  # for people
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def good(self, now: datetime) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A space that a user may enter; what it may do there is its credential's role."""
+
+    user: str
+    space: str  # or EVERY_SPACE
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A browser that has signed in. Its cookie is kept as a hash only."""
+
+    credential: str | None  # None: the local owner, by the link that the server printed
+    guard: str  # must come with every change, in a header that no foreign page can send
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One line of the audit: who did what, to a memory or to the rights of somebody."""
+
+    at: datetime
+    user: str
+    action: str
+    space: str | None = None
+    memory: str | None = None
+    subject: str | None = None  # the credential, user or space whose rights changed
+    client: str = ""
+    transport: str = ""
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +243,7 @@ class NewMemory:
     related: tuple[str, ...] = ()  # memories to link it with
     find_related: bool = False  # link it with the nearest ones too
     unique: bool = False  # refuse it if its user has the same words already
+    as_file: bool = False  # keep it as a file too, where its space has a folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +304,16 @@ class Memory:
         more = self.detail.get("reasoning") or self.detail.get("next_steps")
         return f"{self.content}\n\n{more}" if more else self.content
 
+    @property
+    def embeddable(self) -> str:
+        """What is embedded: a decision's topic says what it is about."""
+        return f"{self.topic}\n{self.text}" if self.topic else self.text
+
+    @property
+    def name(self) -> str:
+        """What its own dialect calls it: decisions and checkpoints have an id that people can read."""
+        return str(self.detail.get("name") or self.id)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
@@ -273,11 +358,33 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """Where the text of a memory that was put away is, and how to tell that it is still whole."""
+
+    id: str
+    tier: Tier
+    at: datetime
+    size: int  # bytes, packed
+    checksum: bytes  # SHA-256 of what is packed
+    object: str | None = None  # its name in the archive folder; None: the store has it
+    packed: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
     name: str
     description: str | None = None
     created_at: datetime
     memories: int = 0  # active ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """What decisions were made about."""
+
+    name: str  # as the newest decision spells it
+    decisions: int
+    latest_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,6 +396,42 @@ class Recall:
     user: str
     client: str
     memories: tuple[str, ...]
+
+
+class JobStatus(StrEnum):
+    WAITING = "waiting"  # for a live server to take it up, at first or again
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Work that outlives the call that asked for it. Holds ids and numbers, never a memory's text."""
+
+    id: str
+    kind: str
+    caller: Caller  # for whom it is done, with no more rights than theirs
+    spaces: tuple[str, ...]
+    provenance: Provenance = Provenance()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)  # what whoever carries it on needs to know
+    status: JobStatus = JobStatus.WAITING
+    done: int = 0
+    total: int | None = None  # None: not known
+    note: str = ""  # what it is at
+    cancelling: bool = False  # somebody wants it to stop
+    attempts: int = 0  # how often it was taken up
+    result: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None  # code, message, hint, details
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.status not in (JobStatus.WAITING, JobStatus.RUNNING)
 
 
 # --- how it is looked for --------------------------------------------------------------------------------------------
@@ -305,6 +448,7 @@ class Filter:
     tags: frozenset[str] | None = None  # any of them, given or found
     created_since: datetime | None = None  # inclusive
     created_until: datetime | None = None  # inclusive
+    accessed_until: datetime | None = None  # handed out last, inclusive; reads that are not flushed do not count
     min_importance: float | None = None
     max_importance: float | None = None
     user_id: str | None = None
@@ -314,7 +458,7 @@ class Filter:
     source: Source | None = None
     client: str | None = None  # provenance
     flag: str | None = None
-    topic: str | None = None
+    topic: str | None = None  # however it is spelt: see `topic_key`
     path_prefix: str | None = None  # a folder: itself and everything below
     ids: frozenset[str] | None = None
 
@@ -350,6 +494,15 @@ class Query:
     words_only: bool = False
     explain: bool = False
     weights: Weights | None = None  # rank by a weighted sum of several factors instead of by score alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A question to a language model."""
+
+    system: str
+    text: str
+    max_tokens: int
 
 
 class Order(StrEnum):
@@ -498,6 +651,11 @@ class Forgotten:
     hard: bool
     backup: str | None  # an id by which it can be brought back
     related: int  # memories forgotten with it, or else links that now lead nowhere
+
+
+def topic_key(topic: str) -> str:
+    """The same for spellings that differ only in case, width or white space."""
+    return " ".join(unicodedata.normalize("NFKC", topic).casefold().split())
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,11 @@ class Settings:
     home: Path = setting(Path(), "Folder for the store, settings and archives. Default: the platform's data folder.")
     store: str = setting("", "Where memories are kept: sqlite:///FILE. Default: memories.db in the home.")
     embedder: str = setting(
-        "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, none, or hashing (tests only)."
+        "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, remote, none, or hashing (for tests)."
     )
+    remote_url: str = setting("", "With embedder=remote: an OpenAI-compatible endpoint, up to /v1.")
+    remote_model: str = setting("", "With embedder=remote: the model's name there.")
+    remote_key: str = setting("", "With embedder=remote: the key to send, if it asks for one.")
     models: Path = setting(Path(), "Folder for model files, shared by all homes. Default: the user's cache folder.")
     model_pull: str = setting("auto", "Fetch a missing model in the background: auto or never.")
     space: str = setting("default", "The space to work in; auto names it after the repository you stand in.")
@@ -39,15 +42,47 @@ class Settings:
     strict_embedding: bool = setting(
         False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
     )
+    stores: Path = setting(
+        Path(), "Folder of stores.yaml, the list of stores. Default: CORTEX_DATA_PATH, else the home."
+    )
+    auto_register: bool = setting(True, "Let a first memory make its store; off closes the list of stores: on or off.")
+    category_mode: str = setting("free", "Whether a memory's category is made as needed or must exist: free or strict.")
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
+    archive: Path = setting(Path(), "Folder for memories in glacier and deep_archive. Default: archive in the home.")
+    archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
+    prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03, say.")
+    synthesis_url: str = setting(
+        "", "Address of an OpenAI-compatible model that writes consolidated memories, up to and with /v1."
+    )
+    synthesis_model: str = setting("", "That model's name.")
+    synthesis_key: str = setting("", "The key for that address, if it wants one.")
+    synthesis_wait: float = setting(60.0, "Seconds that a consolidation waits for that model.")
+    least_similarity: float = setting(0.3, "How alike memories must be on average to be consolidated, from 0 to 1.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
+    allowed_hosts: str = setting("", "Names that the HTTP server answers to beside this machine's own, with commas.")
+    call_seconds: float = setting(60.0, "Seconds that a call over HTTP may take.")
+    limits: bool = setting(False, "Limit the rates of the local owner too, not only of callers with a key: on or off.")
+    remote_files: bool = setting(
+        False, "Let owners touch files, folders and sync endpoints of this machine over HTTP: on or off."
+    )
+    token_issuer: str = setting("", "Issuer of bearer tokens (JWT) that are accepted beside keys.")
+    token_audience: str = setting("", "Audience that those tokens must be for.")
+    token_keys: str = setting("", "The issuer's public keys: a file with a JSON Web Key Set, or its https address.")
+    log_format: str = setting("text", "How the log is written: text or json.")
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
 
+
+# What the environment of another program says, honoured where its dialect is served and our own variable is not set.
+FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
+    "mama": {"store": ("MAMA_DB_PATH", "MAMA_DATABASE_PATH"), "port": ("MAMA_SERVER_PORT",)},
+}
 
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
+    "log_format": ("text", "json"),
+    "category_mode": ("free", "strict"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 
@@ -56,8 +91,8 @@ def environment_name(name: str) -> str:
     return f"SCRUBJAY_{name.upper()}"
 
 
-def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
-    """Gather the settings of this process.
+def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] = (), **flags: Any) -> Settings:
+    """Gather the settings of this process, which serves these dialects.
 
     :raises InvalidInput: naming the setting and where its bad value came from
     """
@@ -72,12 +107,28 @@ def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
             values[name] = converted(name, given[name], entry.default, f"--{name.replace('_', '-')}")
         elif environ.get(variable):
             values[name] = converted(name, environ[variable], entry.default, variable)
+        elif (foreign := foreign_variable(name, environ, dialects)) is not None:
+            value = file_address(environ[foreign]) if name == "store" else environ[foreign]
+            values[name] = converted(name, value, entry.default, foreign)
         elif name in config:
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
+    values.setdefault("archive", values["home"] / "archive")
+    values.setdefault("stores", Path(environ.get("CORTEX_DATA_PATH") or home).expanduser().absolute())
     values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
     return Settings(**values)
+
+
+def foreign_variable(name: str, environ: Mapping[str, str], dialects: Collection[str]) -> str | None:
+    """The variable of another program that sets this setting, if one does."""
+    known = (variable for dialect in dialects for variable in FOREIGN.get(dialect, {}).get(name, ()))
+    return next((variable for variable in known if environ.get(variable)), None)
+
+
+def file_address(path: str) -> str:
+    """A store's address from the path of a file, in which ~ and ${HOME} may stand."""
+    return f"sqlite:///{Path(os.path.expandvars(path)).expanduser().absolute()}"
 
 
 def converted(name: str, value: Any, default: Any, origin: str) -> Any:

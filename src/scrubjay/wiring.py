@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.memory import DEFAULT_SPACE, Caller
-from scrubjay.projects import project_space
+from scrubjay.projects import project_space, project_store
 from scrubjay.settings import Settings, load
 
 if TYPE_CHECKING:
+    from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
+    from scrubjay.folders.registry import Registry
+    from scrubjay.memory import Prompt
     from scrubjay.stores.base import Store
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
     """The engine of these settings, bound to the local owner."""
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.prices import read as read_prices
 
     return Engine(
         open_store(settings.store),
@@ -31,6 +35,12 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         fetch=model_fetcher(settings),
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
+        archive=open_archive(settings),
+        archive_quota=settings.archive_quota,
+        prices=read_prices(settings.prices),
+        model=open_model(settings),
+        least_similarity=settings.least_similarity,
+        registry=open_registry(settings, Path.cwd()),
     )
 
 
@@ -39,9 +49,11 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
     settings = load()
     if target is not None:
         where = str(target)
-        settings = replace(
-            settings, store=where if "://" in where else f"sqlite:///{Path(where).expanduser().absolute()}"
-        )
+        if "://" in where:
+            settings = replace(settings, store=where)
+        else:  # a memory of its own: its folders lie beside it, not among those of the home
+            file = Path(where).expanduser().absolute()
+            settings = replace(settings, store=f"sqlite:///{file}", home=file.parent, stores=file.parent)
     return open_engine(settings, embedder=embedder)
 
 
@@ -56,6 +68,59 @@ def open_store(url: str) -> Store:
     )
 
 
+def open_archive(settings: Settings) -> Objects:
+    from scrubjay.archives.folder import FolderObjects
+
+    return FolderObjects(settings.archive)
+
+
+def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
+    """The language model that writes consolidated memories, if one is configured.
+
+    :raises InvalidInput: if half of it is
+    """
+    if not settings.synthesis_url:
+        return None
+    if not settings.synthesis_model or not settings.synthesis_url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            "synthesis_url must be an http address, and synthesis_model name the model there.", field="synthesis_url"
+        )
+    from scrubjay.chat import ChatModel
+
+    return ChatModel(
+        url=settings.synthesis_url,
+        model=settings.synthesis_model,
+        key=settings.synthesis_key,
+        timeout_seconds=settings.synthesis_wait,
+    ).answer
+
+
+def open_registry(settings: Settings, folder: Path) -> Registry:
+    """Which spaces have a folder; the project's own store is found from where one stands."""
+    from scrubjay.folders.registry import Registered, Registry
+
+    found = project_store(folder)
+    return Registry(
+        settings.stores,
+        settings.home,
+        auto_register=settings.auto_register,
+        strict_sections=settings.category_mode == "strict",
+        project=None if found is None else Registered(name=found[0], path=found[1], written=False),
+    )
+
+
+def restore(
+    settings: Settings, backup: Path, *, replace: bool, progress: Callable[[int, int], None] | None = None
+) -> Path | None:
+    """Make a backup the store of these settings; where the former store lies now, if there was one."""
+    scheme, _, rest = settings.store.partition("://")
+    if scheme != "sqlite":
+        raise InvalidInput("Only a store in a file can be restored from one.", field="store")
+    from scrubjay.stores import sqlite_backup
+
+    return sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
+
+
 def open_embedder(settings: Settings) -> Embedder | None:
     """The chosen model, not yet loaded; None when words are to be enough."""
     name = settings.embedder
@@ -65,6 +130,14 @@ def open_embedder(settings: Settings) -> Embedder | None:
         from scrubjay.embedders.hashing import HashingEmbedder
 
         return HashingEmbedder()
+    if name == "remote":
+        if not settings.remote_url or not settings.remote_model:
+            raise InvalidInput(
+                "embedder=remote needs remote_url and remote_model.", hint="scrubjay settings", field="remote_url"
+            )
+        from scrubjay.embedders.remote import RemoteEmbedder
+
+        return RemoteEmbedder(settings.remote_url, settings.remote_model, key=settings.remote_key)
     from scrubjay.embedders.catalogue import find
     from scrubjay.embedders.local import LocalEmbedder
 
@@ -79,7 +152,7 @@ def open_embedder(settings: Settings) -> Embedder | None:
 
 def model_fetcher(settings: Settings) -> Callable[[], None] | None:
     """What brings a missing model to this machine in the background, where that is allowed."""
-    if settings.model_pull == "never" or settings.embedder in ("none", "hashing"):
+    if settings.model_pull == "never" or settings.embedder in ("none", "hashing", "remote"):
         return None
 
     def fetch() -> None:

@@ -227,7 +227,7 @@ def test_a_settled_pair_stays_as_it_is(state):
 
 
 def test_a_newer_one_that_hardly_answers_stays_behind():
-    pair = [candidate("old", 0.8), candidate("new", 0.5)]
+    pair = [candidate("old", 0.8), candidate("new", 0.4)]
 
     assert fresh_first(pair, [link("new", "old")]) == pair
 

@@ -52,7 +52,7 @@ class Finding:
     """,
 )
 @click.option("--deep", is_flag=True, help="Read every page and text, and compare each with its hash.")
-@click.option("--rebuild", is_flag=True, help="First make words and missing vectors anew from the texts.")
+@click.option("--rebuild", is_flag=True, help="First make words, missing vectors and the index of vectors anew.")
 @click.pass_context
 def doctor(ctx: click.Context, deep: bool, rebuild: bool) -> None:
     """Check the memory's health, and say what to do about each finding.
@@ -120,6 +120,9 @@ def model_files(settings: Settings) -> Iterator[Finding]:
     if settings.embedder == "hashing":
         yield Finding(WARNING, "model", "hashing is for tests and knows no meaning.", "Unset SCRUBJAY_EMBEDDER.")
         return
+    if settings.embedder == "remote":
+        yield Finding(OK, "model", f"{settings.remote_model}, on another server: texts are sent there.")
+        return
     from scrubjay.embedders.catalogue import DEFAULT, find
     from scrubjay.embedders.pull import verify
 
@@ -169,6 +172,8 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
         checkup = opened.check(deep=deep)
         yield from integrity(checkup, deep=deep)
         yield from counts(checkup)
+        if deep:
+            yield from archive(settings, opened)
         embedder = open_embedder(settings)
         if embedder is not None:
             yield from fingerprint(opened, embedder.fingerprint)
@@ -203,7 +208,10 @@ def integrity(checkup: Checkup, *, deep: bool) -> Iterator[Finding]:
         yield Finding(OK, "hashes", "Every text fits its hash.")
 
 
-REMEDIES = {"Other users of this machine may read the file.": "chmod 600 the store's file (scrubjay settings names it)"}
+REMEDIES = {
+    "Other users of this machine may read the file.": "chmod 600 the store's file (scrubjay settings names it)",
+    "The index of vectors is damaged; searches compare exactly until it is made anew.": REBUILD,
+}
 
 
 def counts(checkup: Checkup) -> Iterator[Finding]:
@@ -243,11 +251,30 @@ def twins(opened: Store) -> Iterator[Finding]:
         yield Finding(OK, "duplicates", f"None among the newest {LOOKED_AT} memories.", "All: scrubjay duplicates")
 
 
+def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
+    """Whether every archived memory could be restored now."""
+    from scrubjay.engine.engine import Engine
+    from scrubjay.wiring import open_archive
+
+    damaged = list(Engine(opened, None, archive=open_archive(settings)).cold_storage.damaged())
+    for name, error in damaged[:5]:
+        do = error.hint or "Put the archive folder's backup in its place."
+        yield Finding(PROBLEM, "archive", f"{name}: {error.message}", do)
+    if len(damaged) > 5:
+        yield Finding(PROBLEM, "archive", f"{len(damaged) - 5:,} more cannot be restored.", "See above.")
+    if not damaged:
+        yield Finding(OK, "archive", "Every archived memory can be restored.")
+
+
 def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
     """Vectors of two models cannot be compared, so a store keeps to the first."""
     kept = opened.fact("model")
     if kept is None:
         yield Finding(OK, "fingerprint", "The store has no vectors yet.")
+    elif kept.startswith("becoming "):
+        yield Finding(
+            WARNING, "fingerprint", "Vectors are being made anew; only words are searched.", "Finish: scrubjay reembed"
+        )
     elif kept == ours:
         yield Finding(OK, "fingerprint", "The store's vectors come from this model.")
     else:
@@ -255,5 +282,5 @@ def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
             PROBLEM,
             "fingerprint",
             f"The store's vectors come from another model ({kept}); only words are searched.",
-            "Set SCRUBJAY_EMBEDDER back, or export and import into a new home.",
+            "Set SCRUBJAY_EMBEDDER back, or take over to this model: scrubjay reembed",
         )

@@ -6,6 +6,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.session import Session
+from scrubjay.dialects.table import DIALECTS
 
 
 @click.command(
@@ -23,7 +24,7 @@ def serve(session: Session, host: str | None, port: int | None) -> None:
 
     Prints where clients find it, and runs until Ctrl-C.
     """
-    settings = session.settings(host=host, port=port)
+    settings = session.settings(host=host, port=port, dialects=tuple(DIALECTS))
     from scrubjay.servers import http  # takes most of a second: after what can be wrong with the settings
 
     http.serve(settings)

@@ -36,7 +36,7 @@ def settings(session: Session) -> None:
     shown = [
         {
             "name": entry.name,
-            "value": PASSWORD.sub(r"\1:…@", str(getattr(loaded, entry.name))),
+            "value": shown_value(entry.name, getattr(loaded, entry.name)),
             "from": origin(entry.name, flags, config),
             "environment": environment_name(entry.name),
             "help": str(entry.metadata["help"]),
@@ -50,6 +50,13 @@ def settings(session: Session) -> None:
 
 
 KEYS = ("name", "value", "from", "help")
+
+
+def shown_value(name: str, value: object) -> str:
+    """The value; of what is secret only that it is set."""
+    if name.endswith("_key"):
+        return "…" if value else ""
+    return PASSWORD.sub(r"\1:…@", str(value))
 
 
 def origin(name: str, flags: dict[str, str | None], config: dict[str, object]) -> str:

@@ -16,17 +16,35 @@ def _memento() -> Dialect:
     return memento
 
 
+def _cortex() -> Dialect:
+    from scrubjay.dialects.cortex import cortex
+
+    return cortex
+
+
 def _system() -> Dialect:
     from scrubjay.dialects.system import system
 
     return system
 
 
+def _mama() -> Dialect:
+    from scrubjay.dialects.mama import mama
+
+    return mama
+
+
 # By the name used in flags, addresses and manifests; the order is the one that people see.
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
+    "cortex": _cortex,
     "system": _system,
+    "mama": _mama,
 }
+
+
+# Over REST alone, each operation at an address of its own.
+ONLY_REST: dict[str, Callable[[], Dialect]] = {}
 
 
 def find(name: str) -> Dialect:

@@ -113,7 +113,7 @@ class Backlog:
     def _embed(self, one: Pending) -> None:
         """Embed a text's missing parts a few at a time, so that a long one never holds the model for long."""
         memory = one.memory
-        parts = self._embedding.split(memory.text)
+        parts = self._embedding.split(memory.embeddable)
         first: Vector | None = None
         for start in range(one.next_part, len(parts), BATCH):
             try:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, finding, intake, lifecycle
+from scrubjay.engine import access, intake, lifecycle, names
 from scrubjay.engine.desk import Desk
+from scrubjay.engine.ledger import Text
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound
 from scrubjay.memory import (
     Filter,
@@ -35,6 +37,14 @@ from scrubjay.memory import (
 from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
+    from scrubjay.engine.callers import Callers
+    from scrubjay.engine.cold_storage import ColdStorage
+    from scrubjay.engine.consolidation import Consolidation
+    from scrubjay.engine.decisions import Decisions
+    from scrubjay.engine.feed import Feed
+    from scrubjay.engine.jobs import Jobs
+    from scrubjay.engine.paths import Paths
+    from scrubjay.engine.reembedding import Reembedded
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
     from scrubjay.engine.twins import Twins
@@ -47,12 +57,30 @@ CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 class Engine(Desk):
     """A memory, as one caller uses it."""
 
+    # --- its other parts, each imported when it is first used ---------------------------------------------------------
+
+    @property
+    def decisions(self) -> Decisions:
+        """Decisions that evolve by topic, and checkpoints."""
+        from scrubjay.engine.decisions import Decisions
+
+        return Decisions(self)
+
+    @property
+    def paths(self) -> Paths:
+        """Memories by where they lie in a space."""
+        from scrubjay.engine.paths import Paths
+
+        return Paths(self)
+
     # --- remembering -------------------------------------------------------------------------------------------------
 
     def store(self, new: NewMemory | str, **fields: Any) -> Stored:
         """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another, unless the
         caller asks for it to be the only one with its words."""
         given = intake.new_memory(new, fields)
+        if given.kind is not Kind.MEMORY:
+            return self.decisions.keep(given).stored
         admitted = self._admitted(given)
         text, degraded = self._embedded(admitted.text)
         self._strict(degraded)
@@ -65,6 +93,8 @@ class Engine(Desk):
             if given.unique:
                 self._check_unique(tx, memory)
             stored = self._ledger.add(tx, memory, text, judged=bool(text.vectors))
+            if given.as_file and self._registry is not None:
+                tx.keep_as_file([stored.id])
             self._propose(tx, stored, proposals)
             links = self._relate(tx, stored, given, neighbours)
             if (agreed := neighbours.agree_with(stored.category)) is not None:
@@ -85,21 +115,30 @@ class Engine(Desk):
     ) -> Sequence[str]:
         """Keep many memories, one transaction per batch; their ids in order. Conflicts are not judged."""
         ids: list[str] = []
-        for batch in batches(items):
-            given = [intake.new_memory(item, {}) for item in batch]
-            admitted = [self._admitted(new) for new in given]
-            texts = self._embedded_at_leisure(admitted)
+        for admitted, texts, given in self._embedded_ahead(self._admitted_batches(items)):
             memories = [
                 self._enriched(memory, new, text.first)
                 for memory, new, text in zip(admitted, given, texts, strict=True)
             ]
             with self._records.writing() as tx:
                 for memory, text in zip(memories, texts, strict=True):
-                    self._ledger.add(tx, memory, text, judged=True)
+                    if memory.kind is Kind.DECISION:
+                        self.decisions.add(tx, memory, text)
+                    else:
+                        self._ledger.add(tx, memory, text, judged=True)
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
+        self._write_files()
+        self._indexer.finish()
         return ids
+
+    def _admitted_batches(
+        self, items: Iterable[NewMemory | Mapping[str, Any]]
+    ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
+        for batch in batches(items):
+            given = [intake.new_memory(item, {}) for item in batch]
+            yield [self._admitted(new) for new in given], given
 
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any
@@ -175,27 +214,18 @@ class Engine(Desk):
         """Find memories by words and by meaning, best first; nothing relevant is an empty answer."""
         query = intake.query(query, options)
         now, audience = query.now or self.now(), self._audience(query.filter)
-        vector, degraded = (None, None) if query.words_only else self._asked(query.text)
-        self._strict(degraded)
-        search = finding.Search(
-            query=query,
-            reads=self._records,
-            audience=audience,
-            now=now,
-            calibrate=self._embedding.calibrate,
-            embed=lambda text: self._asked(text)[0],
-        )
-        candidates, periods = search.candidates(vector)
-        hits = self._hits(candidates, query, audience, now)
-        self._count_reads(hits)
-        return Hits(hits=hits, total=len(candidates), degraded=degraded, periods=periods)
+        found = self._candidates(query, audience, now)
+        hits = self._hits(found.candidates, query, audience, now)
+        self._count_reads([hit.memory for hit in hits])
+        return Hits(hits=hits, total=len(found.candidates), degraded=found.degraded, periods=found.periods)
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
         """A memory by its id; softly deleted ones only if asked for.
 
         :raises NotFound: if there is none, or none that the caller may see
         """
-        return self._ledger.seen(self._records, id, deleted=deleted)
+        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted)])
+        return memory
 
     def list(
         self,
@@ -215,6 +245,7 @@ class Engine(Desk):
         """
         intake.check_limit(limit, offset)
         wanted = filter or Filter()
+        self._look_at_folders()
         audience, now = self._audience(wanted), self.now()
         after = self._position(cursor, wanted, order, descending)
         memories = self._records.list(
@@ -223,7 +254,7 @@ class Engine(Desk):
         page = memories[:limit]
         more = len(memories) > limit
         return Page(
-            memories=tuple(page),
+            memories=tuple(self._whole(page, deep=False)),
             total=self._records.count(wanted, audience, now=now) if counted else None,
             cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
             links=self._link_counts(page) if linked else {},
@@ -231,7 +262,9 @@ class Engine(Desk):
 
     def history(self, id: str) -> Sequence[Version]:
         """Former states of a memory, newest first."""
-        return self._records.versions(self.get(id).id)
+        memory = self._ledger.seen(self._records, id)
+        since = self._records.versions(memory.id)
+        return since if memory.content else [*since, *self.cold_storage.history(memory)]
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
@@ -256,10 +289,12 @@ class Engine(Desk):
 
         `cascade` also forgets the memories that a client linked it with, one step far.
         """
-        return self._transact(
+        forgotten = self._transact(
             Forgotten,
             lambda tx: lifecycle.forget(self._ledger, tx, id, hard=hard, reason=reason, days=days, cascade=cascade),
         )
+        self._tidy()
+        return forgotten
 
     def recover(self, id: str) -> Memory:
         """Bring a softly deleted memory back."""
@@ -299,6 +334,43 @@ class Engine(Desk):
             raise ScopeNotFound(f"There is no {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
 
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def callers(self) -> Callers:
+        """Credentials, grants and the audit."""
+        from scrubjay.engine.callers import Callers  # servers and owners need it, not every call
+
+        return Callers(self)
+
+    @property
+    def feed(self) -> Feed:
+        """The changes of a space, as they happen."""
+        from scrubjay.engine.feed import Feed
+
+        return Feed(self)
+
+    @property
+    def jobs(self) -> Jobs:
+        """Work in the background: start, look at, cancel."""
+        from scrubjay.engine.jobs import Jobs
+
+        return Jobs(self)
+
+    @property
+    def consolidation(self) -> Consolidation:
+        """Make one memory of several."""
+        from scrubjay.engine.consolidation import Consolidation
+
+        return Consolidation(self)
+
+    @property
+    def cold_storage(self) -> ColdStorage:
+        """Put memories away, bring them back."""
+        from scrubjay.engine.cold_storage import ColdStorage
+
+        return ColdStorage(self)
+
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
     def list_spaces(self) -> Sequence[Space]:
@@ -314,7 +386,7 @@ class Engine(Desk):
         """Every memory of this engine's spaces as plain JSON objects, oldest first."""
         from scrubjay.engine import transfer  # as in import_from: not for a search
 
-        return transfer.exported(self._records, self._audience(Filter()), self.now())
+        return transfer.exported(self._records, self._audience(Filter()), self.now(), self._whole)
 
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
@@ -322,7 +394,9 @@ class Engine(Desk):
         """Take in what `export` gave; what is already here with the same id is left as it is."""
         from scrubjay.engine import transfer
 
-        return transfer.imported(self, lines, progress)
+        result = transfer.imported(self, lines, progress)
+        self._indexer.finish()
+        return result
 
     def admitted(self, fields: Mapping[str, Any], *, id: str | None = None) -> Memory:
         """A memory from named fields as it would be stored, with an id of its own or a given one."""
@@ -332,30 +406,53 @@ class Engine(Desk):
         """Those of the ids that are taken, whoever may see them."""
         return {memory.id for memory in self._records.get(ids, access.EVERYTHING)}
 
-    def add_all(self, memories: Sequence[Memory], links: Sequence[Link] = ()) -> int:
-        """Write complete memories and the links between known ones in one transaction; how many links there were."""
-        texts = self._embedded_at_leisure(memories)
+    def add_all(
+        self, memories: Sequence[Memory], links: Sequence[Link] = (), *, texts: Sequence[Text] | None = None
+    ) -> int:
+        """Write complete memories and the links between known ones in one transaction; how many links there were.
+
+        `texts` are the memories' vectors, where they are made already.
+        """
+        texts = self._embedded_at_leisure(memories) if texts is None else texts
         with self._records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
-                self._ledger.add(tx, replace(memory, path=lifecycle.free_path(tx, memory)), text, judged=True)
+                self._ledger.add(tx, replace(memory, path=names.free_path(tx, memory)), text, judged=True)
             ends = {end for link in links for end in (link.source, link.target)}
             known = {memory.id for memory in tx.get(sorted(ends), access.EVERYTHING)}
             kept = [link for link in links if {link.source, link.target} <= known]
             for link in kept:
                 tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
+        self._write_files()
         return len(kept)
+
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        """Copy the whole memory, every space of it, to a new file; others may write meanwhile.
+
+        :raises Conflict: if there is something already
+        """
+        return self._records.backup(path, progress=progress)
+
+    def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> Reembedded:
+        """Let this engine's model take over: every vector is made anew. Goes on where it was broken off.
+
+        :raises Locked: if another process is embedding
+        """
+        from scrubjay.engine.reembedding import Reembedding
+
+        return Reembedding(self).run(progress)
 
     def check(self, *, deep: bool = False) -> Checkup:
         """Look for damage; writes nothing."""
         return self._records.check(deep=deep)
 
     def rebuild(self) -> None:
-        """Make words and missing vectors anew from the texts.
+        """Make words, missing vectors and the index of vectors anew.
 
         :raises StorageBusy: if another process is embedding and does not stop
         """
         self._records.rebuild()
         self._backlog.finish()
+        self._indexer.finish()
 
 
 def batches(items: Iterable[Any]) -> Iterator[list[Any]]:

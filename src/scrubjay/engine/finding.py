@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import ranking
 from scrubjay.frozen import dataclass
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
 FROM_THEN = 50  # candidates by meaning from the time that a question names
+
+
+class Found(NamedTuple):
+    """What a question found, before a page is cut from it."""
+
+    candidates: list[ranking.Candidate]  # best first
+    vector: Vector | None  # the question's
+    degraded: str | None  # why there is none
+    periods: tuple[Period, ...]  # the times that the question names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,14 +33,17 @@ from scrubjay.memory import (
     Query,
     Source,
     Status,
+    topic_key,
 )
 from scrubjay.projects import slug
 
 MAX_TITLE = 200
+MAX_TOPIC = 500
 MAX_TAGS = 20
 MAX_TAG = 100
 MAX_NAME = 256  # ids of users, conversations and sessions
 MAX_METADATA = 65_536  # bytes of JSON
+MAX_DETAIL = MAX_METADATA + 4 * MAX_CONTENT  # it holds a part of the text
 CLOCK_SKEW = timedelta(minutes=10)  # how far ahead another machine's clock may run
 SPACE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -59,16 +62,18 @@ def admitted(new: NewMemory, *, id: str, space: str, user: str, provenance: Prov
     for name, value in (("user_id", user), ("conversation_id", new.conversation_id), ("session_id", new.session_id)):
         check_name(value, name)
     check_json(new.metadata, "metadata")
-    check_json(new.detail, "detail")
+    check_json(new.detail, "detail", maximum=MAX_DETAIL)
+    if new.topic is not None:
+        check_name(new.topic, "topic", maximum=MAX_TOPIC)
     created = checked_time(new.created_at, "created_at") or now
     if created > now + CLOCK_SKEW:
         raise InvalidInput("created_at lies in the future.", field="created_at")
-    return Memory(
+    memory = Memory(
         id=id,
         space=space,
         kind=new.kind,
         content=new.content,
-        title=new.title or title_of(new.content),
+        title=new.title or title_of(new.topic or new.content),
         path=new.path or path_of(new, id),
         topic=new.topic,
         category=new.category or Category.FACT,
@@ -88,6 +93,13 @@ def admitted(new: NewMemory, *, id: str, space: str, user: str, provenance: Prov
         updated_at=now if new.created_at is None else max(created, now),
         accessed_at=created,
     )
+    if len(memory.text) > MAX_CONTENT:
+        raise InvalidInput(
+            f"The text and its {'next_steps' if new.kind is Kind.CHECKPOINT else 'reasoning'} together have "
+            f"{len(memory.text):,} characters; the most is {MAX_CONTENT:,}.",
+            field="content",
+        )
+    return memory
 
 
 def fingerprint(memory: Memory) -> bytes:
@@ -274,11 +286,11 @@ def check_share(value: object, field: str) -> None:
         raise InvalidInput(f"{field} must be a number from 0 to 1.", field=field)
 
 
-def check_name(value: str | None, field: str) -> None:
+def check_name(value: str | None, field: str, *, maximum: int = MAX_NAME) -> None:
     if value is None:
         return
-    if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME:
-        raise InvalidInput(f"{field} must be 1 to {MAX_NAME} characters and not blank.", field=field)
+    if not isinstance(value, str) or not value.strip() or len(value) > maximum:
+        raise InvalidInput(f"{field} must be 1 to {maximum} characters and not blank.", field=field)
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
         raise InvalidInput(f"{field} must not hold control characters.", field=field)
 
@@ -290,13 +302,13 @@ def check_id(value: object) -> None:
     check_name(value, "id")
 
 
-def check_json(value: object, field: str) -> None:
+def check_json(value: object, field: str, *, maximum: int = MAX_METADATA) -> None:
     try:
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))
     except (TypeError, ValueError):
         raise InvalidInput(f"{field} must be plain JSON, without NaN or lone surrogates.", field=field) from None
-    if size > MAX_METADATA:
-        raise InvalidInput(f"{field} has {size:,} bytes; the most is {MAX_METADATA:,}.", field=field)
+    if size > maximum:
+        raise InvalidInput(f"{field} has {size:,} bytes; the most is {maximum:,}.", field=field)
 
 
 def checked_tags(tags: object) -> tuple[str, ...]:
@@ -340,6 +352,6 @@ def path_of(new: NewMemory, id: str) -> str:
     """Where Cortex shows a memory that was written without a path."""
     tail = id.removeprefix("mem_")[-6:]
     if new.kind is Kind.DECISION:
-        return f"decisions/{slug(new.topic or '')}/{tail}"
+        return f"decisions/{slug(topic_key(new.topic or ''))}/{tail}"
     words = slug(" ".join(new.content[:200].split()[:6]))
     return f"inbox/{words[:40].strip('-')}-{tail}"

@@ -10,7 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from scrubjay.engine import access, intake
+from scrubjay.engine import access, intake, names
+from scrubjay.engine.holding import locked
 from scrubjay.errors import NotFound
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Caller, Event, Link, LinkKind, Memory, Provenance, Revised, Status
@@ -40,28 +41,40 @@ class Text:
 class Ledger:
     caller: Caller
     provenance: Provenance
+    spaces: tuple[str, ...]  # that the caller works in; where names that count per space are looked up
     origin: str  # of the store
     model: str | None  # whose vectors may be written
     now: Callable[[], datetime]
+    holder: str = ""  # in whose name memories may be held
 
     def seen(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
         """:raises NotFound: if there is no such memory, or none that the caller may see"""
         intake.check_id(id)
-        memory = next(iter(reads.get([id], access.audience_anywhere(self.caller))), None)
+        memory = next(iter(reads.get(names.ids_for(id, self.spaces), access.audience_anywhere(self.caller))), None)
         if memory is None or (memory.status is Status.DELETED and not deleted):
             raise NotFound(f"Memory with ID {id} not found", memory_id=id)
         return memory
 
     def changeable(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
-        """:raises NotFound: as :meth:`seen` :raises Forbidden: if it is not the caller's to change"""
+        """:raises NotFound: as :meth:`seen` :raises Forbidden: if it is not the caller's to change
+        :raises Locked: while long work holds it"""
         memory = self.seen(reads, id, deleted=deleted)
         access.check_change(self.caller, memory)
+        self.check_free(reads, [memory.id])
         return memory
+
+    def check_free(self, reads: Reads, ids: Sequence[str]) -> None:
+        """:raises Locked: if long work holds one of these memories"""
+        for held in reads.held(ids, but=self.holder):
+            raise locked(held)
 
     def add(self, tx: Transaction, memory: Memory, text: Text, *, judged: bool) -> Memory:
         """Write a new memory."""
         tx.create_space(memory.space, at=memory.updated_at)
+        memory = names.named(tx, memory)
         stored = self._put(tx, replace(memory, hlc=tx.tick(memory.updated_at), origin=self.origin), text, None)
+        if (alias := names.alias_of(stored)) is not None:
+            tx.alias(alias, stored.id)
         if judged and not text.whole:
             tx.put_off(stored.id, judged=True)
         self.record(tx, stored, "stored")
@@ -75,11 +88,16 @@ class Ledger:
         *fields: str,
         reason: str | None = None,
         text: Text | None = None,
+        touched: bool = True,
     ) -> Memory:
-        """Write a changed memory as its next version; without a text, words and vectors stay as they are."""
+        """Write a changed memory as its next version; without a text, words and vectors stay as they are.
+
+        What only changes its place (`touched=False`) leaves the time of its last update alone.
+        """
         now = max(self.now(), memory.updated_at)  # a clock set back must not make a version older than the last
-        memory = replace(memory, version=memory.version + 1, updated_at=now, hlc=tx.tick(now), origin=self.origin)
-        changed = self._put(tx, memory, text, reason)
+        updated = now if touched else memory.updated_at
+        memory = replace(memory, version=memory.version + 1, updated_at=updated, hlc=tx.tick(now), origin=self.origin)
+        changed = self._put(tx, memory, text, reason, at=now)
         self.record(tx, changed, action, *fields, reason=reason)
         return changed
 
@@ -120,6 +138,7 @@ class Ledger:
         *,
         score: float | None = None,
         given: bool = True,
+        reason: str | None = None,
     ) -> None:
         now = self.now()
         tx.relate(
@@ -129,19 +148,22 @@ class Ledger:
                 target=target.id,
                 score=score,
                 given=given,
+                reason=reason,
                 created_at=now,
                 hlc=tx.tick(now),
                 origin=self.origin,
             )
         )
 
-    def _put(self, tx: Transaction, memory: Memory, text: Text | None, reason: str | None) -> Memory:
+    def _put(
+        self, tx: Transaction, memory: Memory, text: Text | None, reason: str | None, *, at: datetime | None = None
+    ) -> Memory:
         return tx.put(
             memory,
             fingerprint=intake.fingerprint(memory),
             vectors=None if text is None else self._writable(tx, text.vectors),
             parts=0 if text is None else text.parts,
-            change=Change(user=self.caller.user, at=memory.updated_at, reason=reason),
+            change=Change(user=self.caller.user, at=at or memory.updated_at, reason=reason),
         )
 
     def _writable(self, tx: Transaction, vectors: Sequence[Vector]) -> Sequence[Vector]:

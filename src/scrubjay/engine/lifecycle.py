@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from scrubjay.engine import access
 from scrubjay.engine.ledger import Ledger
+from scrubjay.engine.names import free_path
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.memory import Forgotten, LinkKind, Memory, Status, random_suffix
 from scrubjay.stores.base import Reads, Transaction
@@ -32,23 +33,30 @@ def supersede(ledger: Ledger, tx: Transaction, old: str, new: str) -> tuple[Memo
             f"Memory {successor.id} is already superseded by {outdated.id}, directly or through others.",
             field="new_memory_id",
         )
+    outdated = outdate(ledger, tx, outdated, successor)
+    successor = ledger.change(tx, replace(successor, supersedes=outdated.id), "supersedes", "supersedes")
+    return outdated, successor
+
+
+def outdate(
+    ledger: Ledger, tx: Transaction, outdated: Memory, successor: Memory, *, reason: str | None = None
+) -> Memory:
+    """Let one memory be outdated by another that already says so."""
     for link in tx.links([outdated.id], kinds=SUPERSEDES):
         if link.target == outdated.id:
             tx.relate(replace(link, state="replaced"))
     for link in tx.links([outdated.id], kinds=MAY_OUTDATE):
         if (link.source, link.target) == (successor.id, outdated.id):
             tx.relate(replace(link, state="superseded"))
-    ledger.link(tx, LinkKind.SUPERSEDES, successor, outdated)
+    ledger.link(tx, LinkKind.SUPERSEDES, successor, outdated, reason=reason)
     ended = outdated.valid_until or successor.valid_from or ledger.now()
-    outdated = ledger.change(
+    return ledger.change(
         tx,
         replace(outdated, superseded_by=successor.id, valid_until=ended),
         "superseded",
         "superseded_by",
         "valid_until",
     )
-    successor = ledger.change(tx, replace(successor, supersedes=outdated.id), "supersedes", "supersedes")
-    return outdated, successor
 
 
 def successors(reads: Reads, memory: Memory) -> set[str]:
@@ -84,6 +92,7 @@ def forget(
             for other in tx.get(sorted(ends), access.audience_anywhere(ledger.caller))
             if other.status is not Status.DELETED and access.may_change(ledger.caller, other)
         ]
+        ledger.check_free(tx, [other.id for other in others])
         for other in others:
             _forget_one(ledger, tx, other, hard=hard, reason=reason, days=days)
         related = len(others)
@@ -129,9 +138,12 @@ def recover(ledger: Ledger, tx: Transaction, id: str) -> Memory:
         raise Conflict(f"Memory {memory.id} is not deleted.", memory_id=memory.id)
     if memory.recoverable_until is not None and memory.recoverable_until < ledger.now():
         raise NotFound(f"Memory {memory.id} can no longer be recovered.", memory_id=memory.id)
+    # What was put away before it was forgotten is archived again.
+    away = memory.id in tx.archives([memory.id])
+    status, path = (Status.ARCHIVED, memory.path) if away else (Status.ACTIVE, free_path(tx, memory))
     memory = ledger.change(
         tx,
-        replace(memory, status=Status.ACTIVE, deleted_at=None, recoverable_until=None, path=free_path(tx, memory)),
+        replace(memory, status=status, deleted_at=None, recoverable_until=None, path=path),
         "recovered",
         "status",
     )
@@ -158,11 +170,3 @@ def newest_successor(reads: Reads, outdated: Memory) -> str | None:
         if memory.status is not Status.DELETED
     }
     return next((link.source for link in sorted(links, key=lambda link: -link.hlc) if link.source in alive), None)
-
-
-def free_path(reads: Reads, memory: Memory) -> str:
-    """The memory's path, or the first of path-2, path-3 … that no active memory of its space has taken."""
-    taken = reads.taken_paths(memory.space, memory.path)
-    if memory.path not in taken:
-        return memory.path
-    return next(path for n in range(2, len(taken) + 3) if (path := f"{memory.path}-{n}") not in taken)

@@ -167,7 +167,7 @@ def conversation(glimpse: Glimpse | None) -> str | None:
 # --- fresh before stale ----------------------------------------------------------------------------------------------
 
 PAIRS = frozenset({LinkKind.MAY_OUTDATE, LinkKind.SUPERSEDES})
-ANSWERS_TOO = 0.75  # the newer one's score, of the older one's, from which on it is an answer to the same question
+ANSWERS_TOO = 0.55  # the newer one's score, of the older one's, from which on it is an answer to the same question
 
 
 def fresh_first(candidates: Sequence[Candidate], links: Iterable[Link]) -> list[Candidate]:
@@ -175,11 +175,13 @@ def fresh_first(candidates: Sequence[Candidate], links: Iterable[Link]) -> list[
     older one and shows its score. Nothing else changes its place by more than one."""
     ordered = list(candidates)
     names = {one.memory for one in ordered}
-    pairs = [
-        (link.source, link.target)
-        for link in links
-        if link.state == "open" and link.source in names and link.target in names
-    ]
+    best: dict[str, Link] = {}  # for each older one its likeliest successor: guesses must not pile up before an answer
+    for link in links:
+        if link.state == "open" and {link.source, link.target} <= names:
+            known = best.get(link.target)
+            if known is None or (link.score or 0.0) > (known.score or 0.0):
+                best[link.target] = link
+    pairs = [(link.source, link.target) for link in best.values()]
     for _ in pairs:  # a chain of n needs at most n rounds
         moves = [pair for pair in pairs if moved_up(ordered, *pair)]
         if not moves:

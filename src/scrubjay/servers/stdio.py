@@ -44,7 +44,7 @@ def serve(
 
 
 def _open(options: Options) -> Engine:
-    settings = load(home=options.home, space=options.space)
+    settings = load(home=options.home, space=options.space, dialects=options.dialects)
     logging.getLogger().setLevel(settings.log_level.upper())
     return open_engine(settings)
 

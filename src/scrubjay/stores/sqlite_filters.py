@@ -14,7 +14,7 @@ from datetime import datetime
 import apsw
 
 from scrubjay.frozen import dataclass
-from scrubjay.memory import AccessLevel, Audience, Filter, Sight, State
+from scrubjay.memory import AccessLevel, Audience, Filter, Sight, State, topic_key
 from scrubjay.stores.base import milliseconds
 
 PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's is its user's number plus the last
@@ -201,6 +201,8 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
     if filter.tags is not None:  # tags_by_tag; the plus keeps the planner from starting with many rows
         sql, values = among("tag", sorted(filter.tags))
         yield f"{'' if few_tags else '+'}memories.seq IN (SELECT memory FROM tags WHERE {sql})", values
+    if filter.accessed_until is not None:
+        yield "memories.accessed_at <= ?", [milliseconds(filter.accessed_until)]
     if filter.session_id is not None:
         yield "memories.session = ?", [filter.session_id]
     if filter.access_levels is not None:
@@ -212,7 +214,7 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
     if filter.flag is not None:
         yield "EXISTS (SELECT 1 FROM json_each(memories.flags) WHERE value = ?)", [filter.flag]
     if filter.topic is not None:  # memories_by_topic
-        yield "memories.topic = ?", [filter.topic]
+        yield "memories.topic_key = ?", [topic_key(filter.topic)]
     if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
         yield "(memories.path = ? OR (memories.path >= ? AND memories.path < ?))", [folder, folder + "/", folder + "0"]
     if filter.ids is not None:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from scrubjay.memory import Audience, Filter, Glimpse, Match, Memory, Order, State
+from scrubjay.memory import Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import sqlite_lists, sqlite_words
 from scrubjay.stores.base import List, Position, moment
+from scrubjay.stores.sqlite_files import SqliteFiles
 from scrubjay.stores.sqlite_filters import Condition, Restriction, among, joined, restricted, seen, views_of
-from scrubjay.stores.sqlite_history import SqliteHistory
 from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, memory_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 OPENING = 300  # characters of a glimpse
 
 
-class SqliteReads(SqliteHistory):
+DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=frozenset({State.ACTIVE, State.SUPERSEDED}))
+
+
+class SqliteReads(SqliteFiles):
     @abstractmethod
     def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
         """Search by meaning on this connection."""
@@ -83,6 +86,27 @@ class SqliteReads(SqliteHistory):
             if restriction is None:
                 return 0
             return sqlite_lists.count(con, restriction)
+
+    def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
+        with self._reading() as con:
+            restriction = restricted(con, DECISIONS, audience, now=now)
+            if restriction is None:
+                return []
+            where, values = restriction.condition()
+            rows = con.execute(
+                # memories_by_topic; with max() the other columns are those of the newest decision
+                f"""
+                SELECT memories.topic, count(*), max(memories.created_at)
+                FROM memories
+                WHERE memories.topic_key IS NOT NULL
+                AND {where}
+                GROUP BY memories.topic_key
+                ORDER BY 3 DESC, memories.topic_key
+                LIMIT ?
+                """,
+                (*values, limit),
+            )
+            return [Topic(name=name, decisions=count, latest_at=moment(at)) for name, count, at in rows]
 
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         with self._reading() as con:

@@ -20,6 +20,7 @@ from scrubjay.memory import (
     Provenance,
     Source,
     Status,
+    topic_key,
 )
 from scrubjay.stores.base import milliseconds, moment
 from scrubjay.stores.sqlite_filters import FIRST_PRIVATE, PUBLIC, SHARED
@@ -139,6 +140,7 @@ def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -
         "title": memory.title,
         "path": memory.path,
         "topic": memory.topic,
+        "topic_key": None if memory.topic is None else topic_key(memory.topic),
         "category": memory.category,
         "tags": as_json(memory.tags),
         "auto_tags": as_json(memory.auto_tags),
@@ -187,6 +189,19 @@ def content_hash(memory: Memory) -> bytes:
 def snapshot_of(row: Row) -> str:
     """A row as it was, by field, so that a later schema still reads it."""
     return as_json(dict(zip(FIELDS, row, strict=True)))
+
+
+def snapshot_of_memory(memory: Memory) -> str:
+    """What `snapshot_of` would have made of this memory's row."""
+    columns = row_of(memory, space=0, user=0, conversation=None) | {
+        "seq": memory.seq,
+        "space": memory.space,
+        "user": memory.context.user_id,
+        "conversation": memory.context.conversation_id,
+        "accessed_at": milliseconds(memory.accessed_at),
+        "access_count": memory.access_count,
+    }
+    return snapshot_of([columns[name] for name in FIELDS])
 
 
 def memory_of_snapshot(snapshot: str) -> Memory:

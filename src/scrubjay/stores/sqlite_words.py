@@ -10,17 +10,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from math import log
-from typing import cast
+from typing import NamedTuple, cast
 
 import apsw
 
-from scrubjay.memory import Match, Memory
-from scrubjay.stores.sqlite_filters import Restriction, among
+from scrubjay.memory import Match, Memory, State
+from scrubjay.stores import sqlite_scope
+from scrubjay.stores.sqlite_filters import Condition, Restriction, among
 from scrubjay.stores.words import ROWS_TO_COME, query_words, rarity_of, term
 
 SMALL_ROWS = 1_000  # an index in which most words are common by chance; see _small_bm25
 COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
 COMMON_FROM_ROWS = 5_000  # … in an index of this size
+Found = tuple[float, int, int, str]  # score, time and order of arrival, id
+
 _TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
 
 
@@ -37,42 +40,72 @@ def scope_token(space: int) -> str:
 
 
 def found_by(memory: Memory) -> str:
-    """What a memory's words come from: its text, and its title unless the text begins with it."""
-    return memory.text if memory.text.startswith(memory.title) else f"{memory.title}\n{memory.text}"
+    """What a memory's words come from: its text, and its topic or title unless the text begins with that."""
+    heading = memory.topic or memory.title
+    return memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
+
+
+class Index(NamedTuple):
+    """One of the two tables of words, and the words that it holds."""
+
+    table: str
+    vocabulary: str
+
+
+HOT = Index("words", "vocabulary")
+ARCHIVED = Index("archived_words", "archived_vocabulary")  # of memories that were put away
 
 
 def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
-    frequencies = _frequencies(con, query_words(text))
+    found = _matched(con, text, restriction, limit, HOT)
+    if State.ARCHIVED in restriction.states:
+        found += _matched(con, text, restriction, limit, ARCHIVED)
+    found.sort(reverse=True)
+    return [Match(memory, score) for score, _, _, memory in found[:limit]]
+
+
+def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: int, index: Index) -> list[Found]:
+    words = index.table
+    frequencies = _frequencies(con, query_words(text), index)
     if not any(frequencies.values()):
         return []
-    [(rows,)] = con.execute("SELECT indexed_rows(words) FROM words LIMIT 1")
+    [(rows,)] = con.execute(f"SELECT indexed_rows({words}) FROM {words} LIMIT 1")
     weights = {word: _idf(frequency, rows) for word, frequency in _distinctive(frequencies, rows).items()}
     known = [word for word in weights if frequencies[word]]
     scope = _scope(con, restriction, sum(frequencies[word] for word in known))
-    ranking = "small_bm25(words, ?1)" if rows < SMALL_ROWS else "-bm25(words, 1.0, 0.0)"
+    ranking = f"small_bm25({words}, ?1)" if rows < SMALL_ROWS else f"-bm25({words}, 1.0, 0.0)"
     best = sum(weights.values())
     asked = (" ".join(str(weights[word]) for word in known), _expression(known, scope))
     depth = limit + limit // 4
+    narrow = rows >= COMMON_FROM_ROWS and sqlite_scope.small(con, restriction)
+    within, values = _within(restriction) if narrow else ("", [])
     while True:
         # The best passages first, then their memories' filters: reading the memory of every match costs far more.
+        # Where the filters take most of them out, the memories that they admit come first.
         statement = f"""
             SELECT rowid, {ranking} AS score
-            FROM words
-            WHERE words MATCH ?2
+            FROM {words}
+            WHERE {words} MATCH ?2
+            {within}
             ORDER BY score DESC, rowid DESC
-            LIMIT ?3
+            LIMIT {depth}
             """
-        passages = [*con.execute(statement, (*asked, depth))]
+        passages = [*con.execute(statement, (*asked, *values))]
         found = _admitted(con, passages, restriction)
         if len(found) >= limit or len(passages) < depth:
-            found.sort(reverse=True)
-            return [Match(memory, min(score / best, 1.0)) for score, _, _, memory in found[:limit]]
+            return [(min(score / best, 1.0), created, seq, memory) for score, created, seq, memory in found]
         depth *= 4  # filters took many out, or long memories took several places each
+        within, values = _within(restriction)
+
+
+def _within(restriction: Restriction) -> Condition:
+    where, values = restriction.condition()
+    return f"AND rowid / 256 IN (SELECT seq FROM {sqlite_scope.memories(restriction)} WHERE {where})", values
 
 
 def _admitted(
     con: apsw.Connection, passages: Iterable[tuple[int, float]], restriction: Restriction
-) -> list[tuple[float, int, int, str]]:
+) -> list[Found]:
     """The memories of these passages that the restriction admits: best score, time and order of arrival, id."""
     scores: dict[int, float] = {}
     for rowid, score in passages:
@@ -97,7 +130,7 @@ def rarities(con: apsw.Connection, words: Sequence[str]) -> dict[str, float]:
         return {}
     rows = next((count for (count,) in con.execute("SELECT indexed_rows(words) FROM words LIMIT 1")), 0)
     stems = _stems(con, words)
-    known = _rows_with(con, set(stems.values()))
+    known = _rows_with(con, set(stems.values()), HOT)
     return {word: rarity_of(known.get(stem, 0), rows) for word, stem in stems.items()}
 
 
@@ -107,19 +140,20 @@ def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str,
     if not words or not ids:
         return {}
     which, values = among("memories.id", ids)
-    found = con.execute(
-        f"""
-        SELECT memories.id, phrases_held(words)
-        FROM memories
-        CROSS JOIN words ON words.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255
-        WHERE words MATCH ?
-        AND {which}
-        """,
-        (_expression(words, ()), *values),
-    )
     numbers: dict[str, set[int]] = {}
-    for memory, held in found:
-        numbers.setdefault(memory, set()).update(map(int, held.split()))
+    for table, _ in (HOT, ARCHIVED):
+        found = con.execute(
+            f"""
+            SELECT memories.id, phrases_held({table})
+            FROM memories
+            CROSS JOIN {table} ON {table}.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255
+            WHERE {table} MATCH ?
+            AND {which}
+            """,
+            (_expression(words, ()), *values),
+        )
+        for memory, held in found:
+            numbers.setdefault(memory, set()).update(map(int, held.split()))
     return {memory: tuple(words[number] for number in sorted(held)) for memory, held in numbers.items()}
 
 
@@ -146,23 +180,23 @@ def _small_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> flo
     return sum(weight * count * 2.2 / (count + damping) for weight, count in zip(weights, counts, strict=True))
 
 
-def _frequencies(con: apsw.Connection, words: Iterable[str]) -> dict[str, int]:
+def _frequencies(con: apsw.Connection, words: Iterable[str], index: Index) -> dict[str, int]:
     """In how many rows each word stands; of words with the same stem only the first is kept."""
     by_stem: dict[str, str] = {}
     for word, stem in _stems(con, words).items():
         by_stem.setdefault(stem, word)
-    known = _rows_with(con, by_stem)
+    known = _rows_with(con, by_stem, index)
     return {word: int(known.get(stem, 0)) for stem, word in by_stem.items()}
 
 
-def _rows_with(con: apsw.Connection, stems: Iterable[str]) -> dict[str, int]:
+def _rows_with(con: apsw.Connection, stems: Iterable[str], index: Index) -> dict[str, int]:
     """In how many rows each of these stems stands; those in none are left out."""
     rows = con.execute(
-        """
-        SELECT vocabulary.term, vocabulary.doc
+        f"""
+        SELECT known.term, known.doc
         FROM json_each(?) AS wanted
-        CROSS JOIN vocabulary ON vocabulary.term = wanted.value
-        WHERE vocabulary.col = 'text'
+        CROSS JOIN {index.vocabulary} AS known ON known.term = wanted.value
+        WHERE known.col = 'text'
         """,
         (json.dumps(list(stems)),),
     )

@@ -1,0 +1,84 @@
+"""What decisions and checkpoints are called, so that people and models can read and repeat it.
+
+    decision_auth_strategy_1732530000_k3x9      its topic, when it was made, four random characters
+    checkpoint_3                                counts per space
+
+A name stands in the memory's `detail` and is an alias of its id. Checkpoints count per space, so their alias carries
+the space's name, and a bare `checkpoint_3` is looked for in the spaces that one works in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from scrubjay.engine import access
+from scrubjay.memory import Kind, Memory, random_suffix, topic_key
+from scrubjay.stores.base import Reads, Transaction
+
+CHECKPOINT = re.compile(r"checkpoint_([0-9]{1,9})")
+DECISION = re.compile(r"decision_[a-z0-9_]{1,200}")
+SLUG = 50
+TAIL = 4
+
+
+def named(tx: Transaction, memory: Memory) -> Memory:
+    """A decision or checkpoint with a name that nothing else has; one that it brings along stays if it is free."""
+    if memory.kind is Kind.DECISION:
+        return _with_name(memory, _decision_name(tx, memory))
+    if memory.kind is Kind.CHECKPOINT:
+        number = tx.number_checkpoint(memory.space, number_of(memory))
+        memory = replace(_with_name(memory, f"checkpoint_{number}"), path=f"checkpoints/{number}")
+        return replace(memory, path=free_path(tx, memory))
+    return memory
+
+
+def free_path(reads: Reads, memory: Memory) -> str:
+    """The memory's path, or the first of path-2, path-3 … that no active memory of its space has taken."""
+    taken = reads.taken_paths(memory.space, memory.path)
+    if memory.path not in taken:
+        return memory.path
+    return next(path for n in range(2, len(taken) + 3) if (path := f"{memory.path}-{n}") not in taken)
+
+
+def number_of(memory: Memory) -> int | None:
+    """The number of a checkpoint."""
+    found = CHECKPOINT.fullmatch(memory.name)
+    return int(found[1]) if found else None
+
+
+def alias_of(memory: Memory) -> str | None:
+    """Under which other id a memory is found."""
+    if memory.kind is Kind.CHECKPOINT:
+        return f"{memory.space}/{memory.name}"
+    return memory.name if memory.name != memory.id else None
+
+
+def ids_for(id: str, spaces: Sequence[str]) -> list[str]:
+    """What an id may stand for, most likely first."""
+    return [f"{space}/{id}" for space in spaces] if CHECKPOINT.fullmatch(id) else [id]
+
+
+def slug(topic: str) -> str:
+    """The topic in the letters of an id; the same for every spelling of it."""
+    key = topic_key(topic)
+    letters = re.sub(r"[^a-z0-9_]", "", key.replace(" ", "_"))
+    plain = re.sub(r"_+", "_", letters).strip("_")[:SLUG].rstrip("_")
+    return plain or "t" + sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def _decision_name(tx: Transaction, memory: Memory) -> str:
+    kept = memory.detail.get("name")  # it comes from an export or another store
+    stem = f"decision_{slug(memory.topic or '')}_{int(memory.created_at.timestamp())}"
+    length = TAIL
+    name = kept if isinstance(kept, str) and DECISION.fullmatch(kept) else f"{stem}_{random_suffix(length)}"
+    while tx.get([name], access.EVERYTHING):
+        length += 1
+        name = f"{stem}_{random_suffix(length)}"
+    return name
+
+
+def _with_name(memory: Memory, name: str) -> Memory:
+    return replace(memory, detail={**memory.detail, "name": name})
