@@ -35,6 +35,7 @@ from scrubjay.memory import (
     Deed,
     Event,
     Filter,
+    Glimpse,
     Injection,
     Job,
     Link,
@@ -254,12 +255,20 @@ class Reads(CallerReads, ReplicaReads):
         """For each of these memories the words of the text that it holds, spelt as in the text."""
 
     @abstractmethod
+    def rarity(self, words: Sequence[str]) -> dict[str, float]:
+        """How much each of these words tells, by the share of texts that hold it: from 0 (all) to 1 (hardly any)."""
+
+    @abstractmethod
     def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         """The memories whose nearest part has the highest cosine with the vector, best first, each once."""
 
     @abstractmethod
     def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
         """The cosine of the vector with each of these memories' nearest part; those without vectors are left out."""
+
+    @abstractmethod
+    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+        """What ranking wants to know of each of these memories; unknown ones are left out."""
 
     @abstractmethod
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
@@ -276,6 +285,11 @@ class Reads(CallerReads, ReplicaReads):
     @abstractmethod
     def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> List[Link]:
         """Links that touch any of these memories on either side, oldest first."""
+
+    @abstractmethod
+    def open_proposals(self, *, limit: int, offset: int = 0) -> List[Link]:
+        """Links `may_outdate` of the whole store that nobody has settled, newest first. Who may see their ends is the
+        caller's question."""
 
     @abstractmethod
     def versions(self, id: str) -> List[Version]:

@@ -1057,6 +1057,46 @@ class StoreContract(CallersContract):
         assert held[two.id] == ("max_retry_count", "max", "retry", "count")
         assert held.keys() == {one.id, two.id}
 
+    def test_open_proposals_are_listed_newest_first_until_they_are_settled(self, store: Store) -> None:
+        put_all(store, (some(name, id=name) for name in ("a", "b", "c")))
+        with store.writing() as tx:
+            tx.relate(Link(kind=LinkKind.MAY_OUTDATE, source="b", target="a", created_at=NOW))
+            tx.relate(Link(kind=LinkKind.MAY_OUTDATE, source="c", target="b", created_at=NOW))
+            tx.relate(Link(kind=LinkKind.RELATED, source="c", target="a", created_at=NOW))
+
+        assert [link.source for link in store.open_proposals(limit=9)] == ["c", "b"]
+        assert [link.source for link in store.open_proposals(limit=1, offset=1)] == ["b"]
+        with store.writing() as tx:
+            tx.relate(Link(kind=LinkKind.MAY_OUTDATE, source="c", target="b", state="kept", created_at=NOW))
+        assert [link.source for link in store.open_proposals(limit=9)] == ["b"]
+
+    def test_a_word_tells_more_the_fewer_texts_hold_it(self, store: Store) -> None:
+        put_all(store, (some(f"the walrus swims {word}", id=word) for word in ("here", "there", "somewhere")))
+        put(store, some("the octopus swims", id="other"))
+
+        rarity = store.rarity(["swims", "walrus", "octopus", "dolphin", "…"])
+
+        assert 0 < rarity["swims"] < rarity["walrus"] < rarity["octopus"] < rarity["dolphin"] <= 1
+        assert "…" not in rarity
+        assert store.rarity([]) == {}
+
+    def test_in_an_empty_store_every_word_tells_something(self, store: Store) -> None:
+        assert store.rarity(["walrus"])["walrus"] > 0.5
+
+    def test_a_glimpse_shows_when_where_how_long_and_how_it_begins(self, store: Store) -> None:
+        talk, tomorrow = Context(conversation_id="talk"), NOW + timedelta(days=1)
+        put(store, some("x" * 2_000, id="long", created_at=NOW, valid_until=tomorrow, context=talk))
+        put(store, some("short", id="short"))
+
+        seen = store.glimpses(["long", "short", "unknown"])
+
+        assert seen.keys() == {"long", "short"}
+        assert seen["long"][:5] == (NOW, None, tomorrow, "talk", 2_000)
+        assert 0 < len(seen["long"].opening) < 2_000
+        assert seen["short"].conversation is None
+        assert seen["short"].opening == "short"
+        assert store.glimpses([]) == {}
+
     # --- vectors ---
 
     def test_the_nearest_come_first_with_their_cosine(self, store: Store) -> None:
