@@ -63,7 +63,9 @@ if TYPE_CHECKING:
     from scrubjay.engine.conflicts import Judge, Proposal
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.folders import Folders, Shelves
+    from scrubjay.engine.peers import Peer
     from scrubjay.folders.registry import Registry
+    from scrubjay.providers.base import Provider
 
 Result = TypeVar("Result")
 Payload = TypeVar("Payload")
@@ -114,12 +116,17 @@ class Desk:
         fetch: Callable[[], None] | None = None,
         strict_embedding: bool = False,
         quota: int = 0,
+        provider: Provider | None = None,
+        secrets: str = "flag",
+        instructions: str = "flag",
         archive: Objects | None = None,
         archive_quota: int = 0,
         prices: Mapping[str, float] | None = None,
         model: Callable[[Prompt], str] | None = None,
         least_similarity: float = 0.3,
         registry: Registry | None = None,
+        connect: Callable[[str, bool], Peer] | None = None,
+        endpoints: Mapping[str, str] | None = None,
     ) -> None:
         self.caller = caller or Caller()
         self.spaces = tuple(intake.check_space(space) for space in spaces)
@@ -128,12 +135,16 @@ class Desk:
         self._records = store
         self._strict_embedding = strict_embedding
         self._quota = quota
+        self._provider = provider
+        self._trust = {"secrets": secrets, "instructions": instructions}
         self._archive = archive
         self._archive_quota = archive_quota
         self._prices = prices or {}
         self._model = model  # a language model that the owner has configured
         self._client_model: Callable[[Prompt], str] | None = None  # that of the client who asks
         self._least_similarity = least_similarity  # of memories that may be consolidated
+        self._connect = connect  # (address, may be made) -> a place to sync with
+        self._endpoints = endpoints or {}  # named in the settings
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self._shared = Shared(self._embedding, self.caller)
         self._registry = registry
@@ -194,6 +205,8 @@ class Desk:
         self._backlog.close()
         self._embedding.close()
         self._records.close()
+        if self._provider is not None:
+            self._provider.close()
 
     def __enter__(self) -> Self:
         return self
@@ -292,9 +305,15 @@ class Desk:
         space = self.spaces[0]
         access.check_store(self.caller, space)
         user = access.owner_of_new(self.caller, new.user_id)
-        return intake.admitted(
-            new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now()
+        return self._examined(
+            intake.admitted(new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now())
         )
+
+    def _examined(self, memory: Memory) -> Memory:
+        """The memory with its flags, as the policy says: what reads like a secret, or like instructions to a model."""
+        from scrubjay.engine import trust  # only what writes needs it
+
+        return trust.examined(memory, **{name: trust.Policy(policy) for name, policy in self._trust.items()})
 
     def _enriched(self, memory: Memory, new: NewMemory, vector: Vector | None) -> Memory:
         """What its caller left out, found in the text: category, tags, importance."""
@@ -411,6 +430,8 @@ class Desk:
         proposals = self._proposals(memory, self._neighbours(memory, vector))
         with self._records.writing() as tx:
             self._propose(tx, memory, proposals)
+            if proposals:  # no other event tells the feed of these links
+                self._ledger.record(tx, memory, "linked")
 
     def _relate(self, tx: Transaction, memory: Memory, new: NewMemory, neighbours: Neighbours) -> int:
         """Link a new memory with those that its caller named, and if asked with the nearest; how many that were."""
@@ -547,6 +568,7 @@ class Desk:
         return counts
 
     def _count_reads(self, memories: Sequence[Memory]) -> None:
+        """Note who was shown these memories."""
         if memories:
             ids = tuple(memory.id for memory in memories)
             recall = Recall(
