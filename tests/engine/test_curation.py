@@ -18,12 +18,12 @@ def conflicting(jay):
 def test_an_open_conflict_is_listed_until_it_is_settled(jay):
     older, newer = conflicting(jay)
 
-    [pair] = jay.curation.conflicts()
-    assert (pair.older.id, pair.newer.id) == (older.id, newer.id)
+    [pair] = jay.open_conflicts()
+    assert (pair.old.id, pair.new.id) == (older.id, newer.id)
     assert pair.score
 
-    jay.curation.keep(old=older.id, new=newer.id)
-    assert jay.curation.conflicts() == []
+    jay.settle(old=older.id, new=newer.id, keep=True)
+    assert jay.open_conflicts() == []
 
 
 def test_superseding_settles_a_conflict(jay):
@@ -31,14 +31,14 @@ def test_superseding_settles_a_conflict(jay):
 
     jay.supersede(old=older.id, new=newer.id)
 
-    assert jay.curation.conflicts() == []
+    assert jay.open_conflicts() == []
 
 
 def test_a_conflict_that_there_is_not_cannot_be_settled(jay):
     one, other = jay.store("The crane is red").memory, jay.store("Bread is baked at four").memory
 
     with pytest.raises(NotFound):
-        jay.curation.keep(old=one.id, new=other.id)
+        jay.settle(old=one.id, new=other.id, keep=True)
 
 
 def test_what_was_superseded_is_released(jay):
@@ -119,4 +119,4 @@ def test_nobody_sees_what_is_not_theirs_around_a_memory(jay):
     member = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER))
 
     assert [memory.id for memory in member.curation.around(centre.id, similar=True).memories] == [centre.id]
-    assert member.curation.conflicts() == []
+    assert member.open_conflicts() == []
