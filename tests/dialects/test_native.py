@@ -119,7 +119,7 @@ def test_conflicts_are_listed_and_settled(site):
     older, newer = site.store("The crane lifts nine tons"), site.store("The crane lifts nine tons")
 
     [conflict] = site.ask("GET", "/conflicts")["conflicts"]
-    assert (conflict["older"]["id"], conflict["newer"]["id"]) == (older["id"], newer["id"])
+    assert (conflict["old"]["id"], conflict["new"]["id"]) == (older["id"], newer["id"])
     site.ask("POST", "/conflicts/keep", {"old": older["id"], "new": newer["id"]})
     assert site.ask("GET", "/conflicts")["conflicts"] == []
 

@@ -4,7 +4,7 @@ Every shape has a few letters that must stand in the text before it is looked fo
 nothing, and time grows with the text and no faster.
 """
 
-# ruff: noqa: E501 -- a shape reads best in one piece
+
 
 from __future__ import annotations
 
