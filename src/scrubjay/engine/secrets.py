@@ -5,7 +5,6 @@ nothing, and time grows with the text and no faster.
 """
 
 
-
 from __future__ import annotations
 
 import re
