@@ -85,7 +85,11 @@ class Settings:
 
 # What the environment of another program says, honoured where its dialect is served and our own variable is not set.
 FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
-    "mama": {"store": ("MAMA_DB_PATH", "MAMA_DATABASE_PATH"), "port": ("MAMA_SERVER_PORT",), "server_token": ("MAMA_SERVER_TOKEN",)},
+    "mama": {
+        "store": ("MAMA_DB_PATH", "MAMA_DATABASE_PATH"),
+        "port": ("MAMA_SERVER_PORT",),
+        "server_token": ("MAMA_SERVER_TOKEN",),
+    },
 }
 
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
