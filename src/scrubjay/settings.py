@@ -66,6 +66,7 @@ class Settings:
     synthesis_key: str = setting("", "The key for that address, if it wants one.")
     synthesis_wait: float = setting(60.0, "Seconds that a consolidation waits for that model.")
     least_similarity: float = setting(0.3, "How alike memories must be on average to be consolidated, from 0 to 1.")
+    sync: str = setting("", "Stores to sync with, beside those of `scrubjay sync add`: NAME=URL, separated by spaces.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
     allowed_hosts: str = setting("", "Names that the HTTP server answers to beside this machine's own, with commas.")
@@ -78,12 +79,17 @@ class Settings:
     token_audience: str = setting("", "Audience that those tokens must be for.")
     token_keys: str = setting("", "The issuer's public keys: a file with a JSON Web Key Set, or its https address.")
     log_format: str = setting("text", "How the log is written: text or json.")
+    server_token: str = setting("", "A secret that stands for the owner's key over HTTP; set, every call needs a key.")
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
 
 
 # What the environment of another program says, honoured where its dialect is served and our own variable is not set.
 FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
-    "mama": {"store": ("MAMA_DB_PATH", "MAMA_DATABASE_PATH"), "port": ("MAMA_SERVER_PORT",)},
+    "mama": {
+        "store": ("MAMA_DB_PATH", "MAMA_DATABASE_PATH"),
+        "port": ("MAMA_SERVER_PORT",),
+        "server_token": ("MAMA_SERVER_TOKEN",),
+    },
 }
 
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
