@@ -4,7 +4,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all page page-if-newer browser serve test test-long check bench bench-million bench-quality model vectors manifests docs lock clean
+.PHONY: all page page-if-newer browser serve test test-long check simulate bench bench-million bench-quality model vectors manifests docs lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -25,11 +25,17 @@ page-if-newer: .venv/ready
 	@test "$$($(RUN) -c 'import runpy; print(runpy.run_path("web/stamp.py")["digest"]())')" = "$$(cat src/scrubjay/web/sources.sha256)" \
 	|| ! command -v npm > /dev/null || $(MAKE) --silent page
 
-test: .venv/ready-dev model
+test: .venv/ready-dev model browser
 	$(RUN) -m pytest -m "not long"
 
 test-long: .venv/ready-dev model
 	$(RUN) -m pytest -m long --timeout=3600
+
+# The browser that the page is tested with: the system's Chromium.
+browser:
+	@command -v chromium chromium-browser google-chrome > /dev/null \
+	|| (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium > /dev/null) \
+	|| (echo "Install Chromium, or run make as root, to test the page." >&2; exit 1)
 
 check: .venv/ready-dev
 	$(RUN) -m ruff check src tests bench
@@ -37,12 +43,18 @@ check: .venv/ready-dev
 	$(RUN) -c "from importlinter.cli import lint_imports_command; lint_imports_command()" --no-cache
 	$(RUN) -m scrubjay.servers.manifest --check
 
+# Ten thousand sequences of three stores on a bad line; about twenty minutes of one core.
+simulate: .venv/ready-dev
+	SCRUBJAY_SIMULATIONS=10000 $(RUN) -m pytest tests/sync/test_simulation.py --timeout=14400
+
 bench: .venv/ready-dev model
 	$(RUN) -m bench.speed
 	$(RUN) -m bench.system
 	$(RUN) -m bench.archive
+	$(RUN) -m bench.sync
 	$(RUN) -m bench.bulk
 	$(RUN) -m bench.large
+	$(RUN) -m bench.load
 
 # A million memories: an hour, and 15 GB of disk.
 bench-million: .venv/ready-dev model

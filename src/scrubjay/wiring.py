@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.peers import Peer
     from scrubjay.folders.registry import Registry
     from scrubjay.memory import Prompt
+    from scrubjay.providers.base import Provider
     from scrubjay.stores.base import Store
 
 
@@ -35,6 +38,11 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         fetch=model_fetcher(settings),
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
+        provider=open_provider(settings),
+        secrets=settings.secrets,
+        instructions=settings.instructions,
+        connect=lambda url, create: open_peer(url, create=create, user=settings.user),
+        endpoints=endpoints_of(settings.sync),
         archive=open_archive(settings),
         archive_quota=settings.archive_quota,
         prices=read_prices(settings.prices),
@@ -118,7 +126,38 @@ def restore(
         raise InvalidInput("Only a store in a file can be restored from one.", field="store")
     from scrubjay.stores import sqlite_backup
 
-    return sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
+    aside = sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
+    with closing(open_store(settings.store)) as store, store.writing() as tx:
+        tx.renew_origin()  # what it signs from now on is not what it signed after the backup was made
+    return aside
+
+
+def open_peer(url: str, *, create: bool, user: str) -> Peer:
+    """The other side of a sync.
+
+    :raises FileNotFoundError: if there is nothing, and nothing may be made: a drive that is away is not an empty one
+    """
+    from scrubjay.engine.peers import StorePeer
+    from scrubjay.times import utc_now
+
+    objects = None
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite":
+        from scrubjay.archives.folder import FolderObjects
+
+        path = Path(rest.removeprefix("/"))
+        if not (path.parent if create else path).exists():
+            raise FileNotFoundError
+        objects = FolderObjects(path.parent / "archive")  # as in a home
+    return StorePeer(open_store(url), now=utc_now, user=user, objects=objects)
+
+
+def endpoints_of(setting: str) -> dict[str, str]:
+    """:raises InvalidInput: if the setting is not a list of names and addresses"""
+    pairs = [entry.partition("=") for entry in setting.split()]
+    if not all(name and url for name, _, url in pairs):
+        raise InvalidInput("The setting sync is not understood.", hint="Write NAME=URL NAME=URL …", field="sync")
+    return {name: url for name, _, url in pairs}
 
 
 def open_embedder(settings: Settings) -> Embedder | None:
@@ -148,6 +187,44 @@ def open_embedder(settings: Settings) -> Embedder | None:
 
         logging.getLogger(__name__).warning("%s Only words are searched.", error.message)
         return None
+
+
+def open_provider(settings: Settings) -> Provider | None:
+    """Who answers in conversations; None where nobody is configured.
+
+    :raises InvalidInput: if its address is none
+    """
+    if not settings.chat_url:
+        return None
+    if not settings.chat_url.startswith(("http://", "https://")) or not settings.chat_model:
+        raise InvalidInput(
+            "chat_url must be an http or https address, and chat_model must name a model.", field="chat_url"
+        )
+    return LazyProvider(settings)
+
+
+class LazyProvider:
+    """Connects when the first message is answered: most processes never answer one, and the import is not free."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._provider: Provider | None = None
+
+    def answer(self, messages: Sequence[Mapping[str, str]]) -> Iterator[str]:
+        if self._provider is None:
+            from scrubjay.providers.openai import OpenAiProvider
+
+            self._provider = OpenAiProvider(
+                self._settings.chat_url,
+                self._settings.chat_model,
+                key=self._settings.chat_key,
+                timeout_seconds=self._settings.chat_timeout,
+            )
+        return self._provider.answer(messages)
+
+    def close(self) -> None:
+        if self._provider is not None:
+            self._provider.close()
 
 
 def model_fetcher(settings: Settings) -> Callable[[], None] | None:

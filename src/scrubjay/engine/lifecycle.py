@@ -18,6 +18,7 @@ from scrubjay.stores.base import Reads, Transaction
 
 SUPERSEDES = frozenset({LinkKind.SUPERSEDES})
 MAY_OUTDATE = frozenset({LinkKind.MAY_OUTDATE})
+RELEASED = "released"  # of a link: it once said that one memory supersedes another
 RETENTION_DAYS = 30  # how long a forgotten memory can be brought back
 
 
@@ -44,10 +45,10 @@ def outdate(
     """Let one memory be outdated by another that already says so."""
     for link in tx.links([outdated.id], kinds=SUPERSEDES):
         if link.target == outdated.id:
-            tx.relate(replace(link, state="replaced"))
+            ledger.mark(tx, link, "replaced")
     for link in tx.links([outdated.id], kinds=MAY_OUTDATE):
         if (link.source, link.target) == (successor.id, outdated.id):
-            tx.relate(replace(link, state="superseded"))
+            ledger.mark(tx, link, "superseded")
     ledger.link(tx, LinkKind.SUPERSEDES, successor, outdated, reason=reason)
     ended = outdated.valid_until or successor.valid_from or ledger.now()
     return ledger.change(
@@ -59,13 +60,36 @@ def outdate(
     )
 
 
+def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
+    """Take back that anything outdates a memory; it is true as long as it was before."""
+    for link in tx.links([memory.id], kinds=SUPERSEDES):
+        if link.target != memory.id or link.state == RELEASED:
+            continue
+        tx.relate(replace(link, state=RELEASED, hlc=tx.tick(ledger.now()), origin=ledger.origin))
+        for successor in tx.get([link.source], access.EVERYTHING):
+            if successor.supersedes == memory.id:
+                ledger.change(tx, replace(successor, supersedes=None), "updated", "supersedes")
+    former = next((one.memory for one in tx.versions(memory.id) if one.memory.superseded_by is None), memory)
+    return ledger.change(
+        tx,
+        replace(memory, superseded_by=None, valid_until=former.valid_until),
+        "released",
+        "superseded_by",
+        "valid_until",
+    )
+
+
 def successors(reads: Reads, memory: Memory) -> set[str]:
     """Everything that supersedes this memory, through any number of steps."""
     found: set[str] = set()
     front = [memory.id]
     while front:
         links = reads.links(front, kinds=SUPERSEDES)
-        front = [link.source for link in links if link.target in front and link.source not in found]
+        front = [
+            link.source
+            for link in links
+            if link.target in front and link.source not in found and link.state != RELEASED
+        ]
         found.update(front)
     return found
 
@@ -157,16 +181,38 @@ def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> None
         if link.source != memory.id:
             continue
         for outdated in tx.get([link.target], access.EVERYTHING):
-            successor = newest_successor(tx, outdated)
-            if outdated.superseded_by != successor:
-                ledger.change(tx, replace(outdated, superseded_by=successor), "superseded", "superseded_by")
+            if settle(tx, outdated):
+                ledger.record(tx, outdated, "superseded", "superseded_by")
+
+
+def settle(tx: Transaction, memory: Memory) -> bool:
+    """Let a memory say what its links say: whom it supersedes and by whom it is superseded; whether that was news.
+
+    It follows from links and what they lead to, so it is no change of the memory: no version, no stamp, and no edit
+    made in another store meanwhile loses to it.
+    """
+    found = (newest_predecessor(tx, memory), newest_successor(tx, memory))
+    if found == (memory.supersedes, memory.superseded_by):
+        return False
+    tx.point(memory.id, supersedes=found[0], superseded_by=found[1])
+    return True
+
+
+def newest_predecessor(reads: Reads, memory: Memory) -> str | None:
+    links = [link for link in reads.links([memory.id], kinds=SUPERSEDES) if link.source == memory.id]
+    return max(links, key=lambda link: (link.hlc, link.origin)).target if links else None
 
 
 def newest_successor(reads: Reads, outdated: Memory) -> str | None:
-    links = [link for link in reads.links([outdated.id], kinds=SUPERSEDES) if link.target == outdated.id]
+    links = [
+        link
+        for link in reads.links([outdated.id], kinds=SUPERSEDES)
+        if link.target == outdated.id and link.state != RELEASED
+    ]
     alive = {
         memory.id
         for memory in reads.get([link.source for link in links], access.EVERYTHING)
         if memory.status is not Status.DELETED
     }
-    return next((link.source for link in sorted(links, key=lambda link: -link.hlc) if link.source in alive), None)
+    links = [link for link in links if link.source in alive]
+    return max(links, key=lambda link: (link.hlc, link.origin)).source if links else None

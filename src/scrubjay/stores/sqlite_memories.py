@@ -16,6 +16,7 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.memory import Archive, Match, Memory, State, Version, random_suffix
 from scrubjay.stores import sqlite_archives, vec1_tables
 from scrubjay.stores.base import Change, List, Transaction, milliseconds
+from scrubjay.stores.sqlite_conversations import SqliteConversations
 from scrubjay.stores.sqlite_filters import Restriction, space_number
 from scrubjay.stores.sqlite_rows import (
     COLUMNS,
@@ -28,7 +29,6 @@ from scrubjay.stores.sqlite_rows import (
     snapshot_of,
     snapshot_of_memory,
 )
-from scrubjay.stores.sqlite_statistics import SqliteStatistics
 from scrubjay.stores.sqlite_tally import Tally
 from scrubjay.stores.sqlite_words import found_by, scope_token
 from scrubjay.stores.words import MAX_PASSAGES, indexed, passages
@@ -42,7 +42,7 @@ AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory 
 _VERSION = list(FIELDS).index("version")
 
 
-class SqliteMemories(SqliteStatistics, Transaction):
+class SqliteMemories(SqliteConversations, Transaction):
     """The part of a transaction that changes memories."""
 
     def __init__(self, con: apsw.Connection, tally: Tally) -> None:
@@ -122,7 +122,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
         self._con.execute("DELETE FROM pending WHERE memory = ? AND next_part >= ?", (seq, parts))
         return True
 
-    def purge(self, id: str, *, at: datetime) -> None:
+    def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
         row = self._con.execute("SELECT seq FROM memories WHERE id = ? AND state <> 4", (id,)).fetchone()
         if row is None:
             return
@@ -147,12 +147,21 @@ class SqliteMemories(SqliteStatistics, Transaction):
                 client = '', caller = '', transport = '', dialect = NULL,
                 fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
                 status = 'deleted', state = 4, deleted_at = coalesce(deleted_at, :at), recoverable_until = NULL,
-                updated_at = :at, version = version + 1, hlc = :hlc, change = :change,
-                origin = (SELECT value FROM facts WHERE key = 'origin')
+                change = :change, final = :final
             WHERE seq = :seq
             """,
-            {"at": milliseconds(at), "hlc": self.tick(at), "change": self._changed(), "seq": seq},
+            {"at": milliseconds(at), "change": self._changed(), "final": int(final), "seq": seq},
         )
+        if final:
+            self._con.execute(
+                """
+                UPDATE memories SET
+                    updated_at = :at, version = version + 1, hlc = :hlc,
+                    origin = (SELECT value FROM facts WHERE key = 'origin')
+                WHERE seq = :seq
+                """,
+                {"at": milliseconds(at), "hlc": self.tick(at), "seq": seq},
+            )
         self._mark_repeats(fingerprint)
         self.erased = True
 
