@@ -44,7 +44,7 @@ SECTIONS = {
         "export": "Write every memory of a space as lines of JSON.",
         "import": "Take in lines of JSON: an export, or a list of your own.",
         "sync": "Keep several stores the same: a second machine, a shared drive.",
-        "backup": "Copy the whole memory to a new file, while others use it.",
+        "backup": "Copy the whole memory, every space of it, to a new file.",
         "restore": "Make a backup the memory again.",
     },
     "Serve agents": {
