@@ -12,7 +12,7 @@ from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from scrubjay.engine import access, cursors, intake, ranking, values
+from scrubjay.engine import access, cursors, finding, intake, ranking, values
 from scrubjay.engine.backlog import Backlog
 from scrubjay.engine.embedding import AT_ONCE, Embedding
 from scrubjay.engine.housekeeping import Housekeeper
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.folders import Folders, Shelves
     from scrubjay.engine.peers import Peer
     from scrubjay.folders.registry import Registry
+    from scrubjay.providers.base import Provider
 
 Result = TypeVar("Result")
 Payload = TypeVar("Payload")
@@ -115,6 +116,9 @@ class Desk:
         fetch: Callable[[], None] | None = None,
         strict_embedding: bool = False,
         quota: int = 0,
+        provider: Provider | None = None,
+        secrets: str = "flag",
+        instructions: str = "flag",
         archive: Objects | None = None,
         archive_quota: int = 0,
         prices: Mapping[str, float] | None = None,
@@ -131,6 +135,8 @@ class Desk:
         self._records = store
         self._strict_embedding = strict_embedding
         self._quota = quota
+        self._provider = provider
+        self._trust = {"secrets": secrets, "instructions": instructions}
         self._archive = archive
         self._archive_quota = archive_quota
         self._prices = prices or {}
@@ -199,6 +205,8 @@ class Desk:
         self._backlog.close()
         self._embedding.close()
         self._records.close()
+        if self._provider is not None:
+            self._provider.close()
 
     def __enter__(self) -> Self:
         return self
@@ -297,9 +305,15 @@ class Desk:
         space = self.spaces[0]
         access.check_store(self.caller, space)
         user = access.owner_of_new(self.caller, new.user_id)
-        return intake.admitted(
-            new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now()
+        return self._examined(
+            intake.admitted(new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now())
         )
+
+    def _examined(self, memory: Memory) -> Memory:
+        """The memory with its flags, as the policy says: what reads like a secret, or like instructions to a model."""
+        from scrubjay.engine import trust  # only what writes needs it
+
+        return trust.examined(memory, **{name: trust.Policy(policy) for name, policy in self._trust.items()})
 
     def _enriched(self, memory: Memory, new: NewMemory, vector: Vector | None) -> Memory:
         """What its caller left out, found in the text: category, tags, importance."""
@@ -405,7 +419,7 @@ class Desk:
         """What a memory may outdate."""
         same_words = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
         twins = [twin for twin in same_words if twin.kind is Kind.MEMORY]
-        return self._shared.judge.proposals(memory, neighbours, twins=twins, now=self.now())
+        return self._shared.judge.proposals(memory, neighbours, self._records, twins=twins, now=self.now())
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
         for proposal in proposals:
@@ -465,20 +479,21 @@ class Desk:
                     memory_id=twin.id,
                 )
 
-    def _candidates(
-        self, query: Query, audience: Audience, now: datetime
-    ) -> tuple[list[ranking.Candidate], Vector | None, str | None]:
-        """Everything that may answer the question, best first; the question's vector, or why there is none."""
+    def _candidates(self, query: Query, audience: Audience, now: datetime) -> finding.Found:
+        """Everything that may answer the question, best first."""
         self._look_at_folders()
         vector, degraded = (None, None) if query.words_only else self._asked(query.text)
         self._strict(degraded)
-        by_words = self._records.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)
-        if vector is None:
-            return ranking.fuse(by_words, (), {}, self._embedding.calibrate), None, degraded
-        by_meaning = self._records.nearest(vector, query.filter, audience, now=now, limit=ranking.DEPTH)
-        near = {match.memory for match in by_meaning}
-        further = self._records.cosines(vector, [one.memory for one in by_words if one.memory not in near])
-        return ranking.fuse(by_words, by_meaning, further, self._embedding.calibrate), vector, degraded
+        search = finding.Search(
+            query=query,
+            reads=self._records,
+            audience=audience,
+            now=now,
+            calibrate=self._embedding.calibrate,
+            embed=lambda text: self._asked(text)[0],
+        )
+        candidates, periods = search.candidates(vector)
+        return finding.Found(candidates, vector, degraded, periods)
 
     def _hits(
         self, candidates: Sequence[ranking.Candidate], query: Query, audience: Audience, now: datetime
@@ -553,6 +568,7 @@ class Desk:
         return counts
 
     def _count_reads(self, memories: Sequence[Memory]) -> None:
+        """Note who was shown these memories."""
         if memories:
             ids = tuple(memory.id for memory in memories)
             recall = Recall(

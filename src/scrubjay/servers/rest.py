@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 from scrubjay.dialects.base import Body, Dialect, Operation, Pieces, Reply, Schema, Stream
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import (
+    ArchiveUnavailable,
     Conflict,
     EmbeddingError,
     Error,
@@ -33,6 +34,7 @@ from scrubjay.errors import (
     InvalidInput,
     Locked,
     NotFound,
+    ProviderError,
     QueryTooComplex,
     QuotaExceeded,
     RateLimited,
@@ -63,6 +65,8 @@ STATUSES: dict[type[Error], int] = {
     RateLimited: 429,
     Internal: 500,
     Error: 500,
+    ProviderError: 502,
+    ArchiveUnavailable: 503,
     EmbeddingError: 503,
     StorageBusy: 503,
     TimedOut: 503,
@@ -259,12 +263,16 @@ def status_of(error: Error) -> int:
 
 def respond(address: Address, reply: Reply) -> Response:
     """The reply as JSON; fewer items where it would be too large."""
-    body = orjson.dumps(reply.body)
+    body = written(reply.body)
     if len(body) > MAX_BYTES:
-        body = orjson.dumps(bounded(reply.body))
+        body = written(bounded(reply.body))
     if reply.error is None:
         return Response(body, address.status, media_type="application/json")
     return Response(body, status_of(reply.error), headers_of(reply.error), "application/json")
+
+
+def written(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)  # words of enums are keys too
 
 
 def headers_of(error: Error) -> dict[str, str]:
@@ -351,11 +359,11 @@ def next_piece(address: Address, stream: Stream) -> Body | Last | None:
 
 def as_event(piece: Body) -> bytes:
     named = [f"{field}: {piece[field]}\n".encode() for field in ("event", "id") if piece.get(field) is not None]
-    return b"".join([*named, b"data: ", orjson.dumps(piece["data"]), b"\n\n"])
+    return b"".join([*named, b"data: ", written(piece["data"]), b"\n\n"])
 
 
 def as_line(piece: Body) -> bytes:
-    return orjson.dumps(piece) + b"\n"
+    return written(piece) + b"\n"
 
 
 WRITTEN = {Pieces.EVENTS: as_event, Pieces.LINES: as_line}
