@@ -9,6 +9,7 @@ import pytest
 
 from scrubjay.dialects.chimera import chimera
 from scrubjay.dialects.memento import memento
+from scrubjay.dialects.native import native
 from scrubjay.memory import Caller, Role
 from scrubjay.providers.openai import OpenAiProvider
 from scrubjay.servers.http import build_app
@@ -382,6 +383,14 @@ def test_workspaces_are_spaces(site, jay):
     site.ask("DELETE", way)
     site.ask("GET", way, status=404)
     site.ask("DELETE", "/api/workspaces/workspace-default", status=409)
+
+
+def test_a_space_put_away_with_a_key_is_put_away_once(jay):
+    jay.create_space("tides")
+    keyed = [native.call(jay, "drop_space", {"name": "tides"}, key="k1") for _ in range(2)]
+
+    assert keyed[0].body == keyed[1].body
+    assert not keyed[0].failed
 
 
 def test_a_conversation_is_found_in_its_workspace_by_its_id_alone(site):

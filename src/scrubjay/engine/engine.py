@@ -38,7 +38,7 @@ from scrubjay.memory import (
     Stored,
     Version,
 )
-from scrubjay.stores.base import Checkup, Transaction
+from scrubjay.stores.base import Checkup, Reads, Transaction
 
 if TYPE_CHECKING:
     from scrubjay.engine.bulk import Bulk
@@ -441,35 +441,44 @@ class Engine(Desk):
 
     def space(self, name: str) -> Space:
         """:raises SpaceNotFound: if there is none :raises Forbidden: if the caller has no part in it"""
+        return self._space(self._records, name)
+
+    def _space(self, reads: Reads, name: str) -> Space:
         access.check_granted(self.caller, name)
-        found = next((space for space in self._records.spaces() if space.name == name), None)
+        found = next((space for space in reads.spaces() if space.name == name), None)
         if found is None:
             raise SpaceNotFound(f"No space {name[:100]!r}.", hint="Create it first.")
         return found
 
     def describe_space(self, name: str, *, title: str | None = None, description: str | None = None) -> Space:
         """Change what people read of a space; what is not given stays."""
-        known = self.space(name)
         access.check_store(self.caller, name)
         for field, text in (("title", title), ("description", description)):
             if text is not None:
                 intake.check_text(text, field, maximum=intake.MAX_METADATA)
-        with self._records.writing() as tx:
+
+        def write(tx: Transaction) -> Space:
+            known = self._space(tx, name)
             tx.describe_space(name, title=title or known.title, description=description or known.description)
-        return self.space(name)
+            return self._space(tx, name)
+
+        return self._transact(Space, write)
 
     def drop_space(self, name: str) -> Space:
         """Put an empty space away, its conversations with it; storing into it brings it back.
 
         :raises Conflict: if it holds memories, or is the default one
         """
-        known = self.space(name)
         access.check_owns(self.caller, name)
         if name == DEFAULT_SPACE:
             raise Conflict("The default space always exists.")
-        with self._records.writing() as tx:
+
+        def write(tx: Transaction) -> Space:
+            known = self._space(tx, name)
             tx.drop_space(name, at=self.now())
-        return known
+            return known
+
+        return self._transact(Space, write)
 
     def shown_to(self, id: str, *, limit: int = 100) -> Sequence[Recall]:
         """Who was handed a memory and when, newest first: for when it turns out poisoned or wrong.
