@@ -259,7 +259,7 @@ def test_no_secret_is_in_the_store(jay, tmp_path):
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
 
     for secret in (issued.secret, rotated.secret, cookie, "correct horse!"):
-        assert secret.rpartition("_")[2].encode() not in kept
+        assert secret[-20:].encode() not in kept
 
 
 @pytest.mark.parametrize("verb", ["create", "rotate"])

@@ -19,7 +19,7 @@ from scrubjay.stores.sqlite import SqliteStore
 from tests.sync.simulation import simulate
 from tests.sync.world import Site, World
 
-SEQUENCES = int(os.environ.get("SCRUBJAY_SIMULATIONS") or 300)
+SEQUENCES = int(os.environ.get("SCRUBJAY_SIMULATIONS") or 1_000)
 MEMORY = Path("/dev/shm")
 
 
