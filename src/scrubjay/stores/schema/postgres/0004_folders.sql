@@ -1,0 +1,1 @@
+-- Folders: spaces kept as Markdown files. Released files are never edited.

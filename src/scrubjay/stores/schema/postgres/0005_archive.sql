@@ -1,0 +1,1 @@
+-- Jobs, consolidation, cold storage. Released files are never edited.

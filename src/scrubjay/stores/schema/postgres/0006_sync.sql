@@ -1,0 +1,1 @@
+-- Sync: endpoints, how far each has come, conflicts. Released files are never edited.

@@ -1,0 +1,1 @@
+-- Keys, grants, the audit log. Released files are never edited.

@@ -1,0 +1,1 @@
+-- Conversations, messages, injected memories. Released files are never edited.
