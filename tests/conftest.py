@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +16,11 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.settings import load
+from scrubjay.stores.base import Store
 from scrubjay.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from tests.postgres import Stores
 
 
 class Clock:
@@ -35,13 +42,32 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def open_engine(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Engine]]:
-    """Engines on one file, closed after the test."""
+def open_store(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[], Store]:
+    """Opens this test's store: a file, or with SCRUBJAY_TEST_STORE=postgres a schema of a real server."""
+    if os.environ.get("SCRUBJAY_TEST_STORE") != "postgres":
+        return lambda: SqliteStore(tmp_path / "memories.db")
+    from scrubjay.stores.postgres import PostgresStore
+
+    url = request.getfixturevalue("postgres_stores").empty()
+    return lambda: PostgresStore(url)
+
+
+@pytest.fixture(scope="session")
+def postgres_stores() -> Iterator[Stores]:
+    from tests.postgres import Stores, server_url
+
+    with closing(Stores(server_url(), "engines")) as stores:
+        yield stores
+
+
+@pytest.fixture
+def open_engine(open_store: Callable[[], Store], clock: Clock) -> Iterator[Callable[..., Engine]]:
+    """Engines on one store, closed after the test."""
     opened: list[Engine] = []
 
     def open_one(embedder: object = "hashing", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
-        engine = Engine(SqliteStore(tmp_path / "memories.db"), chosen, **{"clock": clock, **options})
+        engine = Engine(open_store(), chosen, **{"clock": clock, **options})
         opened.append(engine)
         return engine
 

@@ -102,7 +102,7 @@ _server: Server | None = None
 
 def server_url() -> str:
     """A server that all tests of this process share."""
-    global _server  # noqa: PLW0603 -- one per process
+    global _server
     if given := os.environ.get("SCRUBJAY_TEST_POSTGRES"):
         return given
     if _server is None:

@@ -23,7 +23,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
     from scrubjay.engine.engine import Engine
 
     return Engine(
-        open_store(settings.store),
+        open_store(settings.store, pool_size=settings.pool_size, statement_seconds=settings.statement_timeout),
         embedder or open_embedder(settings),
         caller=Caller(user=settings.user),
         spaces=spaces_of(settings.space, Path.cwd()),
@@ -45,14 +45,26 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
     return open_engine(settings, embedder=embedder)
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, *, pool_size: int = 10, statement_seconds: float = 20.0) -> Store:
     scheme, _, rest = url.partition("://")
     if scheme == "sqlite" and rest.startswith("/"):
         from scrubjay.stores.sqlite import SqliteStore
 
         return SqliteStore(Path(rest.removeprefix("/")))
+    if scheme in ("postgresql", "postgres"):
+        try:
+            from scrubjay.stores.postgres import PostgresStore
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] != "psycopg":
+                raise
+            raise InvalidInput(
+                "PostgreSQL's driver is not installed.", hint="pip install 'scrubjay[postgres]'", field="store"
+            ) from None
+        return PostgresStore(url, pool_size=pool_size, statement_seconds=statement_seconds)
     raise InvalidInput(
-        "The store's address is not understood.", hint="Write sqlite:///FILE, with a full path.", field="store"
+        "The store's address is not understood.",
+        hint="Write sqlite:///FILE, with a full path, or postgresql://USER:PASSWORD@HOST/DATABASE.",
+        field="store",
     )
 
 

@@ -1,4 +1,4 @@
-"""What `doctor` asks: does every memory have its words and vectors, and do texts still fit their hashes? Writes nothing.
+"""What `doctor` asks: has every memory its words and vectors, do texts still fit their hashes? Writes nothing.
 
 Whether pages are whole is the server's business: it keeps checksums, and `pg_amcheck` looks into indexes.
 """

@@ -83,7 +83,14 @@ class Counts:
             self.happened(new, new.created_at // HOUR, created=1)
 
     def happened(
-        self, row: Counted, hour: int, *, created: int = 0, reads: int = 0, consolidations: int = 0, consolidated: int = 0
+        self,
+        row: Counted,
+        hour: int,
+        *,
+        created: int = 0,
+        reads: int = 0,
+        consolidations: int = 0,
+        consolidated: int = 0,
     ) -> None:
         hour = max(hour, 0)
         for part in row.parts():

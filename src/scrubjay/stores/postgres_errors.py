@@ -27,7 +27,7 @@ def translated_errors() -> Iterator[None]:
         raise InvalidInput("The text holds half of a surrogate pair, which no store can keep.") from error
 
 
-def translated(error: psycopg.Error) -> Error:  # noqa: PLR0911, PLR0912 -- a table
+def translated(error: psycopg.Error) -> Error:  # noqa: PLR0911 -- a table
     match error:
         case errors.LockNotAvailable() | errors.SerializationFailure() | errors.DeadlockDetected():
             return StorageBusy()
@@ -67,7 +67,7 @@ def translated(error: psycopg.Error) -> Error:  # noqa: PLR0911, PLR0912 -- a ta
 def _away(error: psycopg.OperationalError) -> StorageError:
     """No connection could be made, or it broke. The server's words tell what a code does not, before a login."""
     said = str(error).lower()
-    if error.sqlstate and error.sqlstate.startswith("28") or "password" in said or "no pg_hba.conf entry" in said:
+    if (error.sqlstate or "").startswith("28") or "password" in said or "no pg_hba.conf entry" in said:
         return StorageError(
             "The database refuses these credentials.", hint="Check user, password and host in SCRUBJAY_STORE."
         )

@@ -2,8 +2,6 @@
 looked up first: a condition is text with placeholders, and what to put there.
 """
 
-# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
-
 from __future__ import annotations
 
 import json

@@ -77,7 +77,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
         columns = row_of(memory) | {"fingerprint": fingerprint}
         if known is None:
             return self._insert(memory, columns, vectors or (), parts, repeated=repeated)
-        return self._replace(known, memory, columns, vectors, parts, change)
+        return self._replace(known, memory, columns, vectors, parts=parts, change=change)
 
     def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
         row = self._con.execute(
@@ -341,6 +341,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
         memory: Memory,
         columns: dict[str, Any],
         vectors: Sequence[Vector] | None,
+        *,
         parts: int,
         change: Change,
     ) -> Memory:

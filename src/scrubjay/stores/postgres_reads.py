@@ -215,4 +215,4 @@ def _aliased(con: Connection, aliases: Sequence[str]) -> dict[str, str]:
         """,
         (list(aliases),),
     )
-    return {alias: memory for alias, memory in rows}
+    return dict(rows)

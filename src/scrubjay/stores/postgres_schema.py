@@ -53,7 +53,7 @@ def make_sure(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> TypeInfo
     """Bring the store to the newest schema, or make it; pgvector's type as this database numbers it.
 
     :raises StorageTooNew: if a newer scrubjay has written the store
-    :raises StorageError: if the server is too old, read-only or without pgvector, or the user may not make what is missing
+    :raises StorageError: if the server is too old, read-only or without pgvector, or its user may not make the store
     """
     _check_server(con)
     if version(con) < SCHEMA_VERSION:
@@ -128,7 +128,7 @@ def _migrate(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> None:
                 return
             if number == 1:
                 _make_room(con, schema)
-            con.execute(scripts[f"{number:04}"].read_text(encoding="utf-8"))  # type: ignore[arg-type]
+            con.execute(scripts[f"{number:04}"].read_text(encoding="utf-8"))
             con.execute(
                 """
                 INSERT INTO facts (key, value) VALUES ('schema', %s)

@@ -213,7 +213,7 @@ def _access_counts(con: Connection, among: _Seen, waiting: Mapping[str, Reading]
         f"SELECT memories.id, memories.access_count FROM memories WHERE memories.id = ANY(%s) AND {where}",
         ([*waiting], *values),
     )
-    return {memory: count for memory, count in rows}
+    return dict(rows)
 
 
 def _count(con: Connection, among: _Seen, condition: str, given: Sequence[Any]) -> int:
