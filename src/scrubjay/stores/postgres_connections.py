@@ -133,10 +133,8 @@ class Connections:
             try:
                 wait = max(1, int((deadline - time.monotonic()) * 1000))
                 con.execute(
-                    sql.SQL(
-                        "BEGIN; SET LOCAL synchronous_commit = off; SET LOCAL lock_timeout = {};"
-                        "SELECT pg_advisory_xact_lock({}, hashtext({})); SET LOCAL lock_timeout = 0"
-                    ).format(wait, WRITERS, self.schema)
+                    f"BEGIN; SET LOCAL synchronous_commit = off; SET LOCAL lock_timeout = {wait};"
+                    f"SELECT pg_advisory_xact_lock({WRITERS}, hashtext('{self.schema}')); SET LOCAL lock_timeout = 0"
                 )
                 return con
             except psycopg.OperationalError:

@@ -68,7 +68,7 @@ class Counts:
     def __init__(self) -> None:
         self._totals: dict[tuple[Any, ...], list[int]] = {}
         self._activity: dict[tuple[Any, ...], list[int]] = {}
-        self._vocabulary: Counter[tuple[str, str]] = Counter()
+        self._vocabulary: dict[str, Counter[str]] = {}  # by space
         self._passages: dict[str, list[int]] = {}
 
     def arrived(self, row: Counted) -> None:
@@ -100,27 +100,22 @@ class Counts:
 
     def words(self, space: str, terms: Iterable[str], length: int, sign: int = 1) -> None:
         """A passage that came, or with a negative sign went."""
+        known = self._vocabulary.setdefault(space, Counter())
         for term in terms:
-            self._vocabulary[space, term] += sign
+            known[term] += sign
         _add(self._passages, space, (sign, sign * length))
 
     def write(self, con: Connection) -> None:
         """Write what gathered, and begin anew."""
         totals, activity = _changes(self._totals), _changes(self._activity)
-        vocabulary = {key: number for key, number in self._vocabulary.items() if number}
-        passages = _changes(self._passages)
+        vocabulary, passages = self._vocabulary, _changes(self._passages)
         self.__init__()  # type: ignore[misc]
-        if totals:
-            _upsert(con, "totals", ("space", "part", "audience", "state", "category", "level"), TOTALS, totals)
-        if activity:
-            _upsert(con, "activity", ("space", "part", "hours", "at", "audience"), ACTIVITY, activity)
-        if vocabulary:
-            _write_vocabulary(con, vocabulary)
-        if passages:
-            con.cursor().executemany(
-                "UPDATE spaces SET passages = passages + %s, passage_words = passage_words + %s WHERE name = %s",
-                [(*numbers, space) for space, numbers in passages.items()],
-            )
+        if totals or activity:
+            con.execute(_ADD_UP, [*_columns(totals, 15), *_columns(activity, 9)])
+        for space, terms in vocabulary.items():
+            changed = {term: number for term, number in terms.items() if number}
+            if changed or space in passages:
+                _write_vocabulary(con, space, changed, passages.get(space, [0, 0]))
 
     def _total(self, row: Counted, sign: int) -> None:
         numbers = [sign * number for number in row.numbers()]
@@ -128,38 +123,47 @@ class Counts:
             _add(self._totals, (row.space, part, row.audience, row.state, row.category, row.level), numbers)
 
 
-_TYPES = {"state": "SMALLINT", "hours": "SMALLINT", "at": "BIGINT"}
-
-
-def _upsert(
-    con: Connection, table: str, key: tuple[str, ...], numbers: tuple[str, ...], changes: Mapping[Any, list[int]]
-) -> None:
-    columns = [*key, *numbers]
+def _adding(table: str, key: tuple[str, ...], numbers: tuple[str, ...]) -> str:
     types = [_TYPES.get(name, "TEXT") for name in key] + ["BIGINT"] * len(numbers)
-    rows = sorted((*where, *added) for where, added in changes.items())  # one order for all: nobody waits in a circle
-    con.execute(
-        f"""
-        INSERT INTO {table} ({", ".join(columns)})
+    return f"""
+        INSERT INTO {table} ({", ".join((*key, *numbers))})
         SELECT * FROM unnest({", ".join(f"%s::{name}[]" for name in types)})
         ON CONFLICT ({", ".join(key)}) DO UPDATE SET
             {", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in numbers)}
-        """,
-        [list(column) for column in zip(*rows, strict=True)],
-    )
+        """
 
 
-def _write_vocabulary(con: Connection, changes: Mapping[tuple[str, str], int]) -> None:
-    _upsert(con, "vocabulary", ("space", "term"), ("passages",), {key: [number] for key, number in changes.items()})
-    gone = [key for key, number in changes.items() if number < 0]
-    if gone:  # a word that stands nowhere any more may be what was to be erased
-        con.execute(
-            """
-            DELETE FROM vocabulary
-            WHERE (space, term) IN (SELECT * FROM unnest(%s::TEXT[], %s::TEXT[]))
-            AND passages <= 0
-            """,
-            [list(column) for column in zip(*gone, strict=True)],
+_TYPES = {"state": "SMALLINT", "hours": "SMALLINT", "at": "BIGINT"}
+_TOTALS_KEY = ("space", "part", "audience", "state", "category", "level")
+_ACTIVITY_KEY = ("space", "part", "hours", "at", "audience")
+_ADD_UP = f"""
+    WITH added AS ({_adding("totals", _TOTALS_KEY, TOTALS)})
+    {_adding("activity", _ACTIVITY_KEY, ACTIVITY)}
+    """
+
+
+def _columns(changes: Mapping[Any, list[int]], width: int) -> list[list[Any]]:
+    rows = sorted((*where, *added) for where, added in changes.items())
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
+
+
+def _write_vocabulary(con: Connection, space: str, changed: Mapping[str, int], passages: list[int]) -> None:
+    con.execute(
+        # Stems hold no white space, and one text is read faster than an array of many.
+        """
+        WITH added AS (
+            INSERT INTO vocabulary (space, term, passages)
+            SELECT %s, *
+            FROM unnest(string_to_array(%s, ' '), string_to_array(%s, ' ')::BIGINT[])
+            ON CONFLICT (space, term) DO UPDATE SET passages = vocabulary.passages + excluded.passages
         )
+        UPDATE spaces SET passages = passages + %s, passage_words = passage_words + %s WHERE name = %s
+        """,
+        (space, " ".join(changed), " ".join(map(str, changed.values())), *passages, space),
+    )
+    gone = [term for term, number in changed.items() if number < 0]
+    if gone:  # a word that stands nowhere any more may be what was to be erased
+        con.execute("DELETE FROM vocabulary WHERE space = %s AND term = ANY(%s) AND passages <= 0", (space, gone))
 
 
 def _add(sums: dict[Any, list[int]], key: Any, numbers: Iterable[int]) -> None:

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import psycopg
 
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.memory import Memory, State, random_suffix
@@ -28,7 +31,7 @@ from scrubjay.stores.postgres_rows import (
     row_of,
 )
 from scrubjay.stores.postgres_statistics import PostgresStatistics
-from scrubjay.stores.postgres_values import kept, vector_bytes
+from scrubjay.stores.postgres_values import all_vectors, kept
 from scrubjay.stores.postgres_words import Passage, found_by, passages_of
 from scrubjay.stores.sqlite_rows import snapshot_of
 from scrubjay.stores.sqlite_tally import Tally
@@ -59,6 +62,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
     def __init__(self, con: Connection, tally: Tally) -> None:
         super().__init__(tally)
         self._con = con
+        self._raw = psycopg.RawCursor(con)  # takes $1 as it stands; psycopg would read a long statement every time
         self._counts = Counts()
 
     @contextmanager
@@ -291,43 +295,20 @@ class PostgresMemories(PostgresStatistics, Transaction):
     def _insert(
         self, memory: Memory, columns: dict[str, Any], vectors: Sequence[Vector], parts: int, *, repeated: bool
     ) -> Memory:
-        blobs, passages = [vector_bytes(vector) for vector in vectors], passages_of(memory)
-        columns |= first_row_of(memory) | {"parts": parts, "vector_bytes": sum(len(blob) - 4 for blob in blobs)}
-        [(seq,)] = self._con.execute(
-            f"""
-            WITH arrived AS (
-                INSERT INTO memories (seq, {", ".join(columns)})
-                VALUES (nextval('arrivals'), {", ".join(f"%({name})s" for name in columns)})
-                RETURNING space, seq
-            ), tagged AS (
-                INSERT INTO tags (space, memory, tag)
-                SELECT space, seq, tag FROM arrived CROSS JOIN unnest(%(every_tag)s::TEXT[]) AS each (tag)
-            ), worded AS (
-                INSERT INTO words (space, memory, place, length, terms)
-                SELECT space, seq, place, length, terms::TSVECTOR
-                FROM arrived
-                CROSS JOIN unnest(%(places)s::SMALLINT[], %(lengths)s::INTEGER[], %(terms)s::TEXT[])
-                    AS each (place, length, terms)
-            ), placed AS (
-                INSERT INTO vectors (space, memory, part, vector)
-                SELECT space, seq, number - 1, vector
-                FROM arrived
-                CROSS JOIN unnest(%(vectors)b::VECTOR[]) WITH ORDINALITY AS each (vector, number)
-            ), waiting AS (
-                INSERT INTO pending (space, memory, next_part)
-                SELECT space, seq, %(embedded)s FROM arrived WHERE %(embedded)s < %(parts)s
-            )
-            SELECT seq FROM arrived
-            """,
-            columns
-            | {
-                "every_tag": sorted({*memory.tags, *memory.auto_tags}),
-                "places": [passage.place for passage in passages],
-                "lengths": [passage.length for passage in passages],
-                "terms": [passage.terms(memory.space) for passage in passages],
-                "vectors": blobs,
-                "embedded": len(blobs),
-            },
+        placed, passages = all_vectors(vectors), passages_of(memory)
+        columns |= first_row_of(memory) | {"parts": parts, "vector_bytes": placed.size}
+        [(seq,)] = self._raw.execute(
+            _inserting(tuple(columns)),
+            [
+                sorted({*memory.tags, *memory.auto_tags}),
+                [passage.place for passage in passages],
+                [passage.length for passage in passages],
+                [passage.terms(memory.space) for passage in passages],
+                placed,
+                len(placed),
+                parts,
+                *columns.values(),
+            ],
         )
         self._count_words(memory.space, passages)
         self._counts.arrived(_counted(columns))
@@ -346,13 +327,8 @@ class PostgresMemories(PostgresStatistics, Transaction):
         change: Change,
     ) -> Memory:
         former, seq = known.memory, known.seq
-        blobs = None if vectors is None else [vector_bytes(vector) for vector in vectors]
-        if blobs is not None:
-            columns |= {
-                "text_version": memory.version,
-                "parts": parts,
-                "vector_bytes": sum(len(blob) - 4 for blob in blobs),
-            }
+        if vectors is not None:
+            columns |= {"text_version": memory.version, "parts": parts, "vector_bytes": all_vectors(vectors).size}
         self._keep_version(known, change)
         if former.space != memory.space:
             self._remove_words(former.space, seq)
@@ -479,11 +455,40 @@ class PostgresMemories(PostgresStatistics, Transaction):
                 """
                 INSERT INTO vectors (space, memory, part, vector)
                 SELECT %s, %s, %s + number - 1, vector
-                FROM unnest(%b::VECTOR[]) WITH ORDINALITY AS each (vector, number)
+                FROM unnest(%s) WITH ORDINALITY AS each (vector, number)
                 ON CONFLICT (space, memory, part) DO UPDATE SET vector = excluded.vector
                 """,
-                (space, seq, first_part, [vector_bytes(vector) for vector in vectors]),
+                (space, seq, first_part, all_vectors(vectors)),
             )
+
+
+@cache
+def _inserting(columns: tuple[str, ...]) -> str:
+    """The statement that stores a new memory with all that hangs on it; 7 parameters come before the row's."""
+    return f"""
+        WITH arrived AS (
+            INSERT INTO memories (seq, {", ".join(columns)})
+            VALUES (nextval('arrivals'), {", ".join(f"${number}" for number, _ in enumerate(columns, 8))})
+            RETURNING space, seq
+        ), tagged AS (
+            INSERT INTO tags (space, memory, tag)
+            SELECT space, seq, tag FROM arrived CROSS JOIN unnest($1::TEXT[]) AS each (tag)
+        ), worded AS (
+            INSERT INTO words (space, memory, place, length, terms)
+            SELECT space, seq, place, length, terms::TSVECTOR
+            FROM arrived
+            CROSS JOIN unnest($2::SMALLINT[], $3::INTEGER[], $4::TEXT[]) AS each (place, length, terms)
+        ), placed AS (
+            INSERT INTO vectors (space, memory, part, vector)
+            SELECT space, seq, number - 1, vector
+            FROM arrived
+            CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
+        ), waiting AS (
+            INSERT INTO pending (space, memory, next_part)
+            SELECT space, seq, $6::INTEGER FROM arrived WHERE $6::INTEGER < $7::INTEGER
+        )
+        SELECT seq FROM arrived
+        """
 
 
 def _known(row: Row) -> Known:

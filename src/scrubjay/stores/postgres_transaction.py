@@ -37,11 +37,11 @@ class PostgresTransaction(PostgresMemories):
 
     def write_gathered(self) -> None:
         super().write_gathered()
+        if self._events:
+            self._write_events()
         if self._ticked:
             self._con.execute("UPDATE counters SET clock = %s", (self._clock,))
             self._ticked = False
-        if self._events:
-            self._write_events()
 
     def tick(self, now: datetime) -> int:
         # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
@@ -120,23 +120,25 @@ class PostgresTransaction(PostgresMemories):
 
     def _write_events(self) -> None:
         columns = [list(column) for column in zip(*self._events, strict=True)]
-        self.told |= {space: self._feeds[space] for space in columns[0]}
+        told = {space: self._feeds[space] for space in columns[0]}
+        self.told |= told
         self._events = []
         self._con.execute(
             """
-            INSERT INTO events
-                (space, number, at, action, memory, fields, user_id, client, caller, transport, dialect, reason)
-            SELECT *
-            FROM unnest(
-                %s::TEXT[], %s::BIGINT[], %s::BIGINT[], %s::TEXT[], %s::TEXT[], %s::TEXT[],
-                %s::TEXT[], %s::TEXT[], %s::TEXT[], %s::TEXT[], %s::TEXT[], %s::TEXT[]
+            WITH told AS (
+                INSERT INTO events
+                    (space, number, at, action, memory, fields, user_id, client, caller, transport, dialect, reason)
+                SELECT *
+                FROM unnest(
+                    %s::TEXT[], %s::BIGINT[], %s::BIGINT[], %s::TEXT[], %s::TEXT[], %s::TEXT[],
+                    %s::TEXT[], %s::TEXT[], %s::TEXT[], %s::TEXT[], %s::TEXT[], %s::TEXT[]
+                )
             )
+            UPDATE spaces SET events = feeds.number
+            FROM unnest(%s::TEXT[], %s::BIGINT[]) AS feeds (space, number)
+            WHERE spaces.name = feeds.space
             """,
-            columns,
-        )
-        self._con.cursor().executemany(
-            "UPDATE spaces SET events = %s WHERE name = %s",
-            [(self._feeds[space], space) for space in dict.fromkeys(columns[0])],
+            [*columns, [*told], [*told.values()]],
         )
 
     def judge_category(self, id: str, *, agreed: bool) -> None:

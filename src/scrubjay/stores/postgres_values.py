@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -70,12 +71,38 @@ class VectorDumper(Dumper):
         return obj
 
 
+class Vectors(tuple[VectorBytes, ...]):
+    """Several of them, as one array."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that their numbers take."""
+        return sum(len(each) - 4 for each in self)
+
+
+class VectorsDumper(Dumper):
+    format = Format.BINARY
+    element = 0  # the type's number in this database
+
+    def dump(self, obj: Vectors) -> Buffer | None:
+        head = struct.pack(">iiI", bool(obj), 0, self.element)
+        if not obj:
+            return head
+        return b"".join(
+            (head, struct.pack(">ii", len(obj), 1), *(struct.pack(">i", len(each)) + each for each in obj))
+        )
+
+
 def vector_bytes(vector: Vector) -> VectorBytes:
     """:raises EmbeddingError: if the vector is not made of numbers"""
     from scrubjay.stores.vectors import to_blob
 
     to_blob(vector)
     return VectorBytes(struct.pack(">HH", len(vector), 0) + vector.astype(">f4").tobytes())
+
+
+def all_vectors(vectors: Iterable[Vector]) -> Vectors:
+    return Vectors(map(vector_bytes, vectors))
 
 
 def vector_of(data: bytes) -> Vector:
@@ -93,6 +120,7 @@ def register(con: psycopg.Connection[Any], vector: TypeInfo | None) -> None:
     adapters.register_loader("text", PlainTextLoader)
     adapters.register_loader("text", BinaryTextLoader)
     if vector is not None:
-        vector.register(con)
-        dumper = type("StoreVectorDumper", (VectorDumper,), {"oid": vector.oid})
-        adapters.register_dumper(VectorBytes, dumper)
+        one = type("OneVectorDumper", (VectorDumper,), {"oid": vector.oid})
+        several = type("ManyVectorsDumper", (VectorsDumper,), {"oid": vector.array_oid, "element": vector.oid})
+        adapters.register_dumper(VectorBytes, one)
+        adapters.register_dumper(Vectors, several)
