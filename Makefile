@@ -4,7 +4,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all serve test test-long check bench bench-quality model vectors manifests docs lock clean
+.PHONY: all page page-if-newer browser serve test test-long check bench bench-quality model vectors manifests docs lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -13,8 +13,17 @@ export PYTHONDONTWRITEBYTECODE :=
 
 all: check test
 
-serve: .venv/ready model
+serve: .venv/ready model page-if-newer
 	@$(RUN) -m scrubjay serve
+
+# The page is built into the package and committed; with Node at hand a changed one is built again.
+page: .venv/ready
+	cd web && npm install --silent --no-save && npm run --silent check && npm run --silent build
+	$(RUN) web/stamp.py
+
+page-if-newer: .venv/ready
+	@test "$$($(RUN) -c 'import runpy; print(runpy.run_path("web/stamp.py")["digest"]())')" = "$$(cat src/scrubjay/web/sources.sha256)" \
+	|| ! command -v npm > /dev/null || $(MAKE) --silent page
 
 test: .venv/ready-dev model
 	$(RUN) -m pytest -m "not long"

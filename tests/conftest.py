@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +18,6 @@ from scrubjay.engine.engine import Engine
 from scrubjay.settings import load
 from scrubjay.stores.base import Store
 from scrubjay.stores.sqlite import SqliteStore
-
-if TYPE_CHECKING:
-    from tests.postgres import Stores
 
 
 class Clock:
@@ -42,32 +39,39 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def open_store(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[], Store]:
-    """Opens this test's store: a file, or with SCRUBJAY_TEST_STORE=postgres a schema of a real server."""
+def open_store(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[str], Store]:
+    """Opens this test's stores: files, or with SCRUBJAY_TEST_STORE=postgres schemas of a real server."""
     if os.environ.get("SCRUBJAY_TEST_STORE") != "postgres":
-        return lambda: SqliteStore(tmp_path / "memories.db")
+        return lambda file: SqliteStore(tmp_path / file)
     from scrubjay.stores.postgres import PostgresStore
 
-    url = request.getfixturevalue("postgres_stores").empty()
-    return lambda: PostgresStore(url)
+    emptied: Callable[[str], str] = cache(request.getfixturevalue("postgres_store"))
+    return lambda file: PostgresStore(emptied(file))
 
 
 @pytest.fixture(scope="session")
-def postgres_stores() -> Iterator[Stores]:
+def postgres_store() -> Iterator[Callable[[str], str]]:
+    """Gives the address of an empty store, the same for every test; another for another name."""
     from tests.postgres import Stores, server_url
 
-    with closing(Stores(server_url(), "engines")) as stores:
-        yield stores
+    with ExitStack() as opened:
+
+        @cache
+        def stores(name: str) -> Stores:
+            schema = "engine_" + "".join(letter for letter in name.lower() if letter.isalnum())
+            return opened.enter_context(closing(Stores(server_url(), schema)))
+
+        yield lambda name: stores(name).empty()
 
 
 @pytest.fixture
-def open_engine(open_store: Callable[[], Store], clock: Clock) -> Iterator[Callable[..., Engine]]:
+def open_engine(open_store: Callable[[str], Store], clock: Clock) -> Iterator[Callable[..., Engine]]:
     """Engines on one store, closed after the test."""
     opened: list[Engine] = []
 
-    def open_one(embedder: object = "hashing", **options: object) -> Engine:
+    def open_one(embedder: object = "hashing", file: str = "memories.db", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
-        engine = Engine(open_store(), chosen, **{"clock": clock, **options})
+        engine = Engine(open_store(file), chosen, **{"clock": clock, **options})
         opened.append(engine)
         return engine
 

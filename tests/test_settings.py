@@ -77,3 +77,35 @@ def test_a_switch_is_on_or_off(tmp_path, word, value):
     environ = {"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_STRICT_EMBEDDING": word}
 
     assert load(environ).strict_embedding is value
+
+
+# --- another program's environment -----------------------------------------------------------------------------------
+
+
+def test_the_mama_database_is_the_store_where_mama_is_served(tmp_path):
+    environ = {"SCRUBJAY_HOME": str(tmp_path), "HOME": str(tmp_path), "MAMA_DB_PATH": str(tmp_path / "m.db")}
+
+    assert load(environ, dialects=("mama",)).store == f"sqlite:///{tmp_path / 'm.db'}"
+    assert load(environ, dialects=("memento",)).store == f"sqlite:///{tmp_path / 'memories.db'}"
+    assert load(environ).store == f"sqlite:///{tmp_path / 'memories.db'}"
+
+
+def test_our_own_variable_wins_over_mamas(tmp_path):
+    environ = {"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_STORE": "sqlite:////x.db", "MAMA_DB_PATH": "/y.db"}
+
+    assert load(environ, dialects=("mama",)).store == "sqlite:////x.db"
+
+
+@pytest.mark.parametrize("path", ["~/m.db", "${HOME}/m.db", "$HOME/m.db"])
+def test_a_home_in_the_mama_path_is_filled_in(tmp_path, monkeypatch, path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    store = load({"SCRUBJAY_HOME": str(tmp_path), "MAMA_DATABASE_PATH": path}, dialects=("mama",)).store
+    assert store == f"sqlite:///{tmp_path / 'm.db'}"
+
+
+def test_the_mama_port_is_ours_where_mama_is_served(tmp_path):
+    environ = {"SCRUBJAY_HOME": str(tmp_path), "MAMA_SERVER_PORT": "3000", "MAMA_EMBEDDING_PORT": "3847"}
+
+    assert load(environ, dialects=("mama",)).port == 3000
+    assert load(environ).port == 8377

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import pytest
 
+from scrubjay.dialects.mama import mama
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.system import system
 from scrubjay.memory import Status
@@ -44,6 +45,26 @@ class World:
 
     def call(self, tool, **arguments):
         return memento.call(self.engine, tool, arguments)
+
+
+class WorldOfDecisions(World):
+    """The same with a decision, whose successor is on its own topic."""
+
+    def __init__(self, engine, clock):
+        self.engine = engine
+        self.clock = clock
+        soon = clock() + timedelta(days=1)
+        self.it = engine.decisions.save("harbour", TEXT, reasoning="She won", expires_at=soon).memory.id
+        self.other = engine.decisions.save("lighthouse", "The lighthouse keeper retired").memory.id
+
+
+class WorldOfCheckpoints(World):
+    def __init__(self, engine, clock):
+        self.engine = engine
+        self.clock = clock
+        self.other = engine.store("The lighthouse keeper retired").memory.id
+        soon = clock() + timedelta(days=1)
+        self.it = engine.decisions.checkpoint("Painting the pier", expires_at=soon).memory.id
 
 
 def memento_search(world):
@@ -148,3 +169,77 @@ def test_who_sees_what(jay, clock, verb, condition, expected):
     world.become(condition)
 
     assert verb(world) == expected
+
+
+# --- decisions and checkpoints ---------------------------------------------------------------------------------------
+
+
+def mama_call(world, tool, **arguments):
+    return mama.call(world.engine, tool, arguments)
+
+
+def mama_row(world, **arguments):
+    for row in mama_call(world, "search", **arguments).body["results"]:
+        if row.get("decision") == TEXT:
+            return "marked" if "superseded_by" in row else "shown"
+    return "hidden"
+
+
+def mama_search(world):
+    return mama_row(world, query="Who is the harbour master?")
+
+
+def mama_list(world):
+    return mama_row(world)
+
+
+def mama_update(world):
+    reply = mama_call(world, "update", id=world.it, outcome="success")
+    if not reply.failed:
+        return "ok"
+    return {"not_found": "not found"}.get(reply.body["error"]["code"], "error")
+
+
+def mama_predecessor(world):
+    """Whether a new decision on the topic outdates this one."""
+    new = mama_call(world, "save", type="decision", topic="harbour", decision="Ada leads", reasoning="She won").body
+    return "chained" if world.engine.get(new["id"]).supersedes == world.it else "skipped"
+
+
+def mama_checkpoint(world):
+    return "hidden" if mama_call(world, "load_checkpoint").body["checkpoint"] is None else "shown"
+
+
+DECISION_CELLS = {
+    #                  active     superseded expired    archived   deleted      purged
+    mama_search:      ("shown", "marked", "hidden", "hidden", "hidden", "hidden"),
+    mama_list:        ("shown", "marked", "hidden", "hidden", "hidden", "hidden"),
+    mama_update:      ("ok", "ok", "ok", "error", "not found", "not found"),
+    mama_predecessor: ("chained", "skipped", "chained", "chained", "skipped", "skipped"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verb", "condition", "expected"),
+    [
+        pytest.param(verb, condition, expected, id=f"{verb.__name__}-{condition}")
+        for verb, row in DECISION_CELLS.items()
+        for condition, expected in zip(CONDITIONS, row, strict=True)
+    ],
+)
+def test_who_sees_which_decision(jay, clock, verb, condition, expected):
+    world = WorldOfDecisions(jay, clock)
+    world.become(condition)
+
+    assert verb(world) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [("active", "shown"), ("expired", "hidden"), ("archived", "hidden"), ("deleted", "hidden"), ("purged", "hidden")],
+)
+def test_which_checkpoint_is_loaded(jay, clock, condition, expected):
+    world = WorldOfCheckpoints(jay, clock)
+    world.become(condition)
+
+    assert mama_checkpoint(world) == expected

@@ -6,11 +6,14 @@
     ├── NotFound               not_found            no such memory, or none the caller may see
     │   ├── SpaceNotFound      space_not_found
     │   └── ScopeNotFound      scope_not_found      no such user, conversation or category to count
+    ├── Unauthenticated        unauthenticated      no credential, or none that is still good
     ├── Forbidden              forbidden            seen, but not the caller's to change
     ├── Conflict               conflict             the memory is not in the state the caller expects
     │   └── Duplicate          duplicate            the same text is already there
     ├── Unprocessable          unprocessable        understood, but it cannot be done to this memory
     ├── Locked                 locked               long work holds the memory; try again
+    ├── RateLimited            rate_limited         too many calls in a minute; try again later
+    ├── TimedOut               timed_out            the call took longer than a server waits
     ├── QuotaExceeded          quota_exceeded       the user may keep no more memories
     ├── EmbeddingError         embedding_failed     no vector could be made
     │   ├── ModelMissing       model_missing        the model's files are not on this machine
@@ -77,6 +80,12 @@ class ScopeNotFound(NotFound):
     code = "scope_not_found"
 
 
+class Unauthenticated(Error):
+    """A credential is needed."""
+
+    code = "unauthenticated"
+
+
 class Forbidden(Error):
     """This caller may not do that."""
 
@@ -105,6 +114,20 @@ class Locked(Error):
     """The memory is being worked on."""
 
     code = "locked"
+    retryable = True
+
+
+class RateLimited(Error):
+    """Too many calls in too short a time."""
+
+    code = "rate_limited"
+    retryable = True
+
+
+class TimedOut(Error):
+    """The call took too long."""
+
+    code = "timed_out"
     retryable = True
 
 

@@ -93,6 +93,71 @@ class Caller:
     user: str = LOCAL_USER
     role: Role = Role.OWNER
     spaces: frozenset[str] | None = None  # granted ones; None: every space
+    credential: str | None = None  # id of the credential; None: the local owner
+    local: bool = True  # may touch files, folders, backups and sync endpoints of this machine
+
+
+class CredentialKind(StrEnum):
+    KEY = "key"  # sent with every request; kept as a hash
+    PASSWORD = "password"  # noqa: S105 -- for signing in on the page; kept as an argon2 hash
+    TOKEN = "token"  # noqa: S105 -- a subject whose bearer tokens a trusted issuer signs; nothing secret is kept
+
+
+EVERY_SPACE = "*"  # in a grant: also spaces that are not there yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """What somebody proves with that they are a caller, and what that caller may do. Never the secret itself."""
+
+    id: str
+    kind: CredentialKind = CredentialKind.KEY
+    user: str
+    role: Role
+    spaces: tuple[str, ...] | None = None  # of those granted to its user; None: all of those
+    name: str = ""  # for people
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def good(self, now: datetime) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A space that a user may enter; what it may do there is its credential's role."""
+
+    user: str
+    space: str  # or EVERY_SPACE
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A browser that has signed in. Its cookie is kept as a hash only."""
+
+    credential: str | None  # None: the local owner, by the link that the server printed
+    guard: str  # must come with every change, in a header that no foreign page can send
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One line of the audit: who did what, to a memory or to the rights of somebody."""
+
+    at: datetime
+    user: str
+    action: str
+    space: str | None = None
+    memory: str | None = None
+    subject: str | None = None  # the credential, user or space whose rights changed
+    client: str = ""
+    transport: str = ""
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,16 @@ class Settings:
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
+    allowed_hosts: str = setting("", "Names that the HTTP server answers to beside this machine's own, with commas.")
+    call_seconds: float = setting(60.0, "Seconds that a call over HTTP may take.")
+    limits: bool = setting(False, "Limit the rates of the local owner too, not only of callers with a key: on or off.")
+    remote_files: bool = setting(
+        False, "Let owners touch files, folders and sync endpoints of this machine over HTTP: on or off."
+    )
+    token_issuer: str = setting("", "Issuer of bearer tokens (JWT) that are accepted beside keys.")
+    token_audience: str = setting("", "Audience that those tokens must be for.")
+    token_keys: str = setting("", "The issuer's public keys: a file with a JSON Web Key Set, or its https address.")
+    log_format: str = setting("text", "How the log is written: text or json.")
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
 
 
@@ -57,6 +67,7 @@ FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
+    "log_format": ("text", "json"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 

@@ -65,7 +65,7 @@ def spoilt(schema) -> st.SearchStrategy:
         fitting(schema),
         st.fixed_dictionaries({}, optional=required),
         st.booleans(),
-        st.sampled_from(sorted(schema["properties"])),
+        st.sampled_from(sorted(schema["properties"]) or ["nothing"]),
         plain_json | st.sampled_from(ODD_NUMBERS),
         st.integers(0, 4),
         st.text(max_size=10),

@@ -43,11 +43,13 @@ SECTIONS = {
     "Serve agents": {
         "mcp": "Be an MCP server on standard input and output; your client runs this.",
         "serve": "Serve the memory over HTTP.",
+        "keys": "Create, list, revoke or rotate what callers over HTTP prove themselves with.",
+        "audit": "Show who did what, newest first.",
     },
     "Look after": {
         "doctor": "Check the memory's health, and say what to do about each finding.",
         "model": "Fetch, list or check embedding models.",
-        "spaces": "List or create spaces, one per project or purpose.",
+        "spaces": "List, create or grant spaces, one per project or purpose.",
         "settings": "Show every setting, its value and where it comes from.",
         "completion": "Print the script that lets your shell complete commands.",
     },

@@ -1,6 +1,7 @@
 """A dialect: a table of operations, each a wire name, schemas and a function that translates.
 
     call(engine, name, arguments)
+      └─ may this caller use the operation at all?                 (Forbidden, whatever the arguments)
       └─ check the arguments against the operation's schema        (InvalidInput names the field)
          └─ run: build a value, make one engine call, shape the reply
             └─ an Error on the way becomes the dialect's own error body
@@ -11,7 +12,7 @@ The same table feeds MCP, REST, OpenAPI and the documentation. Nothing here know
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,7 +20,9 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from scrubjay.engine import access
 from scrubjay.errors import Error, InvalidInput
+from scrubjay.memory import random_suffix
 from scrubjay.stores.base import Request
 
 if TYPE_CHECKING:
@@ -28,11 +31,13 @@ if TYPE_CHECKING:
 
 MAX_KEY = 200
 
-_prefix: ContextVar[str] = ContextVar("prefix", default="")  # of the call that is being answered
+# Of the call that is being answered.
+_prefix: ContextVar[str] = ContextVar("prefix", default="")
+_request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 Schema = dict[str, Any]
 Body = dict[str, Any]
-Run = Callable[["Engine", Body], Body]
+Run = Callable[["Engine", Body], "Body | Stream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,34 @@ class Reply:
     body: Body
     failed: bool = False
     fixed_text: str | None = None
+    error: Error | None = None  # what the body tells of, where it failed
+    stream: Stream | None = None  # what comes piece by piece, instead of the body
 
     @property
     def text(self) -> str:
         return self.fixed_text or json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
+
+
+class Pieces(StrEnum):
+    """How the pieces of a stream are written."""
+
+    EVENTS = "text/event-stream"  # {"event": name?, "id": text?, "data": JSON}
+    LINES = "application/x-ndjson"  # any JSON object, one a line
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An answer that comes piece by piece. An operation with a route of its own may return one instead of a body.
+
+    The server takes the pieces one by one in a worker thread and sends each at once; the iterator is closed when the
+    client leaves, so a generator's `finally` runs. None says that there is nothing yet: no thread waits meanwhile, the
+    server asks again a moment later and keeps the connection alive. An Error on the way ends the stream with the
+    dialect's error body as the last piece (of events: the event `error`). MCP has no streams: there the last piece is
+    the answer (of events: its data), so let it be a body inside the operation's `gives`.
+    """
+
+    pieces: Iterator[Body | None]
+    kind: Pieces = Pieces.EVENTS
 
 
 class Reach(StrEnum):
@@ -58,7 +87,11 @@ class Reach(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An address of its own over REST, where a specification names one; `{name}` takes an argument from the path."""
+    """An address of its own over REST, where a specification names one.
+
+    `{name}` takes an argument from the path, `{name:path}` one that may hold slashes; a GET and a DELETE take the rest
+    from the query, the others from a JSON body. `?space=` is never an argument: it says which space the call is about.
+    """
 
     method: str
     path: str
@@ -82,6 +115,7 @@ class Operation:
     accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are honoured
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # beside POST /api/{dialect}/{name}
+    streams: Pieces | None = None  # how its pieces are written, if it may answer with a Stream
 
     def check(self, arguments: Any) -> Body:
         """Refuse what the schema does not allow, before the engine is reached.
@@ -108,6 +142,7 @@ class Dialect:
     instructions: str  # teaches a model when to store and search; the first 2 kB count
     error_body: Callable[[Error, str], Body]  # (error, operation name) -> body
     error_text: Callable[[Error, Body], str | None] = lambda _error, _body: None  # where a seed fixes one
+    tools: bool = True  # served over MCP and at POST /api/{dialect}/{name}; else only where its operations have routes
     operations: dict[str, Operation] = field(default_factory=dict)
 
     def operation(
@@ -124,6 +159,7 @@ class Dialect:
         accepts: Schema | None = None,
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
+        streams: Pieces | None = None,
     ) -> Callable[[Run], Run]:
         """Register a function under its wire name; its docstring is what a model reads."""
 
@@ -142,6 +178,7 @@ class Dialect:
                 accepts=accepts,
                 reach=reach,
                 route=route,
+                streams=streams,
             )
             return run
 
@@ -165,9 +202,16 @@ class Dialect:
         operation = self.operations[name]
         _prefix.set(prefix)
         try:
+            access.check_call(
+                engine.caller,
+                changes=operation.changes,
+                local=operation.reach is Reach.LOCAL,
+                owner=operation.reach is Reach.OWNER,
+            )
             checked = operation.check({} if arguments is None else arguments)
             request = self._request(engine, operation, checked, key) if key is not None and operation.changes else None
-            return Reply(operation.run(engine.bound_to(request=request, expected_version=if_version), checked))
+            answer = operation.run(engine.bound_to(request=request, expected_version=if_version), checked)
+            return Reply({}, stream=answer) if isinstance(answer, Stream) else Reply(answer)
         except Error as error:
             return self.failure(error, name)
 
@@ -183,12 +227,24 @@ class Dialect:
 
     def failure(self, error: Error, name: str) -> Reply:
         body = self.error_body(error, name)
-        return Reply(body, failed=True, fixed_text=self.error_text(error, body))
+        return Reply(body, failed=True, fixed_text=self.error_text(error, body), error=error)
 
 
 def served(tool: str) -> str:
     """A tool's name as the client of this call knows it, for texts that name one."""
     return f"{_prefix.get()}{tool}"
+
+
+def request_id() -> str:
+    """What the call that is being answered is called in logs and replies."""
+    if not _request_id.get():
+        name_request(f"req_{random_suffix()}")
+    return _request_id.get()
+
+
+def name_request(id: str) -> None:
+    """Says what the call is called; by the server that took it in."""
+    _request_id.set(id)
 
 
 def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: bool = True) -> Schema:

@@ -15,6 +15,7 @@ from scrubjay.errors import (
     QuotaExceeded,
     ScopeNotFound,
     SpaceNotFound,
+    Unauthenticated,
     Unprocessable,
 )
 from scrubjay.memory import MAX_CONTENT, Filter, Memory, NewMemory, Query, Source
@@ -66,6 +67,7 @@ CODES: dict[type[Error], str] = {
     InvalidInput: "INVALID_PARAMETER",
     Conflict: "INVALID_PARAMETER",
     Unprocessable: "INVALID_PARAMETER",
+    Unauthenticated: "INVALID_PARAMETER",
     Forbidden: "INVALID_PARAMETER",
     QuotaExceeded: "STORAGE_ERROR",
     EmbeddingError: "EMBEDDING_ERROR",

@@ -13,7 +13,7 @@ from importlib import resources
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Schema, either, object_schema
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Schema, either, object_schema, request_id
 from scrubjay.engine.intake import Merge, TagChange
 from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
 from scrubjay.errors import (
@@ -27,9 +27,12 @@ from scrubjay.errors import (
     NotFound,
     QueryTooComplex,
     QuotaExceeded,
+    RateLimited,
     ScopeNotFound,
     StorageBusy,
     StorageFull,
+    TimedOut,
+    Unauthenticated,
     Unprocessable,
 )
 from scrubjay.memory import (
@@ -45,7 +48,6 @@ from scrubjay.memory import (
     Source,
     State,
     Weights,
-    random_suffix,
 )
 from scrubjay.times import iso, parse_time, utc_now
 
@@ -78,11 +80,14 @@ CODES: dict[type[Error], tuple[str, int]] = {
     InvalidInput: ("INVALID_INPUT", 400),
     ScopeNotFound: ("SCOPE_NOT_FOUND", 404),
     NotFound: ("MEMORY_NOT_FOUND", 404),
+    Unauthenticated: ("UNAUTHENTICATED", 401),
     Forbidden: ("FORBIDDEN", 403),
     Duplicate: ("DUPLICATE_MEMORY", 409),
     Conflict: ("CONFLICT", 409),
     Unprocessable: ("UNPROCESSABLE", 422),
     Locked: ("LOCKED", 423),
+    RateLimited: ("RATE_LIMITED", 429),
+    TimedOut: ("UNAVAILABLE", 503),
     EmbeddingError: ("UNAVAILABLE", 503),
     StorageBusy: ("UNAVAILABLE", 503),
     StorageFull: ("QUOTA_EXCEEDED", 507),
@@ -107,7 +112,7 @@ def error_body(error: Error, _operation: str) -> Body:
             "status": status,
             "details": details,
             "timestamp": iso(utc_now()),
-            "request_id": f"req_{random_suffix()}",
+            "request_id": request_id(),
         },
     }
     if isinstance(error, Duplicate) and "memory_id" in details:

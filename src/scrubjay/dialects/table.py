@@ -36,6 +36,10 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
 }
 
 
+# Over REST alone, each operation at an address of its own.
+ONLY_REST: dict[str, Callable[[], Dialect]] = {}
+
+
 def find(name: str) -> Dialect:
     """:raises InvalidInput: naming the dialects that there are"""
     if name not in DIALECTS:

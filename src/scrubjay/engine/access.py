@@ -55,6 +55,28 @@ def check_change(caller: Caller, memory: Memory) -> None:
         raise Forbidden(f"Memory {memory.id} is not yours to change.", memory_id=memory.id)
 
 
+def check_call(caller: Caller, *, changes: bool, local: bool, owner: bool) -> None:
+    """The gate before every operation, whatever its arguments.
+
+    :raises Forbidden: if the caller's role does not reach so far
+    """
+    if changes and caller.role is Role.READER:
+        raise Forbidden("A reader changes nothing.", hint="Ask an owner for another role.")
+    if local and not caller.local:
+        raise Forbidden(
+            "What touches files, folders and endpoints of the server is for its own owner.",
+            hint="Run it on that machine, or let its owner set remote_files.",
+        )
+    if owner:
+        check_owner(caller)
+
+
+def check_owner(caller: Caller) -> None:
+    """:raises Forbidden: if the caller is no owner"""
+    if caller.role is not Role.OWNER:
+        raise Forbidden("Only owners may do that.", hint="Ask an owner.")
+
+
 def check_store(caller: Caller, space: str) -> None:
     """:raises Forbidden: if the caller may not write into this space"""
     if caller.role is Role.READER or not granted(caller, space):

@@ -263,7 +263,8 @@ class Desk:
 
     def _proposals(self, memory: Memory, neighbours: Neighbours) -> Sequence[Proposal]:
         """What a memory may outdate."""
-        twins = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
+        same_words = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
+        twins = [twin for twin in same_words if twin.kind is Kind.MEMORY]
         return self._shared.judge.proposals(memory, neighbours, twins=twins, now=self.now())
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:

@@ -34,7 +34,9 @@ from scrubjay.memory import (
 from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
+    from scrubjay.engine.callers import Callers
     from scrubjay.engine.decisions import Decisions
+    from scrubjay.engine.feed import Feed
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
 
@@ -277,6 +279,22 @@ class Engine(Desk):
         if not found.exists:
             raise ScopeNotFound(f"There is no {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def callers(self) -> Callers:
+        """Credentials, grants and the audit."""
+        from scrubjay.engine.callers import Callers  # servers and owners need it, not every call
+
+        return Callers(self)
+
+    @property
+    def feed(self) -> Feed:
+        """The changes of a space, as they happen."""
+        from scrubjay.engine.feed import Feed
+
+        return Feed(self)
 
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 

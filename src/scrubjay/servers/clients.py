@@ -47,11 +47,13 @@ def vscode_http(url: str) -> str:
     return pretty({"servers": {NAME: {"type": "http", "url": url}}})
 
 
-def announcement(address: tuple[str, int], settings: Settings) -> str:
+def announcement(address: tuple[str, int], settings: Settings, *, sign_in: str | None = None) -> str:
     """What `scrubjay serve` says when it is ready."""
     host, port = address
     site = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     parts = [f"scrubjay is listening on {site}\nMemories are kept in {place(settings)}", *http_texts(f"{site}/mcp")]
+    if sign_in is not None:
+        parts.append(f"Sign in as the owner, once, within ten minutes:\n  {site}{sign_in}")
     if settings.store == f"sqlite:///{settings.home / 'memories.db'}":
         parts += stdio_texts(stdio_arguments(settings))
     return "\n\n".join([*parts, "Stop with Ctrl+C.\n"])

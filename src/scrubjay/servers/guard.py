@@ -1,4 +1,4 @@
-"""What every request over HTTP must pass, whatever its address: Host, Origin and the size of its body.
+"""What every request over HTTP must pass, whatever its address: Host, Origin, the size of its body and its pace.
 
 A web page can make a browser send requests to this machine, and make its own name point here (DNS rebinding). Such a
 request names a foreign host or a foreign origin, and is refused. No answer ever allows another origin to read it.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,19 +19,31 @@ MAX_BODY_BYTES = 2 * 1024 * 1024
 # The whole header must fit: `127.0.0.1.evil.example` and `localhost@evil.example` are not us.
 LOOPBACK = r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
 PORT = r"(?::[0-9]{1,5})?"
+ADDRESS = r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-f:.]{2,45}\]"
+SECONDS = 30.0  # for a body to come, and for each piece of an answer to go
+CLOSE = {"connection": "close"}
 
 
 class Guard:
     """Refuses before anything else sees the request."""
 
     def __init__(
-        self, app: ASGIApp, *, allowed_hosts: Sequence[str] = (), max_body_bytes: int = MAX_BODY_BYTES
+        self,
+        app: ASGIApp,
+        *,
+        allowed_hosts: Sequence[str] = (),
+        any_address: bool = False,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        seconds: float = SECONDS,
     ) -> None:
-        names = "|".join([LOOPBACK, *map(re.escape, allowed_hosts)])
+        """`any_address`: numbers are good as a host, since no name can be made to point elsewhere with them."""
+        names = "|".join([LOOPBACK, *map(re.escape, allowed_hosts), *((ADDRESS,) if any_address else ())])
         self._app = app
         self._host = re.compile(f"(?:{names}){PORT}", re.IGNORECASE)
-        self._origin = re.compile(f"https?://(?:{names}){PORT}", re.IGNORECASE)
+        own = "|".join([LOOPBACK, *map(re.escape, allowed_hosts)])
+        self._origin = re.compile(f"https?://(?:{own}){PORT}", re.IGNORECASE)
         self._max_body_bytes = max_body_bytes
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -39,20 +52,41 @@ class Guard:
             return await send({"type": "websocket.close", "code": 1008})
         if refusal := self._refusal(Headers(scope=scope)):
             return await refusal(scope, receive, send)
-        body = await read_body(receive, self._max_body_bytes)
+        try:
+            with anyio.fail_after(self._seconds):
+                body = await read_body(receive, self._max_body_bytes)
+        except TimeoutError:
+            slow = failure(408, "too_slow", f"The body took longer than {self._seconds:g} seconds.", CLOSE)
+            return await slow(scope, receive, send)
         if body is None:
             return await too_large(self._max_body_bytes)(scope, receive, send)
-        await self._app(scope, replayed(body, receive), send)
+        if body["type"] == "http.request":  # else the client has left
+            await self._app(scope, replayed(body, receive), self._in_time(send))
+
+    def _in_time(self, send: Send) -> Send:
+        """A client that does not read its answer is left, so that it holds nothing for ever."""
+
+        async def sent(message: Message) -> None:
+            with anyio.fail_after(self._seconds):
+                await send(message)
+
+        return sent
 
     def _refusal(self, headers: Headers) -> JSONResponse | None:
         if not all(self._host.fullmatch(host) for host in headers.getlist("host") or [""]):
             return failure(421, "misdirected", "This server answers to loopback addresses only.")
-        if not all(self._origin.fullmatch(origin) for origin in headers.getlist("origin")):
+        if not all(self._is_ours(origin, headers) for origin in headers.getlist("origin")):
             return failure(403, "forbidden", "Pages of other origins may not use this server.")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._max_body_bytes:
             return too_large(self._max_body_bytes)
         return None
+
+    def _is_ours(self, origin: str, headers: Headers) -> bool:
+        """A page of this machine, of a name that is ours, or of this very site."""
+        if self._origin.fullmatch(origin):
+            return True
+        return origin in (f"http://{headers.get('host')}", f"https://{headers.get('host')}")
 
 
 async def read_body(receive: Receive, max_bytes: int) -> Message | None:
@@ -85,4 +119,4 @@ def failure(status: int, code: str, message: str, headers: dict[str, str] | None
 def too_large(max_bytes: int) -> JSONResponse:
     # The rest of the body is not worth reading, so the connection ends with this answer.
     message = f"A request may have at most {max_bytes // 1024} KiB."
-    return failure(413, "too_large", message, headers={"connection": "close"})
+    return failure(413, "too_large", message, CLOSE)

@@ -2,26 +2,31 @@
 
     /mcp              MCP, in the first dialect
     /mcp/{dialect}    MCP, in each
+    /api/…            REST (rest.py)
+    /openapi.json     REST described, and /docs to read it
+    /sign-in …        sessions for the page (sessions.py)
     /healthz          the process lives
     /readyz           and its store answers
+    /metrics          for Prometheus
 
-Everything stands behind `Guard`. The space is `?space=` or `X-Scrubjay-Space`, else the process's own.
+A request passes Journal (a name, the log), Guard (Host, Origin, size), Admission (who calls), then its route.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import logging
 import signal
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NoReturn
 
 import uvicorn
+from anyio.to_thread import run_sync
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -29,84 +34,134 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrubjay.dialects.base import Dialect
-from scrubjay.dialects.table import DIALECTS, find
+from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput
+from scrubjay.servers.admission import Admission
+from scrubjay.servers.calls import Service, fault
 from scrubjay.servers.clients import announcement
+from scrubjay.servers.credentials import Credentials
+from scrubjay.servers.docs import docs
 from scrubjay.servers.guard import MAX_BODY_BYTES, Guard, failure
-from scrubjay.servers.mcp import build_endpoint, build_server, running
+from scrubjay.servers.journal import Journal, set_up_logs
+from scrubjay.servers.limits import Limits
+from scrubjay.servers.mcp import build_endpoint, build_server, owned_by, running
+from scrubjay.servers.metrics import Metrics
+from scrubjay.servers.openapi import description
+from scrubjay.servers.rest import Stopping, address_of, failed, refused, rest_routes
+from scrubjay.servers.sessions import SignInLink, session_routes
+from scrubjay.servers.tokens import Tokens
+from scrubjay.servers.workers import SECONDS, Workers
 from scrubjay.settings import Settings
 from scrubjay.wiring import open_engine
 
 SHUTDOWN_SECONDS = 10  # for calls that are running when we are told to stop
+MAX_CONNECTIONS = 1_000
 
 
 def build_app(
     engine: Engine,
     dialects: Sequence[Dialect],
     *,
+    only_rest: Sequence[Dialect] = (),
+    credentials: Credentials | None = None,
+    limits: Limits | None = None,
+    link: SignInLink | None = None,
     allowed_hosts: Sequence[str] = (),
+    any_address: bool = False,
     max_body_bytes: int = MAX_BODY_BYTES,
+    call_seconds: float = SECONDS,
+    stopping: Stopping = lambda: False,
 ) -> Starlette:
     """The whole site for an open engine; the first dialect also answers at `/mcp`."""
+    limits, metrics = limits or Limits(), Metrics()
+    service = Service(workers=Workers(seconds=call_seconds), limits=limits, watch=metrics.called)
     endpoints = {
         dialect.name: build_endpoint(
-            build_server([dialect], lambda ctx: bound_engine(ctx.request), transport="http"),
+            build_server([dialect], lambda ctx: bound_engine(ctx.request), transport="http", service=service),
             max_body_bytes=max_body_bytes,
         )
         for dialect in dialects
     }
-    addresses = {name: McpAddress(endpoint.app, engine) for name, endpoint in endpoints.items()}
+    tables = [*dialects, *only_rest]
+    rest = rest_routes(tables, service, stopping)
 
     async def ready(_: Request) -> JSONResponse:
         try:
-            await run_in_threadpool(engine.list_spaces)
+            await run_sync(engine.list_spaces)
         except Error:
             return JSONResponse({"status": "unavailable"}, status_code=503)
         return JSONResponse({"status": "ok"})
+
+    def not_admitted(scope: Scope, error: Error) -> Response:
+        address = address_of(rest, scope)
+        return failed(error) if address is None else refused(address, error)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with running(list(endpoints.values())):
             yield
 
-    return Starlette(
+    app = Starlette(
         routes=[
-            Route("/mcp", endpoint=addresses[dialects[0].name]),
-            *(Route(f"/mcp/{name}", endpoint=address) for name, address in addresses.items()),
+            Route("/mcp", endpoint=McpAddress(endpoints[dialects[0].name].app, "/mcp")),
+            *(Route(f"/mcp/{name}", endpoint=McpAddress(one.app, f"/mcp/{name}")) for name, one in endpoints.items()),
+            *rest,
+            *session_routes(engine, limits, link or SignInLink()),
+            Route("/openapi.json", endpoint=description(tables)),
+            Route("/docs", endpoint=docs),
+            Route("/metrics", endpoint=metrics.shown),
             Route("/healthz", endpoint=healthy),
             Route("/readyz", endpoint=ready),
         ],
-        middleware=[Middleware(Guard, allowed_hosts=allowed_hosts, max_body_bytes=max_body_bytes)],
+        middleware=[
+            Middleware(Journal, metrics=metrics),
+            Middleware(Guard, allowed_hosts=allowed_hosts, any_address=any_address, max_body_bytes=max_body_bytes),
+            Middleware(
+                Admission,
+                engine=engine,
+                credentials=credentials or Credentials(engine),
+                limits=limits,
+                refused=not_admitted,
+            ),
+        ],
+        exception_handlers={HTTPException: no_such_page, Exception: broken},
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False
+    return app
 
 
 async def healthy(_: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-class McpAddress:
-    """One address of the protocol: binds the engine to the space that the request names."""
+async def no_such_page(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        return failure(405, "method_not_allowed", "This address takes another method.", dict(error.headers or {}))
+    return failure(error.status_code, "no_such_address", "There is nothing at this address; see /docs.")
 
-    def __init__(self, app: ASGIApp, engine: Engine) -> None:
+
+async def broken(_request: Request, _error: Exception) -> Response:
+    return failed(fault("a route"))
+
+
+class McpAddress:
+    """One address of the protocol. A session belongs to the caller who opened it."""
+
+    def __init__(self, app: ASGIApp, path: str) -> None:
         self._app = app
-        self._engine = engine
+        self._path = path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._prepared(Request(scope)) or self._app)(scope, receive, send)
-
-    def _prepared(self, request: Request) -> Response | None:
-        """Leaves the bound engine with the request; or the refusal."""
+        scope["state"]["route"] = self._path
         # A GET would open a stream of messages from us, and we have none to send: the protocol's answer is 405.
-        if request.method not in ("POST", "DELETE"):
-            return failure(405, "method_not_allowed", "Send a POST.", headers={"allow": "POST, DELETE"})
-        space = request.query_params.get("space", request.headers.get("x-scrubjay-space"))
-        try:
-            request.state.engine = self._engine if space is None else self._engine.bound_to(spaces=(space,))
-        except InvalidInput as error:
-            return failure(400, error.code, error.message)
-        return None
+        if scope["method"] not in ("POST", "DELETE"):
+            refusal = failure(405, "method_not_allowed", "Send a POST.", headers={"allow": "POST, DELETE"})
+            return await refusal(scope, receive, send)
+        scope["user"] = owned_by(bound_engine(Request(scope)).caller)
+        await self._app(scope, receive, send)
 
 
 def bound_engine(request: Any) -> Engine:
@@ -120,38 +175,79 @@ def bound_engine(request: Any) -> Engine:
 def serve(settings: Settings) -> None:
     """Serve until told to stop; running calls are finished first.
 
-    :raises InvalidInput: if the address is taken, or not this machine's own
+    :raises InvalidInput: if the address is taken, or others could reach it and there is no key
     """
-    logging.basicConfig(
-        stream=sys.stderr, level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
-    )
+    set_up_logs(settings.log_level, settings.log_format)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, leave)  # uvicorn has its own while it runs, and calls ours when it is done
-    with listening(settings.host, settings.port) as listener, open_engine(settings) as engine:
+    with open_engine(settings) as engine, listening(settings.host, settings.port, engine) as listener:
         engine.warm()
-        app = build_app(engine, [find(name) for name in DIALECTS])
-        sys.stderr.write(announcement(listener.getsockname()[:2], settings))
+        credentials = Credentials(
+            engine,
+            tokens=tokens_of(settings),
+            always=not is_loopback(settings.host),
+            remote_files=settings.remote_files,
+        )
+        link, stopping = SignInLink(), threading.Event()
+        app = build_app(
+            engine,
+            [find(name) for name in DIALECTS],
+            only_rest=[make() for make in ONLY_REST.values()],
+            credentials=credentials,
+            limits=Limits(local=settings.limits),
+            link=link,
+            allowed_hosts=[name for name in settings.allowed_hosts.replace(",", " ").split() if name],
+            any_address=not is_loopback(settings.host),
+            call_seconds=settings.call_seconds,
+            stopping=stopping.is_set,
+        )
+        address = listener.getsockname()[:2]
+        sys.stderr.write(announcement(address, settings, sign_in=link.path if credentials.needed() else None))
         sys.stderr.flush()
         config = uvicorn.Config(
             app,
             log_config=None,  # ours, so that nothing goes to stdout
+            access_log=False,  # Journal's, which has no ids in it
             ws="none",
             server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config, stopping).run(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """Tells open streams that it is about to end, so that they do not keep it waiting."""
+
+    def __init__(self, config: uvicorn.Config, stopping: threading.Event) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._stopping.set()
+        await super().shutdown(sockets)
 
 
 def leave(_number: int, _frame: object) -> NoReturn:
     sys.exit(0)
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket on this machine's own address."""
-    if host != "localhost" and not is_loopback(host):
+def tokens_of(settings: Settings) -> Tokens | None:
+    if not settings.token_issuer:
+        return None
+    return Tokens(issuer=settings.token_issuer, audience=settings.token_audience, keys=settings.token_keys)
+
+
+def listening(host: str, port: int, engine: Engine | None = None) -> socket.socket:
+    """A socket on this machine's own address; on others only if the engine's callers need a key.
+
+    :raises InvalidInput: if others could call without one, or the port is taken
+    """
+    if not is_loopback(host) and (engine is None or not engine.callers.locked()):
         raise InvalidInput(
-            "Only addresses of this machine itself can be served for now.",
-            hint="Use --host 127.0.0.1, and reach it from elsewhere through an SSH tunnel.",
+            "Without a key only addresses of this machine itself are served.",
+            hint="Create one first: scrubjay keys create --user NAME --role owner.",
             field="host",
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -159,7 +255,7 @@ def listening(host: str, port: int) -> socket.socket:
         return socket.create_server(("127.0.0.1" if host == "localhost" else host, port), family=family)
     except (OSError, OverflowError):
         raise InvalidInput(
-            f"Port {port} cannot be used; perhaps another server has it.",
+            f"Port {port} of this address cannot be used; perhaps another server has it.",
             hint="Choose another with --port.",
             field="port",
         ) from None
@@ -167,6 +263,6 @@ def listening(host: str, port: int) -> socket.socket:
 
 def is_loopback(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

@@ -2,27 +2,27 @@
 
 A call goes from here into a worker thread, through the dialect and the engine, and back:
 
-    call_tool ──> answered (thread) ──> Dialect.call ──> engine
+    call_tool ──> tool_result ──> Service.answer (thread) ──> Dialect.call ──> engine
 
 Bytes come from `stdio.py` as parsed messages, or from `http.py` as requests. Nothing here knows any vocabulary.
 """
 
 from __future__ import annotations
 
-import logging
-import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from anyio.to_thread import run_sync
 from mcp.server import Server, ServerRequestContext
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.caching import CacheHint
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -44,24 +44,25 @@ from starlette.types import ASGIApp
 from scrubjay import __version__
 from scrubjay.dialects.base import Dialect, Reply
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Error, Internal, InvalidInput
-from scrubjay.memory import Provenance
+from scrubjay.errors import InvalidInput
+from scrubjay.memory import LOCAL_USER, Caller
 from scrubjay.servers.answers import FRESH_MS
 from scrubjay.servers.bounds import bounded
+from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, whole
 from scrubjay.servers.manifest import sheet_of
 from scrubjay.servers.profile import compose, served_name
-from scrubjay.servers.text import check_text
 from scrubjay.servers.turns import Turns
+from scrubjay.servers.workers import Workers
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from scrubjay.servers.limits import Rate
 
 Context = ServerRequestContext[Any, Any]
 Arguments = Mapping[str, Any] | None
 
 KEY = "scrubjay/idempotency-key"  # in a call's _meta: do this write once
 IF_VERSION = "scrubjay/if-version"  # do this change only to that version
-WORKERS = 16  # calls that run at once; each thread keeps a connection to the store
-MAX_CLIENT_NAME = 100
+MAX_SESSIONS = 1_000  # of the handshake era, per dialect; those that are idle for half an hour go
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ def build_server(
     transport: str,
     extras: bool = False,
     one_client: bool = False,
+    service: Service | None = None,
 ) -> Server[Any]:
     """A server for these dialects. `engine` is asked once a call, in the worker thread, and may wait or raise.
 
@@ -95,7 +97,7 @@ def build_server(
         for operation in dialect.operations
     }
     listed = ListToolsResult(tools=[Tool.model_validate(tool) for tool in profile["tools"]])
-    workers = anyio.CapacityLimiter(WORKERS)
+    calls = service or Service(workers=Workers())
     turns = Turns() if one_client else None
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
@@ -113,7 +115,7 @@ def build_server(
             raise MCPError(code=INVALID_PARAMS, message="This server has asked nothing that could be answered.")
         changes = tool.dialect.operations[tool.operation].changes
         async with turns.turn(changes=changes) if turns else nullcontext():
-            return await run_sync(answered, tool, params.arguments, engine, ctx, transport, limiter=workers)
+            return await tool_result(tool, params.arguments, engine, ctx, transport, calls)
 
     fresh = CacheHint(ttl_ms=FRESH_MS, scope="public")
     return Server(
@@ -127,33 +129,41 @@ def build_server(
     )
 
 
-def answered(
-    tool: Served, arguments: Arguments, engine: Callable[[Context], Engine], ctx: Context, transport: str
+async def tool_result(  # noqa: PLR0917 -- one call, all of it
+    tool: Served,
+    arguments: Arguments,
+    engine: Callable[[Context], Engine],
+    ctx: Context,
+    transport: str,
+    service: Service,
 ) -> CallToolResult:
-    """One call, in a worker thread. Whatever happens, the client gets its dialect's answer."""
+    """Whatever happens, the client gets its dialect's answer."""
     try:
-        reply = called(tool, arguments, engine(ctx), ctx, transport)
-        return shaped(reply)
-    except Error as error:  # the engine could not be opened, or the arguments are not text
+        call = call_of(tool, arguments, ctx, transport)
+    except InvalidInput as error:
         return shaped(tool.dialect.failure(error, tool.operation))
-    except Exception:
-        fault = secrets.token_hex(4)
-        log.exception("fault %s in %s of %s", fault, tool.operation, tool.dialect.name)
-        internal = Internal(f"Something went wrong inside scrubjay. The log tells more under {fault}.")
-        return shaped(tool.dialect.failure(internal, tool.operation))
+
+    def shape(reply: Reply, rate: Rate | None) -> CallToolResult:
+        if rate is not None and ctx.request is not None:
+            ctx.request.state.rate = rate
+        return shaped(whole(call, reply), rate)
+
+    user = ctx.request.state.engine.caller.user if ctx.request is not None else LOCAL_USER
+    return await service.answer(call, lambda: engine(ctx), shape, user=user)
 
 
-def called(tool: Served, arguments: Arguments, engine: Engine, ctx: Context, transport: str) -> Reply:
-    check_text(arguments)
-    client, meta = client_name(ctx), dict(ctx.meta or {})
-    provenance = Provenance(client=client, caller=engine.caller.user, transport=transport, dialect=tool.dialect.name)
-    return tool.dialect.call(
-        engine.bound_to(provenance=provenance),
-        tool.operation,
-        arguments,
+def call_of(tool: Served, arguments: Arguments, ctx: Context, transport: str) -> Call:
+    meta = dict(ctx.meta or {})
+    return Call(
+        dialect=tool.dialect,
+        operation=tool.operation,
+        arguments=arguments,
+        client=client_name(ctx),
+        transport=transport,
         key=meta_text(meta, KEY),
         if_version=meta_number(meta, IF_VERSION),
         prefix=tool.prefix,
+        request_id=None if ctx.request is None else ctx.request.state.request_id,
     )
 
 
@@ -171,10 +181,13 @@ def meta_number(meta: Mapping[str, Any], name: str) -> int | None:
     return value
 
 
-def shaped(reply: Reply) -> CallToolResult:
-    reply = Reply(bounded(reply.body), failed=reply.failed, fixed_text=reply.fixed_text)
+def shaped(reply: Reply, rate: Rate | None = None) -> CallToolResult:
+    reply = replace(reply, body=bounded(reply.body))
     return CallToolResult(
-        content=[TextContent(type="text", text=reply.text)], structured_content=reply.body, is_error=reply.failed
+        content=[TextContent(type="text", text=reply.text)],
+        structured_content=reply.body,
+        is_error=reply.failed,
+        _meta=None if rate is None else dict(rate.headers),
     )
 
 
@@ -250,8 +263,15 @@ class Endpoint:
 
 def build_endpoint(server: Server[Any], *, max_body_bytes: int) -> Endpoint:
     # Answers are plain JSON: we never call a client back, and a stream per answer would only cost.
-    manager = StreamableHTTPSessionManager(app=server, json_response=True, max_request_body_size=max_body_bytes)
+    manager = StreamableHTTPSessionManager(
+        app=server, json_response=True, max_request_body_size=max_body_bytes, max_sessions=MAX_SESSIONS
+    )
     return Endpoint(StreamableHTTPASGIApp(manager), manager)
+
+
+def owned_by(caller: Caller) -> AuthenticatedUser:
+    """A caller as the library knows one: a session that it opens is nobody else's."""
+    return AuthenticatedUser(AccessToken(token="", client_id=caller.credential or "", scopes=[], subject=caller.user))
 
 
 @asynccontextmanager

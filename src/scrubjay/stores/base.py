@@ -17,7 +17,7 @@ A store knows nothing of ranking, defaults or limits; those live above it, once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
@@ -42,6 +42,7 @@ from scrubjay.memory import (
     Topic,
     Version,
 )
+from scrubjay.stores.callers import CallerChanges, CallerReads
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
@@ -177,7 +178,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(ABC):
+class Reads(CallerReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     @abstractmethod
@@ -248,6 +249,10 @@ class Reads(ABC):
         """The changes of a space behind a number, in order."""
 
     @abstractmethod
+    def last_event(self, space: str) -> int:
+        """The number of a space's newest event; 0 if there is none."""
+
+    @abstractmethod
     def spaces(self) -> List[Space]:
         """All spaces by name, with how many active memories each holds."""
 
@@ -291,7 +296,7 @@ class Reads(ABC):
         """
 
 
-class Transaction(Reads):
+class Transaction(CallerChanges, Reads):
     """A set of changes that become visible and durable together, or never."""
 
     @abstractmethod

@@ -44,6 +44,7 @@ from scrubjay.memory import (
     new_id,
 )
 from scrubjay.stores.base import Activity, Change, Level, Of, Part, Position, Request, Store, Totals, Transaction
+from scrubjay.stores.contract_callers import CallersContract
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 EVERYTHING = Audience("local", (Scope(None, Sight.ALL),))
@@ -304,7 +305,7 @@ HOSTILE = [
 ]
 
 
-class StoreContract:
+class StoreContract(CallersContract):
     # --- transactions ---
 
     def test_what_a_transaction_wrote_is_seen_when_it_ends(self, store: Store) -> None:
@@ -1267,6 +1268,48 @@ class StoreContract:
             tx.record(an_event(space="nowhere"))
 
     # --- spaces, facts, clock, aliases ---
+
+    def test_checkpoints_are_numbered_per_space(self, store: Store) -> None:
+        with store.writing() as tx:
+            tx.create_space("work", at=NOW)
+            numbers = [tx.number_checkpoint(space) for space in ("default", "work", "default")]
+        with store.writing() as tx:
+            assert numbers == [1, 1, 2]
+            assert tx.number_checkpoint("default", wanted=7) == 7  # past every one given
+            assert tx.number_checkpoint("default", wanted=3) == 8  # perhaps given before
+            assert tx.number_checkpoint("default", wanted=9) == 9
+
+    def test_a_checkpoint_belongs_to_a_space_that_exists(self, store: Store) -> None:
+        with pytest.raises(SpaceNotFound), store.writing() as tx:
+            tx.number_checkpoint("nowhere")
+
+    def test_topics_are_one_however_they_are_spelt(self, store: Store) -> None:
+        def decided(topic: str, minutes: int, **fields: Any) -> Memory:
+            return some("x", kind=Kind.DECISION, topic=topic, created_at=later(minutes), **fields)
+
+        spellings = ("Caching", " caching\u3000", "ＣＡＣＨＩＮＧ", "인증")
+        put_all(store, [decided(topic, minutes) for minutes, topic in enumerate(spellings, 1)])
+        put_all(store, [decided("gone", 5, status=Status.DELETED), decided("over", 6, expires_at=NOW)])
+        put(store, some("no decision", topic="plain", created_at=later(9)))
+
+        found = store.topics(EVERYTHING, now=later(30), limit=10)
+
+        assert [(topic.name, topic.decisions, topic.latest_at) for topic in found] == [
+            ("인증", 1, later(4)),
+            ("ＣＡＣＨＩＮＧ", 3, later(3)),
+        ]
+        assert [topic.name for topic in store.topics(EVERYTHING, now=later(30), limit=1)] == ["인증"]
+        assert store.topics(NOTHING, now=NOW, limit=10) == []
+        assert store.count(Filter(topic="CACHING"), EVERYTHING, now=NOW) == 3
+
+    def test_a_purged_decision_leaves_no_topic(self, store: Store) -> None:
+        memory = some("x", kind=Kind.DECISION, topic="secret plan")
+        put(store, memory)
+        with store.writing() as tx:
+            tx.purge(memory.id, at=later(1))
+
+        assert store.topics(EVERYTHING, now=NOW, limit=10) == []
+        assert store.list(Filter(topic="secret plan", states=EVERY_STATE), EVERYTHING, now=NOW) == []
 
     def test_the_default_space_is_there_from_the_start(self, store: Store) -> None:
         assert [space.name for space in store.spaces()] == ["default"]

@@ -5,6 +5,7 @@ postgres_transaction.py  every change; those of memories in postgres_memories.py
 postgres_reads.py        finding memories; links, versions, events … in postgres_history.py
 postgres_words.py        finding by words, postgres_vectors.py by meaning
 postgres_statistics.py   totals and what happened when
+postgres_callers.py      credentials, grants, sessions and the audit
 postgres_filters.py      filter and audience as conditions
 postgres_rows.py         rows as values; postgres_values.py how values cross the wire
 postgres_checkup.py      what doctor asks
@@ -22,6 +23,7 @@ from scrubjay.errors import StorageError
 from scrubjay.memory import Recall
 from scrubjay.stores import postgres_checkup
 from scrubjay.stores.base import Checkup, Store, Transaction
+from scrubjay.stores.postgres_callers import PostgresCallers
 from scrubjay.stores.postgres_connections import POOL_SIZE, STATEMENT_SECONDS, Connections
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_statistics import PostgresStatistics
@@ -33,7 +35,7 @@ FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go 
 FLUSH_WAITING = 1_000  # … and no more of them than this
 
 
-class PostgresStore(PostgresStatistics, Store):
+class PostgresStore(PostgresStatistics, PostgresCallers, Store):
     def __init__(
         self,
         url: str,

@@ -14,6 +14,7 @@ from typing import Any
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.memory import Event, Link
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
+from scrubjay.stores.postgres_callers import PostgresCallerChanges
 from scrubjay.stores.postgres_counts import Counted
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_memories import PostgresMemories
@@ -24,7 +25,7 @@ from scrubjay.stores.sqlite_tally import HOUR, KEPT_RECALLS, Batch, Tally
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class PostgresTransaction(PostgresMemories):
+class PostgresTransaction(PostgresMemories, PostgresCallerChanges):
     def __init__(self, con: Connection, tally: Tally) -> None:
         super().__init__(con, tally)
         self._clock: int | None = None

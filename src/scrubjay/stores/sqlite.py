@@ -5,6 +5,7 @@ sqlite_transaction.py  every change; those of memories in sqlite_memories.py
 sqlite_reads.py        finding memories; links, versions, events … in sqlite_history.py
 sqlite_words.py        finding by words, vectors.py by meaning
 sqlite_statistics.py   totals and what happened when
+sqlite_callers.py      credentials, grants, sessions and the audit
 sqlite_filters.py      filter and audience as conditions
 sqlite_rows.py         rows as values
 sqlite_tally.py        counted reads that are not written yet
@@ -27,6 +28,7 @@ from scrubjay.errors import StorageError
 from scrubjay.memory import Match, Recall
 from scrubjay.stores import sqlite_checkup, sqlite_tally
 from scrubjay.stores.base import Checkup, List, Store, Transaction
+from scrubjay.stores.sqlite_callers import SqliteCallers
 from scrubjay.stores.sqlite_connections import Connections
 from scrubjay.stores.sqlite_filters import Restriction
 from scrubjay.stores.sqlite_statistics import SqliteStatistics
@@ -42,7 +44,7 @@ FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go 
 FLUSH_WAITING = 1_000  # … and no more of them than this
 
 
-class SqliteStore(SqliteStatistics, Store):
+class SqliteStore(SqliteStatistics, SqliteCallers, Store):
     def __init__(
         self, path: Path, *, timeout_seconds: float = WRITE_TIMEOUT_SECONDS, index: VectorIndex | None = None
     ) -> None:

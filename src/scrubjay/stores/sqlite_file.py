@@ -71,6 +71,11 @@ def recognised(path: Path) -> bool:
         with suppress(apsw.Error), closing(_untouched(path)) as con:
             if con.pragma("application_id") == APPLICATION_ID:
                 return True
+            if con.execute("SELECT 1 FROM sqlite_schema").fetchone():
+                raise StorageDamaged(
+                    "The file where the store should be is a database of another program; it was left as it is.",
+                    hint=f"Choose another file for the store. {DOCTOR}",
+                )
     raise StorageDamaged("There is something else where the store should be.", hint=DOCTOR)
 
 

@@ -79,6 +79,11 @@ class SqliteHistory(Reads):
             )
             return [event_of(space, row) for row in rows]
 
+    def last_event(self, space: str) -> int:
+        with self._reading() as con:
+            row = con.execute("SELECT events FROM spaces WHERE name = ?", (space,)).fetchone()
+            return 0 if row is None else int(row[0])
+
     def spaces(self) -> List[Space]:
         with self._reading() as con:
             rows = con.execute(

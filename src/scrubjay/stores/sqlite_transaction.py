@@ -9,6 +9,7 @@ from datetime import datetime
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.memory import Event, Link
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
+from scrubjay.stores.sqlite_callers import SqliteCallerChanges
 from scrubjay.stores.sqlite_memories import SqliteMemories
 from scrubjay.stores.sqlite_rows import as_json
 from scrubjay.stores.sqlite_tally import HOUR
@@ -16,7 +17,7 @@ from scrubjay.stores.sqlite_tally import HOUR
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class SqliteTransaction(SqliteMemories):
+class SqliteTransaction(SqliteMemories, SqliteCallerChanges):
     def tick(self, now: datetime) -> int:
         # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
         [(clock,)] = self._con.execute(

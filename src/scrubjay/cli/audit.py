@@ -1,0 +1,81 @@
+"""`scrubjay audit`"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.durations import read_since, read_until
+from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.session import Session
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay audit --since 7d
+    scrubjay audit --user alice --action forgotten
+    scrubjay audit --memory mem_4x1k9c0d2m7q
+    """,
+)
+@click.option("--user", help="Only what this user did.")
+@click.option("--action", help="Only this action: stored, updated, forgotten, credential created …")
+@click.option("--client", help="Only what came through this program.")
+@click.option("--memory", metavar="ID", help="Only what happened to this memory.")
+@click.option("--in", "spaces", multiple=True, metavar="SPACE", help="Only in this space; repeat for several.")
+@click.option("--since", callback=read_since, metavar="WHEN", help="From then on: 7d, 2026-12-01 …")
+@click.option("--until", callback=read_until, metavar="WHEN", help="Up to then.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, help="At most so many lines. Default: 50.")
+@click.pass_obj
+def audit(
+    session: Session,
+    /,
+    *,
+    user: str | None,
+    action: str | None,
+    client: str | None,
+    memory: str | None,
+    spaces: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    limit: int,
+) -> None:
+    """Show who did what, newest first.
+
+    Changes of memories in every space, and changes of who may do what. Texts are never part of it.
+    """
+    from scrubjay.stores.callers import ActFilter
+
+    wanted = ActFilter(
+        user=user,
+        action=action,
+        client=client,
+        memory=memory,
+        spaces=frozenset(spaces) if spaces else None,
+        since=since,
+        until=until,
+    )
+    with session.engine(meaning=False) as engine:
+        acts = engine.callers.audit(wanted, limit=limit)
+    if session.as_json:
+        from scrubjay.engine.values import plain
+
+        print_json(plain(list(acts)))
+    elif acts:
+        rows = [
+            (
+                when(act.at),
+                act.user,
+                act.action,
+                act.memory or act.subject or "",
+                act.space or "",
+                f"{act.client} ({act.transport})" if act.client else "",
+                act.reason or "",
+            )
+            for act in acts
+        ]
+        print_table(("when", "user", "action", "what", "space", "through", "reason"), rows)
+    else:
+        note("Nothing that fits was done.", session)

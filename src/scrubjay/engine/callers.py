@@ -1,0 +1,404 @@
+"""Who may call: credentials and grants, what they prove, and the audit of who did what.
+
+    key       sj_<id>_<secret>      random, kept as a hash, sent with every request
+    password  user and password     kept as argon2 makes it; opens a session on the page
+    token     a subject's name      bearer tokens of the configured issuer; we keep no secret
+    session   a cookie              opened by a password, a key, or the link that the server prints
+
+A credential belongs to a user, and gives a role in the spaces granted to that user (or in some of them). What proves
+nothing is Unauthenticated, whatever the reason: a stranger does not learn which part was wrong.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from scrubjay.engine import access, intake
+from scrubjay.errors import Forbidden, InvalidInput, NotFound, SpaceNotFound, Unauthenticated
+from scrubjay.frozen import dataclass
+from scrubjay.memory import (
+    DEFAULT_SPACE,
+    EVERY_SPACE,
+    Act,
+    Caller,
+    Credential,
+    CredentialKind,
+    Grant,
+    Role,
+    Session,
+    random_suffix,
+)
+from scrubjay.stores.base import Reads, Transaction
+from scrubjay.stores.callers import ActFilter
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+KEY_PREFIX = "sj"
+MIN_PASSWORD, MAX_PASSWORD = 12, 1_000
+SESSION_HOURS = 12
+MAX_ACTS = 10_000
+REFUSED = "The credential is not valid here."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issued:
+    """A new credential, and its secret for the only time; None where there is none, or it was shown before."""
+
+    credential: Credential
+    secret: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn:
+    """A session that begins: what the browser's cookie holds, for the only time."""
+
+    cookie: str
+    session: Session
+
+
+class Callers:
+    def __init__(self, desk: Engine) -> None:
+        self._desk = desk
+        self._records = desk._records
+
+    # --- what owners do ----------------------------------------------------------------------------------------------
+
+    def create(
+        self,
+        user: str,
+        *,
+        role: Role = Role.MEMBER,
+        spaces: Sequence[str] | None = None,
+        name: str = "",
+        expires_at: datetime | None = None,
+        kind: CredentialKind = CredentialKind.KEY,
+        password: str | None = None,
+    ) -> Issued:
+        """Make a credential for a user, and grant the user its spaces.
+
+        Without spaces it follows its user's grants; a user who has none gets the default space, an owner every space.
+
+        :raises Forbidden: if the caller is no owner, or gives away more than it has
+        """
+        self._check_owner()
+        intake.check_name(user, "user")
+        if len(name) > intake.MAX_NAME:
+            raise InvalidInput(f"name must have at most {intake.MAX_NAME} characters.", field="name")
+        if expires_at is not None and expires_at <= self._desk.now():
+            raise InvalidInput("expires_at must be in the future.", field="expires_at")
+        wanted = None if spaces is None else tuple(dict.fromkeys(self._own_space(space) for space in spaces))
+        if wanted == ():
+            raise InvalidInput("spaces must name at least one space.", field="spaces")
+        if wanted is None and self._desk.caller.spaces is not None:
+            raise Forbidden("Name the spaces of the credential.", hint="They must be among your own.")
+        made = Credential(
+            id=f"key_{random_suffix()}",
+            kind=kind,
+            user=user,
+            role=role,
+            spaces=None if wanted is None or EVERY_SPACE in wanted else wanted,
+            name=name,
+            created_at=self._desk.now(),
+            created_by=self._desk.caller.user,
+            expires_at=expires_at,
+        )
+        secret = secrets.token_urlsafe(32) if kind is CredentialKind.KEY else None
+        digest = hashed_password(password) if kind is CredentialKind.PASSWORD else hashed(secret)
+
+        def write(tx: Transaction) -> Credential:
+            tx.add_credential(made, digest)
+            tx.grant(self._grants_for(tx, made, wants_every=EVERY_SPACE in (wanted or ())))
+            self._note(tx, "credential created", subject=made.id, reason=f"{made.kind} of {user}, {role}")
+            return made
+
+        kept = self._desk._transact(Credential, write)
+        # The key itself is nowhere in the store, so a request that is sent again cannot be told it again.
+        shown = key_text(made.id, secret) if secret is not None and kept.id == made.id else None
+        return Issued(credential=kept, secret=shown)
+
+    def credentials(self) -> Sequence[Credential]:
+        """All credentials that the caller may manage, oldest first, revoked ones too."""
+        self._check_owner()
+        return [one for one in self._records.credentials() if self._manages(self._records, one)]
+
+    def revoke(self, id: str, *, reason: str | None = None) -> Credential:
+        """End a credential at once, and every session that it opened. Doing it twice is no error."""
+
+        def write(tx: Transaction) -> Credential:
+            self._managed(tx, id)
+            if tx.revoke_credential(id, at=self._desk.now()):
+                self._note(tx, "credential revoked", subject=id, reason=reason)
+            return self._managed(tx, id)
+
+        return self._desk._transact(Credential, write)
+
+    def rotate(self, id: str) -> Issued:
+        """Give a key another secret; the old one ends at once."""
+        secret = secrets.token_urlsafe(32)
+
+        def write(tx: Transaction) -> Credential:
+            known = self._managed(tx, id)
+            if known.kind is not CredentialKind.KEY or known.revoked_at is not None:
+                raise InvalidInput(f"{id} is not a key that is in use.", hint="Create a new one.", field="id")
+            tx.replace_secret(id, hashed(secret) or b"")
+            self._note(tx, "credential rotated", subject=id)
+            done.append(known)
+            return known
+
+        done: list[Credential] = []
+        kept = self._desk._transact(Credential, write)
+        return Issued(credential=kept, secret=key_text(id, secret) if done else None)
+
+    def grants(self) -> Sequence[Grant]:
+        """Who may enter which of the caller's spaces."""
+        self._check_owner()
+        own = self._desk.caller.spaces
+        return [one for one in self._records.grants() if own is None or one.space in own]
+
+    def grant(self, space: str, user: str) -> Grant:
+        """Let a user enter a space, or every space (`*`)."""
+        self._check_owner()
+        intake.check_name(user, "user")
+        given = Grant(user=user, space=self._own_space(space), at=self._desk.now(), by=self._desk.caller.user)
+
+        def write(tx: Transaction) -> Grant:
+            if space != EVERY_SPACE and space not in {one.name for one in tx.spaces()}:
+                raise SpaceNotFound(f"There is no space {space}.", hint="Create it first.", space=space)
+            tx.grant([given])
+            self._note(tx, "space granted", space=space, subject=user)
+            return given
+
+        return self._desk._transact(Grant, write)
+
+    def withdraw(self, space: str, user: str) -> None:
+        """Take a grant back: the user's credentials no longer reach the space.
+
+        :raises NotFound: if there is no such grant
+        """
+        self._check_owner()
+        self._own_space(space)
+
+        def write(tx: Transaction) -> bool:
+            if not tx.withdraw(user, space):
+                raise NotFound(f"{user} has no grant of {space}.", hint="`scrubjay spaces grants` lists them.")
+            self._note(tx, "grant withdrawn", space=space, subject=user)
+            return True
+
+        self._desk._transact(bool, write)
+
+    def audit(self, filter: ActFilter | None = None, *, limit: int = 100) -> Sequence[Act]:
+        """Who did what in the caller's spaces, newest first."""
+        self._check_owner()
+        if not 1 <= limit <= MAX_ACTS:
+            raise InvalidInput(f"limit must be from 1 to {MAX_ACTS:,}.", field="limit")
+        wanted, own = filter or ActFilter(), self._desk.caller.spaces
+        if own is not None:
+            asked = own if wanted.spaces is None else wanted.spaces
+            wanted = replace(wanted, spaces=frozenset(asked & own))
+        return self._records.acts(wanted, limit=limit)
+
+    # --- what credentials prove --------------------------------------------------------------------------------------
+
+    def locked(self) -> bool:
+        """Whether a credential is needed: one exists that is not revoked."""
+        return self._records.locked()
+
+    def by_key(self, text: str) -> Caller:
+        """:raises Unauthenticated: if it is no key of ours that is still good"""
+        return self._caller(self._key(text))
+
+    def by_subject(self, subject: str) -> Caller:
+        """The caller that a verified token names.
+
+        :raises Unauthenticated: if nobody made a credential for that subject
+        """
+        for one in self._records.credentials(user=subject):
+            if one.kind is CredentialKind.TOKEN and one.good(self._desk.now()):
+                return self._caller(one)
+        raise Unauthenticated(REFUSED)
+
+    def by_session(self, cookie: str) -> tuple[Caller, Session]:
+        """:raises Unauthenticated: if the session is over, or its credential is"""
+        session = self._records.session(hashed(cookie) or b"")
+        if session is None or session.expires_at <= self._desk.now():
+            raise Unauthenticated("The session is over.", hint="Sign in again.")
+        if session.credential is None:
+            return self._desk.caller, session
+        return self._caller(self._still_good(session.credential)), session
+
+    def sign_in(self, *, key: str | None = None, user: str | None = None, password: str | None = None) -> SignedIn:
+        """Open a session with a key, or with a user's name and password."""
+        if key is not None:
+            return self._opened(self._key(key))
+        return self._opened(self._password(user or "", password or ""))
+
+    def sign_in_locally(self) -> SignedIn:
+        """A session for whoever reads what the server printed on its own terminal: the local owner."""
+        return self._opened(None)
+
+    def sign_out(self, cookie: str) -> None:
+        with self._records.writing() as tx:
+            tx.close_session(hashed(cookie) or b"")
+
+    # --- steps -------------------------------------------------------------------------------------------------------
+
+    def _check_owner(self) -> None:
+        access.check_owner(self._desk.caller)
+
+    def _own_space(self, space: str) -> str:
+        if space != EVERY_SPACE:
+            intake.check_space(space)
+        own = self._desk.caller.spaces
+        if own is not None and space not in own:
+            raise Forbidden(f"Space {space} is not yours to give.", space=space)
+        return space
+
+    def _grants_for(self, tx: Transaction, made: Credential, *, wants_every: bool) -> Sequence[Grant]:
+        if made.spaces is not None:
+            spaces: Sequence[str] = made.spaces
+        elif wants_every or (made.role is Role.OWNER and not tx.grants(user=made.user)):
+            spaces = (EVERY_SPACE,)
+        else:
+            spaces = () if tx.grants(user=made.user) else (DEFAULT_SPACE,)
+        return [Grant(user=made.user, space=space, at=made.created_at, by=made.created_by) for space in spaces]
+
+    def _managed(self, reads: Reads, id: str) -> Credential:
+        self._check_owner()
+        found = reads.credential(id)
+        if found is None or not self._manages(reads, found[0]):
+            raise NotFound(f"There is no credential {id[:100]}.", hint="`scrubjay keys list` shows them.")
+        return found[0]
+
+    def _manages(self, reads: Reads, credential: Credential) -> bool:
+        """Whether all that it reaches is the caller's own."""
+        own = self._desk.caller.spaces
+        if own is None:
+            return True
+        reached = reached_spaces(reads, credential)
+        return reached is not None and reached <= own
+
+    def _caller(self, credential: Credential) -> Caller:
+        return Caller(
+            user=credential.user,
+            role=credential.role,
+            spaces=reached_spaces(self._records, credential),
+            credential=credential.id,
+            local=False,
+        )
+
+    def _key(self, text: str) -> Credential:
+        prefix, _, rest = text.partition("_")
+        suffix, _, secret = rest.partition("_")
+        found = self._records.credential(f"key_{suffix}") if prefix == KEY_PREFIX and suffix.isalnum() else None
+        digest = hashed(secret) or b""
+        if found is None or found[1] is None or found[0].kind is not CredentialKind.KEY:
+            raise Unauthenticated(REFUSED)
+        if not hmac.compare_digest(found[1], digest) or not found[0].good(self._desk.now()):
+            raise Unauthenticated(REFUSED)
+        return found[0]
+
+    def _password(self, user: str, password: str) -> Credential:
+        """A user nobody knows takes as long as a wrong password."""
+        now = self._desk.now()
+        mine = [
+            one for one in self._records.credentials(user=user) if one.kind is CredentialKind.PASSWORD and one.good(now)
+        ]
+        for one in mine:
+            found = self._records.credential(one.id)
+            if found is not None and found[1] is not None and fits(password, found[1]):
+                return one
+        if not mine:
+            fits(password, UNKNOWN)
+        raise Unauthenticated("The name or the password is wrong.")
+
+    def _still_good(self, id: str) -> Credential:
+        found = self._records.credential(id)
+        if found is None or not found[0].good(self._desk.now()):
+            raise Unauthenticated(REFUSED)
+        return found[0]
+
+    def _opened(self, credential: Credential | None) -> SignedIn:
+        cookie, now = secrets.token_urlsafe(32), self._desk.now()
+        session = Session(
+            credential=None if credential is None else credential.id,
+            guard=secrets.token_urlsafe(24),
+            created_at=now,
+            expires_at=now + timedelta(hours=SESSION_HOURS),
+        )
+        user = self._desk.caller.user if credential is None else credential.user
+        with self._records.writing() as tx:
+            tx.open_session(session, hashed(cookie) or b"")
+            self._note(tx, "signed in", subject=session.credential, user=user)
+        return SignedIn(cookie=cookie, session=session)
+
+    def _note(
+        self,
+        tx: Transaction,
+        action: str,
+        *,
+        space: str | None = None,
+        subject: str | None = None,
+        reason: str | None = None,
+        user: str | None = None,
+    ) -> None:
+        tx.note(
+            Act(
+                at=self._desk.now(),
+                user=user or self._desk.caller.user,
+                action=action,
+                space=None if space == EVERY_SPACE else space,
+                subject=subject,
+                client=self._desk.provenance.client,
+                transport=self._desk.provenance.transport,
+                reason=reason,
+            )
+        )
+
+
+def reached_spaces(reads: Reads, credential: Credential) -> frozenset[str] | None:
+    """The granted spaces that a credential reaches; None: every space."""
+    granted = {one.space for one in reads.grants(user=credential.user)}
+    if EVERY_SPACE in granted:
+        return None if credential.spaces is None else frozenset(credential.spaces)
+    return frozenset(granted if credential.spaces is None else granted.intersection(credential.spaces))
+
+
+def key_text(id: str, secret: str) -> str:
+    return f"{KEY_PREFIX}_{id.removeprefix('key_')}_{secret}"
+
+
+def hashed(secret: str | None) -> bytes | None:
+    """Enough for what is random: 256 bits cannot be guessed from their hash."""
+    return None if secret is None else sha256(secret.encode("utf-8", "replace")).digest()
+
+
+def hashed_password(password: str | None) -> bytes:
+    """:raises InvalidInput: if it is too short"""
+    from argon2 import PasswordHasher  # only passwords need it
+
+    if password is None or not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
+        raise InvalidInput(f"A password has {MIN_PASSWORD} to {MAX_PASSWORD:,} characters.", field="password")
+    return PasswordHasher().hash(password.encode("utf-8", "replace")).encode()
+
+
+def fits(password: str, digest: bytes) -> bool:
+    from argon2 import PasswordHasher
+    from argon2.exceptions import Argon2Error
+
+    if len(password) > MAX_PASSWORD:
+        return False
+    try:
+        return PasswordHasher().verify(digest, password.encode("utf-8", "replace"))
+    except Argon2Error:
+        return False
+
+
+# Of a password that nobody has; made with the parameters in use, so that comparing with it takes as long.
+UNKNOWN = b"$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"

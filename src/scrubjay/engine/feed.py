@@ -1,0 +1,62 @@
+"""The changes of a space as they happen, as far as the caller may see them.
+
+A change of a memory that the caller may not see is passed over. What has been erased for good is seen by owners and by
+whoever did it: for others there is no longer anything that says whether they might have seen it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from scrubjay.engine import access
+from scrubjay.errors import InvalidInput
+from scrubjay.memory import Event, Role
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+BATCH = 500
+
+
+class Feed:
+    def __init__(self, desk: Engine) -> None:
+        self._desk = desk
+        self._records = desk._records
+
+    def events(self, *, after: int = 0, limit: int = 100) -> Sequence[Event]:
+        """The changes of the engine's first space behind a number, in order."""
+        if not 1 <= limit <= 1_000 or after < 0:
+            raise InvalidInput("limit must be from 1 to 1,000, and after not negative.", field="limit")
+        shown: list[Event] = []
+        for event in self._seen(after):
+            if event is None or len(shown) == limit:
+                break
+            shown.append(event)
+        return shown
+
+    def follow(self, *, after: int | None = None) -> Iterator[Event | None]:
+        """The changes behind a number, or from now on; None whenever there is nothing yet."""
+        start = self._records.last_event(self._desk.spaces[0]) if after is None else after
+        return self._seen(start)
+
+    def _seen(self, after: int) -> Iterator[Event | None]:
+        while True:
+            batch = self._records.events(self._desk.spaces[0], after=after, limit=BATCH)
+            visible = self._visible([event.memory for event in batch if event.memory is not None])
+            for event in batch:
+                after = event.number
+                if event.memory in visible or self._may_know(event):
+                    yield event
+            if len(batch) < BATCH:
+                yield None
+
+    def _visible(self, ids: Sequence[str]) -> set[str]:
+        audience = access.audience_in(self._desk.caller, self._desk.spaces[:1])
+        return {memory.id for memory in self._records.get(list(dict.fromkeys(ids)), audience)}
+
+    def _may_know(self, event: Event) -> bool:
+        caller = self._desk.caller
+        if not access.granted(caller, event.space):
+            return False
+        return caller.role is Role.OWNER or (event.user == caller.user and caller.role is Role.MEMBER)

@@ -1,0 +1,138 @@
+"""One call of one operation, in a worker thread, whichever protocol brought it: MCP and REST meet here.
+
+    Service.answer ──> a thread ──> rate ──> Dialect.call ──> engine ──> shape
+
+Whatever happens, the client gets its dialect's answer. What nobody foresaw is told in the log under a number, and the
+client learns the number.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, TypeVar
+
+from scrubjay.dialects.base import Body, Dialect, Pieces, Reply, Stream, name_request
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import Error, Internal, RateLimited, TimedOut
+from scrubjay.frozen import dataclass
+from scrubjay.memory import LOCAL_USER, Provenance
+from scrubjay.servers.text import check_text
+from scrubjay.servers.workers import Workers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from scrubjay.servers.limits import Limits, Rate
+
+log = logging.getLogger(__name__)
+
+Shaped = TypeVar("Shaped")
+Shape = Callable[[Reply, "Rate | None"], Shaped]  # a reply as the protocol sends it, and where its caller stands
+
+MAX_CLIENT_NAME = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    dialect: Dialect
+    operation: str
+    arguments: Any
+    client: str  # the program that calls, by its own name
+    transport: str
+    key: str | None = None  # do this write once
+    if_version: int | None = None  # do this change only to that version
+    prefix: str = ""  # before the names of tools, where several dialects are served
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """What all calls of a server share."""
+
+    workers: Workers
+    limits: Limits | None = None
+    watch: Callable[[Call, Error | None, float], None] = lambda _call, _error, _seconds: None
+
+    async def answer(
+        self, call: Call, engine: Callable[[], Engine], shape: Shape[Shaped], *, user: str = LOCAL_USER
+    ) -> Shaped:
+        """The dialect's answer, shaped in the same thread. `engine` may wait or raise."""
+        begun = perf_counter()
+        errors: list[Error | None] = []
+
+        def work() -> Shaped:
+            reply, rate = self._answered(call, engine)
+            errors.append(reply.error)
+            return shape(reply, rate)
+
+        try:
+            return await self.workers.run(user, work)
+        except TimedOut as error:
+            errors[:] = [error]
+            return shape(call.dialect.failure(error, call.operation), None)
+        finally:
+            self.watch(call, errors[0] if errors else Internal(), perf_counter() - begun)
+
+    def _answered(self, call: Call, engine: Callable[[], Engine]) -> tuple[Reply, Rate | None]:
+        rate = None
+        if call.request_id is not None:
+            name_request(call.request_id)
+        try:
+            opened = engine()
+            if self.limits is not None:
+                rate = self.limits.call(opened.caller, call.dialect, call.dialect.operations[call.operation])
+            return answered(call, opened), rate
+        except Error as error:  # the engine could not be opened, the arguments are not text, or it is one too many
+            return call.dialect.failure(error, call.operation), refused_rate(error)
+        except Exception:  # noqa: BLE001 -- the unforeseen is told in the log, with a number for the client
+            return call.dialect.failure(fault(f"{call.operation} of {call.dialect.name}"), call.operation), rate
+
+
+def answered(call: Call, engine: Engine) -> Reply:
+    check_text(call.arguments)
+    provenance = Provenance(
+        client=call.client, caller=engine.caller.user, transport=call.transport, dialect=call.dialect.name
+    )
+    return call.dialect.call(
+        engine.bound_to(provenance=provenance),
+        call.operation,
+        call.arguments,
+        key=call.key,
+        if_version=call.if_version,
+        prefix=call.prefix,
+    )
+
+
+def refused_rate(error: Error) -> Rate | None:
+    if not isinstance(error, RateLimited):
+        return None
+    from scrubjay.servers.limits import rate_of
+
+    return rate_of(error)
+
+
+def fault(where: str) -> Internal:
+    """The exception that is being handled, as what a client may know of it."""
+    number = secrets.token_hex(4)
+    log.exception("fault %s in %s", number, where)
+    return Internal(f"Something went wrong inside scrubjay. The log tells more under {number}.")
+
+
+def whole(call: Call, reply: Reply) -> Reply:
+    """The reply without a stream: its last piece, for a protocol that has none."""
+    if reply.stream is None:
+        return reply
+    try:
+        return Reply(_last(reply.stream))
+    except Error as error:
+        return call.dialect.failure(error, call.operation)
+
+
+def _last(stream: Stream) -> Body:
+    last: Body = {}
+    for piece in stream.pieces:
+        if piece is not None:
+            last = piece
+    return last["data"] if stream.kind is Pieces.EVENTS and last else last

@@ -1,0 +1,165 @@
+"""How often a caller may call: so many calls of an operation a minute, and so many requests in all.
+
+Callers with a credential are limited by user, whichever keys they use; the local owner only if a setting says so. The
+numbers stand in `PER_MINUTE`, from the System specification; other operations have those of their kind.
+
+A window begins with a caller's first call and lasts a minute by a clock that nobody can set back.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+
+from limits import RateLimitItem, RateLimitItemPerMinute
+from limits.storage import Storage
+from limits.strategies import FixedWindowRateLimiter
+
+from scrubjay.dialects.base import Dialect, Operation
+from scrubjay.errors import RateLimited
+from scrubjay.frozen import dataclass
+from scrubjay.memory import Caller
+
+PER_MINUTE = {
+    "system.store_memory": 100,
+    "system.recall_memories": 1000,
+    "system.update_memory": 200,
+    "system.forget_memory": 50,
+    "system.consolidate_memories": 10,
+    "system.list_memories": 500,
+    "system.get_memory_stats": 100,
+    "system.sync_memories": 10,
+    "system.archive_memory": 20,
+    "system.restore_memory": 20,
+}
+READS_PER_MINUTE, WRITES_PER_MINUTE, DESTRUCTIVE_PER_MINUTE = 1000, 100, 50
+REQUESTS_PER_MINUTE = 6000
+SIGN_INS_PER_MINUTE = 10
+MAX_WINDOWS = 10_000  # that are kept; beyond, those that are over go
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Where a caller stands."""
+
+    limit: int
+    remaining: int
+    reset: int  # Unix seconds
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {
+            "X-RateLimit-Limit": str(self.limit),
+            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Reset": str(self.reset),
+        }
+
+
+class Limits:
+    def __init__(self, *, storage: Storage | None = None, local: bool = False) -> None:
+        self._limiter = FixedWindowRateLimiter(storage or MonotonicStorage())
+        self._local = local
+
+    def request(self, caller: Caller) -> Rate | None:
+        """Count a request of any kind.
+
+        :raises RateLimited: if it is one too many
+        """
+        return self._counted(caller, "requests", REQUESTS_PER_MINUTE)
+
+    def call(self, caller: Caller, dialect: Dialect, operation: Operation) -> Rate | None:
+        """Count a call of an operation; None where nothing limits it.
+
+        :raises RateLimited: if it is one too many
+        """
+        name = f"{dialect.name}.{operation.name}"
+        return self._counted(caller, name, per_minute(name, operation))
+
+    def sign_in(self, address: str) -> None:
+        """Count an attempt to sign in.
+
+        :raises RateLimited: if there were too many from there
+        """
+        self._taken(RateLimitItemPerMinute(SIGN_INS_PER_MINUTE), "sign-in", address)
+
+    def _counted(self, caller: Caller, what: str, amount: int) -> Rate | None:
+        if caller.credential is None and not self._local:
+            return None
+        return self._taken(RateLimitItemPerMinute(amount), what, caller.user)
+
+    def _taken(self, item: RateLimitItem, *names: str) -> Rate:
+        admitted = self._limiter.hit(item, *names)
+        window = self._limiter.get_window_stats(item, *names)
+        rate = Rate(item.amount, window.remaining, math.ceil(window.reset_time))
+        if not admitted:
+            wait = max(1, math.ceil(window.reset_time - time.time()))
+            raise RateLimited(
+                f"More than {item.amount:,} calls of this kind in a minute.",
+                hint=f"Try again in {wait} seconds.",
+                retry_after=wait,
+                limit=rate.limit,
+                remaining=0,
+                reset=rate.reset,
+            )
+        return rate
+
+
+def rate_of(error: RateLimited) -> Rate:
+    """What a refusal says of the window."""
+    return Rate(error.details["limit"], error.details["remaining"], error.details["reset"])
+
+
+def per_minute(name: str, operation: Operation) -> int:
+    if name in PER_MINUTE:
+        return PER_MINUTE[name]
+    if not operation.changes:
+        return READS_PER_MINUTE
+    return DESTRUCTIVE_PER_MINUTE if operation.destructive else WRITES_PER_MINUTE
+
+
+class MonotonicStorage(Storage):
+    """Windows in this process, timed by a clock that does not follow the wall clock when it is set."""
+
+    STORAGE_SCHEME = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._windows: dict[str, tuple[int, float]] = {}  # how many, and until when
+
+    @property
+    def base_exceptions(self) -> type[Exception]:
+        return RuntimeError
+
+    def incr(self, key: str, expiry: float, amount: int = 1) -> int:
+        now = time.monotonic()
+        with self._lock:
+            if len(self._windows) >= MAX_WINDOWS:
+                self._windows = {name: one for name, one in self._windows.items() if one[1] > now}
+            count, until = self._windows.get(key, (0, 0.0))
+            if until <= now:
+                count, until = 0, now + expiry
+            self._windows[key] = (count + amount, until)
+            return count + amount
+
+    def get(self, key: str) -> int:
+        count, until = self._windows.get(key, (0, 0.0))
+        return count if until > time.monotonic() else 0
+
+    def get_expiry(self, key: str) -> float:
+        """When the window ends, by the wall clock as it stands."""
+        _, until = self._windows.get(key, (0, 0.0))
+        return time.time() + max(0.0, until - time.monotonic())
+
+    def check(self) -> bool:
+        return True
+
+    def reset(self) -> int | None:
+        with self._lock:
+            self._windows, former = {}, self._windows
+        return len(former)
+
+    def clear(self, key: str) -> None:
+        with self._lock:
+            self._windows.pop(key, None)

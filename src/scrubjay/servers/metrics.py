@@ -1,0 +1,65 @@
+"""What a server counts, for Prometheus: requests by route, calls by operation, how long they took.
+
+Labels come from the table of operations and routes, never from what a client sent, so there are only so many of them.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response
+
+from scrubjay.errors import Error
+from scrubjay.servers.calls import Call
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+class Metrics:
+    """One server's numbers, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._requests = Counter(
+            "scrubjay_http_requests",
+            "Requests answered.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self._request_seconds = Histogram(
+            "scrubjay_http_request_seconds",
+            "Time until the answer began.",
+            ("route",),
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+        self._calls = Counter(
+            "scrubjay_calls",
+            "Calls of operations, over MCP and REST; outcome is ok or the error's code.",
+            ("dialect", "operation", "transport", "outcome"),
+            registry=self._registry,
+        )
+        self._call_seconds = Histogram(
+            "scrubjay_call_seconds",
+            "Time that calls took, waiting for a thread included.",
+            ("dialect", "operation"),
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+
+    def requested(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(method if method in METHODS else "other", route, str(status)).inc()
+        self._request_seconds.labels(route).observe(seconds)
+
+    def called(self, call: Call, error: Error | None, seconds: float) -> None:
+        outcome = "ok" if error is None else error.code
+        self._calls.labels(call.dialect.name, call.operation, call.transport, outcome).inc()
+        self._call_seconds.labels(call.dialect.name, call.operation).observe(seconds)
+
+    async def shown(self, _: Request) -> Response:
+        return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

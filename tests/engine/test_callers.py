@@ -1,0 +1,298 @@
+"""Credentials, grants and the audit: what proves nothing, what is given, what is kept."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from scrubjay.errors import Forbidden, InvalidInput, NotFound, SpaceNotFound, Unauthenticated
+from scrubjay.memory import Caller, CredentialKind, Role
+from scrubjay.stores.base import Request
+from scrubjay.stores.callers import ActFilter
+
+
+def owner_of(jay, *spaces):
+    return jay.bound_to(caller=Caller(user="olga", role=Role.OWNER, spaces=frozenset(spaces), local=False))
+
+
+# --- what proves nothing ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda key: "",
+        lambda key: "sj",
+        lambda key: "sj__",
+        lambda key: key[:-1],
+        lambda key: key + "x",
+        lambda key: key.upper(),
+        lambda key: key.replace("sj_", "sk_", 1),
+        lambda key: key.rpartition("_")[0] + "_",
+        lambda key: "sj_nobodyknows1_" + key.rpartition("_")[2],
+        lambda key: "sj_%_" + key.rpartition("_")[2],
+        lambda key: "\ud800" + key,
+        lambda key: "sj_" + "x" * 100_000,
+    ],
+)
+def test_a_spoilt_key_is_refused(jay, spoil):
+    key = jay.callers.create("alice").secret
+
+    with pytest.raises(Unauthenticated):
+        jay.callers.by_key(spoil(key))
+
+
+def test_a_key_ends_when_it_expires(jay, clock):
+    key = jay.callers.create("alice", expires_at=clock() + timedelta(days=1)).secret
+
+    clock.move(days=1)
+
+    with pytest.raises(Unauthenticated):
+        jay.callers.by_key(key)
+
+
+def test_an_expired_key_does_not_open_the_door(jay, clock):
+    jay.callers.create("alice", expires_at=clock() + timedelta(days=1))
+
+    clock.move(days=2)
+
+    assert jay.callers.locked()
+
+
+def test_a_revoked_key_ends_at_once_with_its_sessions(jay):
+    issued = jay.callers.create("alice")
+    cookie = jay.callers.sign_in(key=issued.secret).cookie
+
+    jay.callers.revoke(issued.credential.id)
+
+    for prove in (jay.callers.by_key, jay.callers.by_session):
+        with pytest.raises(Unauthenticated):
+            prove(issued.secret if prove == jay.callers.by_key else cookie)
+    assert not jay.callers.locked()
+
+
+def test_a_rotated_key_has_another_secret(jay):
+    issued = jay.callers.create("alice", role=Role.READER)
+
+    rotated = jay.callers.rotate(issued.credential.id)
+
+    assert jay.callers.by_key(rotated.secret).role is Role.READER
+    with pytest.raises(Unauthenticated):
+        jay.callers.by_key(issued.secret)
+
+
+@pytest.mark.parametrize(("user", "password"), [("alice", "wrong password!"), ("nobody", "correct horse!"), ("", "")])
+def test_a_wrong_password_opens_no_session(jay, user, password):
+    jay.callers.create("alice", kind=CredentialKind.PASSWORD, password="correct horse!")
+
+    with pytest.raises(Unauthenticated, match="name or the password"):
+        jay.callers.sign_in(user=user, password=password)
+
+
+@pytest.mark.parametrize("password", [None, "", "short", "x" * 1001])
+def test_a_password_has_a_decent_length(jay, password):
+    with pytest.raises(InvalidInput):
+        jay.callers.create("alice", kind=CredentialKind.PASSWORD, password=password)
+
+
+def test_a_password_is_no_key_and_a_key_no_subject(jay):
+    jay.callers.create("alice")
+
+    with pytest.raises(Unauthenticated):
+        jay.callers.by_subject("alice")
+
+
+def test_a_session_ends_by_itself(jay, clock):
+    cookie = jay.callers.sign_in_locally().cookie
+
+    clock.move(hours=12)
+
+    with pytest.raises(Unauthenticated):
+        jay.callers.by_session(cookie)
+
+
+def test_signing_out_ends_the_session(jay):
+    cookie = jay.callers.sign_in_locally().cookie
+
+    jay.callers.sign_out(cookie)
+
+    with pytest.raises(Unauthenticated):
+        jay.callers.by_session(cookie)
+
+
+# --- who may give what -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", [Role.MEMBER, Role.READER])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda callers: callers.create("mallory", role=Role.OWNER),
+        lambda callers: callers.credentials(),
+        lambda callers: callers.revoke("key_x"),
+        lambda callers: callers.rotate("key_x"),
+        lambda callers: callers.grants(),
+        lambda callers: callers.grant("default", "mallory"),
+        lambda callers: callers.withdraw("default", "alice"),
+        lambda callers: callers.audit(),
+    ],
+)
+def test_only_owners_manage_callers(jay, role, verb):
+    jay.callers.create("alice")
+    caller = Caller(user="alice", role=role, spaces=frozenset({"default"}), local=False)
+
+    with pytest.raises(Forbidden):
+        verb(jay.bound_to(caller=caller).callers)
+
+
+def test_an_owner_of_some_spaces_gives_only_those(jay):
+    olga = owner_of(jay, "work").callers
+    jay.create_space("work")
+
+    for spaces in (None, ["default"], ["*"], ["work", "default"]):
+        with pytest.raises(Forbidden):
+            olga.create("bob", spaces=spaces)
+    with pytest.raises(Forbidden):
+        olga.grant("*", "bob")
+
+    assert olga.create("bob", spaces=["work"]).credential.spaces == ("work",)
+
+
+def test_an_owner_of_some_spaces_sees_and_revokes_only_what_stays_inside_them(jay):
+    jay.create_space("work")
+    everywhere = jay.callers.create("root", role=Role.OWNER).credential
+    inside = jay.callers.create("bob", spaces=["work"]).credential
+    olga = owner_of(jay, "work").callers
+
+    assert [one.id for one in olga.credentials()] == [inside.id]
+    with pytest.raises(NotFound):
+        olga.revoke(everywhere.id)
+    assert olga.revoke(inside.id).revoked_at is not None
+    assert {one.space for one in olga.audit()} <= {"work"}
+
+
+@pytest.mark.parametrize(
+    "options", [{"spaces": []}, {"spaces": ["Bad Name"]}, {"name": "x" * 1000}, {"user": " "}, {"user": "a\x00b"}]
+)
+def test_bad_input_makes_no_credential(jay, options):
+    with pytest.raises(InvalidInput):
+        jay.callers.create(**{"user": "alice", **options})
+
+    assert not jay.callers.locked()
+    assert not jay.callers.grants()
+
+
+def test_a_space_that_is_not_there_cannot_be_granted(jay):
+    with pytest.raises(SpaceNotFound):
+        jay.callers.grant("nowhere", "alice")
+
+
+# --- what is given ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "spaces", "reached"),
+    [
+        (Role.MEMBER, None, {"default"}),
+        (Role.OWNER, None, None),
+        (Role.READER, ["work", "play"], {"work", "play"}),
+        (Role.MEMBER, ["*"], None),
+    ],
+)
+def test_a_key_reaches_what_it_was_made_for(jay, role, spaces, reached):
+    caller = jay.callers.by_key(jay.callers.create("alice", role=role, spaces=spaces).secret)
+
+    assert caller.user == "alice"
+    assert caller.role is role
+    assert caller.spaces == reached
+    assert not caller.local
+
+
+def test_a_grant_widens_a_key_that_names_no_spaces_and_no_other(jay):
+    jay.create_space("work")
+    open_key = jay.callers.create("alice").secret
+    narrow_key = jay.callers.create("alice", spaces=["default"]).secret
+
+    jay.callers.grant("work", "alice")
+
+    assert jay.callers.by_key(open_key).spaces == {"default", "work"}
+    assert jay.callers.by_key(narrow_key).spaces == {"default"}
+
+
+def test_a_withdrawn_grant_ends_what_every_key_of_the_user_reaches(jay):
+    key = jay.callers.create("alice", spaces=["default"]).secret
+
+    jay.callers.withdraw("default", "alice")
+
+    assert jay.callers.by_key(key).spaces == frozenset()
+    with pytest.raises(NotFound):
+        jay.callers.withdraw("default", "alice")
+
+
+def test_a_password_opens_a_session_of_its_role(jay):
+    jay.callers.create("alice", kind=CredentialKind.PASSWORD, password="correct horse!", role=Role.READER)
+
+    signed_in = jay.callers.sign_in(user="alice", password="correct horse!")
+
+    caller, session = jay.callers.by_session(signed_in.cookie)
+    assert (caller.user, caller.role) == ("alice", Role.READER)
+    assert session.guard == signed_in.session.guard
+
+
+def test_a_subject_is_a_caller_once_an_owner_says_so(jay):
+    jay.callers.create("auth|42", kind=CredentialKind.TOKEN, spaces=["default"])
+
+    assert jay.callers.by_subject("auth|42").spaces == {"default"}
+
+
+# --- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def test_no_secret_is_in_the_store(jay, tmp_path):
+    issued = jay.callers.create("alice")
+    jay.callers.create("bob", kind=CredentialKind.PASSWORD, password="correct horse!")
+    cookie = jay.callers.sign_in(key=issued.secret).cookie
+    rotated = jay.callers.rotate(issued.credential.id)
+    jay.close()
+
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+
+    for secret in (issued.secret, rotated.secret, cookie, "correct horse!"):
+        assert secret.rpartition("_")[2].encode() not in kept
+
+
+@pytest.mark.parametrize("verb", ["create", "rotate"])
+def test_a_request_sent_again_makes_one_key_and_shows_it_once(jay, verb):
+    first = jay.callers.create("alice")
+    request = Request(caller="local", key="k", operation=verb, arguments=b"")
+
+    def ask():
+        callers = jay.bound_to(request=request).callers
+        return callers.create("bob") if verb == "create" else callers.rotate(first.credential.id)
+
+    once, twice = ask(), ask()
+
+    assert once.credential == twice.credential
+    assert jay.callers.by_key(once.secret)
+    assert twice.secret is None
+
+
+def test_the_audit_tells_who_changed_memories_and_rights(jay, clock):
+    stored = jay.store("Tea at four.").memory
+    clock.move(minutes=1)
+    key = jay.callers.create("alice").credential
+    clock.move(minutes=1)
+    jay.callers.revoke(key.id, reason="lost")
+
+    acts = jay.callers.audit()
+
+    assert [(act.action, act.memory or act.subject) for act in acts] == [
+        ("credential revoked", key.id),
+        ("credential created", key.id),
+        ("stored", stored.id),
+    ]
+    assert [act.action for act in jay.callers.audit(ActFilter(memory=stored.id))] == ["stored"]
+    assert [act.reason for act in jay.callers.audit(ActFilter(action="credential revoked"))] == ["lost"]
+    assert not jay.callers.audit(ActFilter(user="nobody"))
+    assert len(jay.callers.audit(ActFilter(since=clock() - timedelta(seconds=90)))) == 2

@@ -1,0 +1,33 @@
+"""A site of our own making on a real port."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import uvicorn
+
+from scrubjay.servers.http import listening
+
+
+@contextmanager
+def running(app) -> Iterator[str]:
+    """The app under uvicorn on a free port: its address."""
+    with listening("127.0.0.1", 0) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@contextmanager
+def client_of(app, **options) -> Iterator[httpx.Client]:
+    """A client of the app, over real HTTP."""
+    with running(app) as address, httpx.Client(base_url=address, timeout=30, **options) as client:
+        yield client

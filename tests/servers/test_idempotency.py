@@ -1,0 +1,93 @@
+"""A write with a key is done once, however often and however much at once it is sent."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import httpx
+import pytest
+
+from scrubjay.dialects.base import Pieces
+from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
+from scrubjay.servers.http import build_app
+from scrubjay.servers.rest import addresses
+from tests.servers.samples import sample
+from tests.servers.sites import client_of, running
+from tests.servers.test_auth_matrix import Row
+
+TOOLS = [find(name) for name in DIALECTS]
+TABLES = [*TOOLS, *(make() for make in ONLY_REST.values())]
+WRITES = [
+    Row(one.dialect, one.operation, one.method, one.path)
+    for one in addresses(TABLES)
+    if one.operation.changes and one.operation.streams is not Pieces.EVENTS
+]
+
+
+@pytest.fixture
+def app(jay):
+    return build_app(jay, TOOLS, only_rest=TABLES[len(TOOLS) :])
+
+
+def events(jay):
+    return sum(jay._records.last_event(space.name) for space in jay.list_spaces())
+
+
+@pytest.mark.parametrize("row", WRITES, ids=str)
+def test_every_write_sent_again_is_answered_alike_and_changes_nothing(jay, app, row):
+    ids = [jay.store(f"Fact number {number}").memory.id for number in range(2)]
+    words = {"old": ids[0], "new": ids[1], "id": ids[0]}
+    with client_of(app) as http:
+        arguments = sample(row.operation.takes, words)
+        first = row.ask(http, arguments, headers={"idempotency-key": "once"})
+        before = events(jay), len(jay.list(limit=1000))
+        again = row.ask(http, arguments, headers={"x-idempotency-key": "once"})
+
+        if first.status_code < 300:
+            assert (again.status_code, again.json()) == (first.status_code, first.json())
+        assert (events(jay), len(jay.list(limit=1000))) == before
+
+
+def test_fifty_at_once_make_one_memory_and_get_one_answer(jay, app):
+    with running(app) as address:
+
+        def store(number):
+            headers = {"idempotency-key": f"key {number % 4}"}
+            body = {"content": f"Fact {number % 4}"}
+            reply = httpx.post(f"{address}/api/memento/store_memory", json=body, headers=headers, timeout=60)
+            return number % 4, reply.text
+
+        with ThreadPoolExecutor(50) as clients:
+            answers = set(clients.map(store, range(200)))
+
+    assert len(answers) == 4
+    assert len(jay.list(limit=100)) == 4
+
+
+def test_after_a_day_a_key_is_new(jay, app, clock):
+    with client_of(app) as http:
+
+        def store(content):
+            headers = {"idempotency-key": "k"}
+            return http.post("/api/memento/store_memory", json={"content": content}, headers=headers).status_code
+
+        assert store("Tea") == 200
+        assert store("Coffee") == 422
+        clock.time += timedelta(hours=24)
+        assert store("Coffee") == 200
+
+
+def test_over_mcp_and_rest_a_key_is_the_same_key(jay, app):
+    memento = find("memento")
+    row = Row(memento, memento.operations["store_memory"])
+    with client_of(app) as http:
+        over_rest = http.post(
+            "/api/memento/store_memory", json={"content": "Tea at four."}, headers={"idempotency-key": "k"}
+        )
+        sent = row.ask(http, {"content": "Tea at four."}).request
+        body = sent.content.replace(b'"_meta":{', b'"_meta":{"scrubjay/idempotency-key":"k",')
+        headers = {name: value for name, value in sent.headers.items() if name != "content-length"}
+        over_mcp = http.post("/mcp/memento", content=body, headers=headers)
+
+    assert over_mcp.json()["result"]["structuredContent"] == over_rest.json()

@@ -1,0 +1,200 @@
+"""Rates: as many calls as the specification says, for each caller and each operation, and no more."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from scrubjay.dialects.system import system
+from scrubjay.dialects.table import DIALECTS, find
+from scrubjay.errors import RateLimited
+from scrubjay.memory import Caller
+from scrubjay.servers import limits as module
+from scrubjay.servers.http import build_app
+from scrubjay.servers.limits import PER_MINUTE, Limits, per_minute, rate_of
+from tests.servers.peer import ENVELOPE
+from tests.servers.sites import client_of
+
+ALICE = Caller(user="alice", credential="key_1", local=False)
+BOB = Caller(user="bob", credential="key_2", local=False)
+FORGET = system.operations["forget_memory"]
+
+
+def admitted(limits, caller, times, operation=FORGET):
+    count = 0
+    for _ in range(times):
+        try:
+            limits.call(caller, system, operation)
+            count += 1
+        except RateLimited:
+            pass
+    return count
+
+
+class Moved:
+    """The clocks of this process, moved."""
+
+    def __init__(self, monkeypatch):
+        self.monotonic, self.wall = 0.0, 0.0
+        monotonic, wall = time.monotonic, time.time
+        monkeypatch.setattr(module.time, "monotonic", lambda: monotonic() + self.monotonic)
+        monkeypatch.setattr(module.time, "time", lambda: wall() + self.wall)
+
+
+@pytest.fixture
+def moved(monkeypatch):
+    return Moved(monkeypatch)
+
+
+def test_no_more_than_the_limit_in_a_window_and_again_in_the_next(moved):
+    limits = Limits()
+
+    first, moved.monotonic = admitted(limits, ALICE, 150), 61
+    second = admitted(limits, ALICE, 150)
+
+    assert (first, second) == (50, 50)
+
+
+def test_other_callers_and_other_operations_are_not_affected():
+    limits = Limits()
+    admitted(limits, ALICE, 60)
+
+    assert admitted(limits, BOB, 60) == 50
+    assert admitted(limits, ALICE, 250, system.operations["update_memory"]) == 200
+
+
+def test_two_keys_of_one_user_share_a_limit():
+    limits = Limits()
+    admitted(limits, ALICE, 30)
+
+    assert admitted(limits, Caller(user="alice", credential="key_9", local=False), 30) == 20
+
+
+def test_a_clock_that_is_set_back_locks_nobody_out(moved):
+    limits = Limits()
+    admitted(limits, ALICE, 60)
+
+    moved.wall, moved.monotonic = -3600, 61
+
+    rate = limits.call(ALICE, system, FORGET)
+    assert rate.remaining == 49
+    assert rate.reset > time.time() - 3600
+
+
+def test_a_refusal_says_when_to_come_again():
+    limits = Limits()
+    admitted(limits, ALICE, 50)
+
+    with pytest.raises(RateLimited) as caught:
+        limits.call(ALICE, system, FORGET)
+
+    rate = rate_of(caught.value)
+    assert (rate.limit, rate.remaining) == (50, 0)
+    assert time.time() < rate.reset <= time.time() + 61
+    assert 1 <= caught.value.details["retry_after"] <= 60
+
+
+def test_the_local_owner_is_limited_only_if_a_setting_says_so():
+    assert Limits().call(Caller(), system, FORGET) is None
+    assert Limits(local=True).call(Caller(), system, FORGET).limit == 50
+
+
+def test_many_at_once_are_counted_each():
+    limits = Limits()
+
+    with ThreadPoolExecutor(16) as pool:
+        counts = list(pool.map(lambda _: admitted(limits, ALICE, 10), range(16)))
+
+    assert sum(counts) == 50
+
+
+def test_windows_of_the_past_do_not_pile_up(monkeypatch, moved):
+    monkeypatch.setattr(module, "MAX_WINDOWS", 100)
+    storage = module.MonotonicStorage()
+    for number in range(100):
+        storage.incr(f"user {number}", 60)
+
+    moved.monotonic = 61
+    storage.incr("another", 60)
+
+    assert storage.reset() == 1
+
+
+@pytest.mark.parametrize("name", PER_MINUTE)
+def test_the_numbers_are_those_of_tools_that_there_are_or_will_be(name):
+    dialect, _, tool = name.partition(".")
+    if tool in find(dialect).operations:
+        assert per_minute(name, find(dialect).operations[tool]) == PER_MINUTE[name]
+
+
+def test_every_operation_has_a_limit():
+    for name in DIALECTS:
+        for operation in find(name).operations.values():
+            assert per_minute(f"{name}.{operation.name}", operation) > 0
+
+
+# --- over HTTP -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def http(jay):
+    with client_of(build_app(jay, [find("system"), find("memento")])) as client:
+        yield client
+
+
+def test_s25_the_101st_store_of_a_minute_is_refused_and_other_tools_are_not(http, jay):
+    key = {"x-api-key": jay.callers.create("alice").secret}
+
+    def store(number):
+        return http.post("/api/system/store_memory", json={"content": f"Fact {number}"}, headers=key)
+
+    replies = [store(number) for number in range(101)]
+
+    assert [reply.status_code for reply in replies] == [200] * 100 + [429]
+    last = replies[-1]
+    assert last.json()["error"]["code"] == "RATE_LIMITED"
+    assert (last.headers["x-ratelimit-limit"], last.headers["x-ratelimit-remaining"]) == ("100", "0")
+    assert int(last.headers["x-ratelimit-reset"]) > time.time()
+    assert 1 <= int(last.headers["retry-after"]) <= 60
+    remaining = [int(reply.headers["x-ratelimit-remaining"]) for reply in replies[:100]]
+    assert remaining == list(range(99, -1, -1))
+    assert http.post("/api/system/list_memories", json={}, headers=key).status_code == 200
+    assert http.post("/api/memento/store_memory", json={"content": "x"}, headers=key).status_code == 200
+
+
+def test_every_reply_to_a_caller_with_a_key_says_where_it_stands(http, jay):
+    key = {"x-api-key": jay.callers.create("alice").secret}
+    replies = [
+        http.post("/api/system/list_memories", json={}, headers=key),
+        http.post("/api/system/list_memories", json={"oops": 1}, headers=key),
+        http.get("/openapi.json", headers=key),
+        http.get("/nowhere", headers=key),
+        http.get("/mcp", headers=key),
+    ]
+    for reply in replies:
+        assert int(reply.headers["x-ratelimit-remaining"]) < int(reply.headers["x-ratelimit-limit"])
+
+
+def test_over_mcp_the_same_is_said_in_headers_and_meta(http, jay):
+    key = {"x-api-key": jay.callers.create("alice").secret}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    call = {**body, "params": {"name": "get_memory_stats", "arguments": {}, **ENVELOPE}}
+    modern = {
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "get_memory_stats",
+        "accept": "application/json, text/event-stream",
+    }
+
+    replies = [http.post("/mcp/system", json=call, headers={**modern, **key}) for _ in range(101)]
+
+    first, last = replies[0], replies[-1]
+    assert first.json()["result"]["_meta"]["X-RateLimit-Remaining"] == first.headers["x-ratelimit-remaining"] == "99"
+    assert last.json()["result"]["isError"]
+    assert last.json()["result"]["structuredContent"]["error"]["code"] == "RATE_LIMITED"
+
+
+def test_the_local_owner_is_told_of_no_limit(http):
+    assert "x-ratelimit-limit" not in http.post("/api/system/list_memories", json={}).headers

@@ -1,0 +1,116 @@
+"""REST described: the document is complete and true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+from scrubjay.dialects.base import Pieces
+from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
+from scrubjay.servers.http import build_app
+from scrubjay.servers.openapi import NAMES, document
+from scrubjay.servers.rest import STATUSES, addresses
+from tests.servers.sites import client_of, running
+
+TOOLS = [find(name) for name in DIALECTS]
+TABLES = [*TOOLS, *(make() for make in ONLY_REST.values())]
+DOCUMENT = document(TABLES)
+EVERY = [(path, method, one) for path, methods in DOCUMENT["paths"].items() for method, one in methods.items()]
+
+
+def test_every_address_is_described_and_nothing_else():
+    described = {(method.upper(), path) for path, method, _ in EVERY if path.startswith("/api/")}
+
+    assert described == {(one.method, re.sub(r":path\}", "}", one.path)) for one in addresses(TABLES)}
+
+
+def test_every_operation_has_a_name_of_its_own():
+    names = [one["operationId"] for path, _, one in EVERY if path.startswith("/api/")]
+
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("path", "method", "one"), EVERY, ids=lambda value: value if isinstance(value, str) else "")
+def test_every_operation_says_what_it_takes_gives_and_refuses(path, method, one):
+    assert one["summary"]
+    assert any(status.startswith("2") for status in one["responses"])
+    assert "401" in one["responses"]
+    if path.startswith("/api/"):
+        assert one["description"]
+        assert set(one["responses"]) >= {str(status) for status in STATUSES.values()}
+        names = {parameter.get("name") for parameter in one["parameters"]}
+        assert names >= set(re.findall(r"\{(\w+)\}", path))
+
+
+def test_every_status_has_a_name():
+    assert set(STATUSES.values()) <= set(NAMES)
+
+
+def test_every_reference_leads_somewhere():
+    def references(value):
+        if isinstance(value, dict):
+            yield from ([value["$ref"]] if isinstance(value.get("$ref"), str) else [])
+            for inner in value.values():
+                yield from references(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                yield from references(inner)
+
+    for reference in set(references(DOCUMENT)):
+        place = DOCUMENT
+        for step in reference.removeprefix("#/").split("/"):
+            place = place[step]
+
+
+def test_every_schema_is_one():
+    for _, _, one in EVERY:
+        for content in one.get("requestBody", {}).get("content", {}).values():
+            jsonschema_rs.Draft202012Validator({**content["schema"], "components": DOCUMENT["components"]})
+
+
+def test_the_document_and_its_page_come_from_this_server_alone(jay):
+    with client_of(build_app(jay, TOOLS)) as http:
+        described, page = http.get("/openapi.json"), http.get("/docs")
+
+    assert described.json()["openapi"] == "3.1.0"
+    assert page.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert not re.findall(r"https?://|//\w", page.text)
+
+
+USUAL = (
+    *("--exclude-checks", "positive_data_acceptance"),
+    *("--warnings", "off", "--no-color", "--request-timeout", "60"),
+)
+
+
+def fuzzed(jay, *options: str) -> None:
+    """What schemathesis finds. Valid arguments may be refused: the schemas are the specifications' own, and some of
+    their rules (weights that sum to one, a cursor of this list) cannot be said in them. Streams that never end are
+    left out."""
+    endless = [one.path for one in addresses(TABLES) if one.operation.streams is Pieces.EVENTS]
+    without = [option for path in endless for option in ("--exclude-path", re.sub(r":path\}", "}", path))]
+    program = Path(sys.executable).with_name("schemathesis")
+    with running(build_app(jay, TOOLS, only_rest=TABLES[len(TOOLS) :])) as address:
+        done = subprocess.run(
+            [program, "run", f"{address}/openapi.json", *USUAL, *without, *options],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def test_the_server_does_what_its_document_says(jay):
+    fuzzed(jay, "--phases", "fuzzing,stateful", "--max-examples", "3")
+
+
+@pytest.mark.long
+def test_the_server_does_what_its_document_says_at_length(jay):
+    fuzzed(jay, "--phases", "coverage,fuzzing,stateful", "--max-examples", "100")

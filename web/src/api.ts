@@ -1,0 +1,119 @@
+// The server, as the page knows it: one function per request, one error for whatever goes wrong.
+
+import type { Memory } from "./nouns";
+
+/** What the server refused, or that it is gone. `status` 0: nobody answered. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly hint = "",
+    readonly code = "",
+  ) {
+    super(message);
+  }
+
+  /** In words, with what to do about it. */
+  get words(): string {
+    return this.hint ? `${this.message} ${this.hint}` : this.message;
+  }
+}
+
+let space = "";
+let csrf = "";
+let signInNeeded: () => void = () => {};
+
+export function useSpace(name: string): void {
+  space = name;
+}
+
+export function useToken(token: string): void {
+  csrf = token;
+}
+
+export function onSignInNeeded(callback: () => void): void {
+  signInNeeded = callback;
+}
+
+type Value = string | number | boolean | string[] | undefined | null;
+
+function address(path: string, query: Record<string, Value> = {}): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (Array.isArray(value)) value.forEach((one) => given.append(name, one));
+    else if (value !== undefined && value !== null && value !== "") given.set(name, String(value));
+  }
+  if (space) given.set("space", space);
+  const text = given.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+export interface Options {
+  query?: Record<string, Value>;
+  body?: unknown;
+  ifVersion?: number;
+  signal?: AbortSignal;
+}
+
+export async function ask<T>(method: string, path: string, options: Options = {}): Promise<T> {
+  const headers: Record<string, string> = { accept: "application/json" };
+  if (options.body !== undefined) headers["content-type"] = "application/json";
+  if (options.ifVersion) headers["if-match"] = `"${options.ifVersion}"`;
+  if (method !== "GET") {
+    headers["idempotency-key"] = crypto.randomUUID?.() ?? String(Math.random());
+    if (csrf) headers["x-csrf-token"] = csrf;
+  }
+  let reply: Response;
+  try {
+    reply = await fetch(address(path, options.query), {
+      method,
+      headers,
+      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      signal: options.signal,
+    });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw new Refused(0, "The server does not answer.", "Is `scrubjay serve` still running? What you typed is kept.");
+  }
+  const body = await reply.json().catch(() => ({}));
+  if (reply.ok) return body as T;
+  throw refusal(reply, body);
+}
+
+function refusal(reply: Response, body: { error?: { message?: string; hint?: string; code?: string } }): Refused {
+  const said = body.error ?? {};
+  if (reply.status === 401) {
+    signInNeeded();
+    return new Refused(401, "Please sign in.", "", "unauthorized");
+  }
+  if (reply.status === 429) {
+    const seconds = reply.headers.get("retry-after") ?? "some";
+    return new Refused(429, "Too many requests.", `Wait ${seconds} seconds and try again.`, "rate_limited");
+  }
+  return new Refused(reply.status, said.message ?? `The server answered ${reply.status}.`, said.hint, said.code);
+}
+
+export const get = <T>(path: string, query?: Record<string, Value>, signal?: AbortSignal) =>
+  ask<T>("GET", path, { query, signal });
+export const post = <T>(path: string, body: unknown = {}, signal?: AbortSignal) => ask<T>("POST", path, { body, signal });
+export const patch = <T>(path: string, body: unknown, ifVersion?: number) => ask<T>("PATCH", path, { body, ifVersion });
+export const put = <T>(path: string, body: unknown) => ask<T>("PUT", path, { body });
+export const remove = <T>(path: string, query?: Record<string, Value>) => ask<T>("DELETE", path, { query });
+
+/** Changes in this space as they happen; calls back with the id of what changed. Comes back by itself. */
+export function follow(changed: (id: string | null) => void, state: (alive: boolean) => void): () => void {
+  const source = new EventSource(address("/api/v1/events"));
+  source.onopen = () => state(true);
+  source.onerror = () => state(false);
+  source.onmessage = (message) => {
+    try {
+      changed(JSON.parse(message.data).memory ?? null);
+    } catch {
+      changed(null);
+    }
+  };
+  return () => source.close();
+}
+
+export const path = (memory: Memory | string) =>
+  `/api/v1/memories/${encodeURIComponent(typeof memory === "string" ? memory : memory.id)}`;
