@@ -113,6 +113,7 @@ class Connections:
         """A connection of its own, for what takes long or waits: it counts to no pool and has no time limit."""
         self._check_open()
         with translated_errors(), self._connect() as con:
+            postgres_values.register(con, self._vector)
             con.execute("SET statement_timeout = 0")
             yield con
 

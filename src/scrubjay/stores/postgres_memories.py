@@ -176,6 +176,24 @@ class PostgresMemories(PostgresStatistics, Transaction):
     def rebuild(self) -> None:
         self.write_gathered()
         self._rebuild_words()
+        self.count_anew()
+        self._con.execute(
+            # The first part without a vector is where embedding goes on; what had all its vectors was judged.
+            """
+            INSERT INTO pending (space, memory, next_part, judged)
+            SELECT memories.space, memories.seq, count(vectors.memory), TRUE
+            FROM memories
+            LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+            WHERE memories.state < 4
+            GROUP BY memories.space, memories.seq
+            HAVING count(vectors.memory) < greatest(memories.parts, 1)
+            ON CONFLICT (space, memory) DO NOTHING
+            """
+        )
+
+    def count_anew(self) -> None:
+        """Totals from the memories as they are."""
+        self.write_gathered()
         self._con.execute(
             """
             UPDATE memories SET vector_bytes = kept.size
@@ -188,19 +206,6 @@ class PostgresMemories(PostgresStatistics, Transaction):
             WHERE kept.space = memories.space
             AND kept.seq = memories.seq
             AND kept.size <> memories.vector_bytes
-            """
-        )
-        self._con.execute(
-            # The first part without a vector is where embedding goes on; what had all its vectors was judged.
-            """
-            INSERT INTO pending (space, memory, next_part, judged)
-            SELECT memories.space, memories.seq, count(vectors.memory), TRUE
-            FROM memories
-            LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
-            WHERE memories.state < 4
-            GROUP BY memories.space, memories.seq
-            HAVING count(vectors.memory) < greatest(memories.parts, 1)
-            ON CONFLICT (space, memory) DO NOTHING
             """
         )
         self._rebuild_totals()
@@ -310,7 +315,8 @@ class PostgresMemories(PostgresStatistics, Transaction):
                 *columns.values(),
             ],
         )
-        self._count_words(memory.space, passages)
+        for passage in passages:
+            self.count_passage(memory.space, passage)
         self._counts.arrived(_counted(columns))
         if repeated:
             self._mark_repeats(columns["fingerprint"])
@@ -419,11 +425,11 @@ class PostgresMemories(PostgresStatistics, Transaction):
                 [passage.terms(space) for passage in passages],
             ),
         )
-        self._count_words(space, passages)
-
-    def _count_words(self, space: str, passages: Sequence[Passage]) -> None:
         for passage in passages:
-            self._counts.words(space, passage.stems, passage.length)
+            self.count_passage(space, passage)
+
+    def count_passage(self, space: str, passage: Passage) -> None:
+        self._counts.words(space, passage.stems, passage.length)
 
     def _remove_words(self, space: str, seq: int) -> None:
         rows = self._con.execute(

@@ -120,6 +120,7 @@ def register(con: psycopg.Connection[Any], vector: TypeInfo | None) -> None:
     adapters.register_loader("text", PlainTextLoader)
     adapters.register_loader("text", BinaryTextLoader)
     if vector is not None:
+        vector.register(con)
         one = type("OneVectorDumper", (VectorDumper,), {"oid": vector.oid})
         several = type("ManyVectorsDumper", (VectorsDumper,), {"oid": vector.array_oid, "element": vector.oid})
         adapters.register_dumper(VectorBytes, one)
