@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
     from scrubjay.stores.base import Store
+    from scrubjay.stores.copying import Copyable
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
@@ -66,6 +67,21 @@ def open_store(url: str, *, pool_size: int = 10, statement_seconds: float = 20.0
         hint="Write sqlite:///FILE, with a full path, or postgresql://USER:PASSWORD@HOST/DATABASE.",
         field="store",
     )
+
+
+def copyable(store: Store) -> Copyable:
+    """A store as one side of a copy."""
+    from scrubjay.stores.sqlite import SqliteStore
+
+    if isinstance(store, SqliteStore):
+        from scrubjay.stores.sqlite_copying import SqliteCopy
+
+        return SqliteCopy(store)
+    from scrubjay.stores.postgres import PostgresStore
+    from scrubjay.stores.postgres_copying import PostgresCopy
+
+    assert isinstance(store, PostgresStore)
+    return PostgresCopy(store)
 
 
 def open_embedder(settings: Settings) -> Embedder | None:

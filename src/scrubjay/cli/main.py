@@ -39,6 +39,7 @@ SECTIONS = {
     "Move": {
         "export": "Write every memory of a space as lines of JSON.",
         "import": "Take in lines of JSON: an export, or a list of your own.",
+        "copy": "Copy a whole store into a new one, between SQLite and PostgreSQL too.",
     },
     "Serve agents": {
         "mcp": "Be an MCP server on standard input and output; your client runs this.",

@@ -34,6 +34,9 @@ def address(url: str) -> tuple[str, str]:
     """
     try:
         parts = urlsplit(url)
+        for host in parts.netloc.rpartition("@")[2].split(","):  # several hosts: a primary and those that may become one
+            if not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(:\d*)?", host):
+                raise ValueError
         options = parse_qsl(parts.query, keep_blank_values=True)
         schema = dict(options).get("schema") or DEFAULT_SCHEMA
         conninfo = urlunsplit(parts._replace(query=urlencode([one for one in options if one[0] != "schema"])))
