@@ -21,7 +21,7 @@ from datetime import datetime
 
 from scrubjay.errors import StorageError
 from scrubjay.memory import Recall
-from scrubjay.stores import postgres_checkup
+from scrubjay.stores import postgres_checkup, postgres_schema, postgres_vectors
 from scrubjay.stores.base import Checkup, Store, Transaction
 from scrubjay.stores.postgres_callers import PostgresCallers
 from scrubjay.stores.postgres_connections import POOL_SIZE, STATEMENT_SECONDS, Connections
@@ -33,6 +33,7 @@ from scrubjay.stores.sqlite_tally import NOTHING, Tally
 WRITE_TIMEOUT_SECONDS = 10.0
 FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …
 FLUSH_WAITING = 1_000  # … and no more of them than this
+INDEX_KNOWN_SECONDS = 30.0
 
 
 class PostgresStore(PostgresStatistics, PostgresCallers, Store):
@@ -54,10 +55,31 @@ class PostgresStore(PostgresStatistics, PostgresCallers, Store):
             url, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
         )
         self._flush_at = time.monotonic() + FLUSH_SECONDS
+        self._indexes: dict[int, tuple[bool, float]] = {}
         self.origin = self.fact("origin") or ""
 
     def _reading(self) -> AbstractContextManager[Connection]:
         return self._connections.reading()
+
+    def _has_index(self, con: Connection, dimension: int) -> bool:
+        """As of half a minute ago: an index is made rarely, and without one answers are right too."""
+        known, until = self._indexes.get(dimension, (False, 0.0))
+        if time.monotonic() >= until:
+            known = postgres_vectors.has_index(con, dimension)
+            self._indexes[dimension] = known, time.monotonic() + INDEX_KNOWN_SECONDS
+        return known
+
+    def needs_tending(self) -> bool:
+        with self._connections.reading() as con:
+            return postgres_vectors.missing_index(con) is not None
+
+    def tend(self) -> bool:
+        with self._connections.apart() as con:
+            dimension = postgres_vectors.missing_index(con)
+            if dimension is not None and postgres_schema.alone(con, self._connections.schema):
+                postgres_vectors.make_index(con, dimension)
+                self._indexes.clear()
+        return False
 
     def writing(self) -> AbstractContextManager[Transaction]:
         return self._changing()

@@ -217,7 +217,10 @@ class Connections:
             con.execute(
                 sql.SQL(
                     "SET search_path = {}, public, extensions; SET statement_timeout = {};"
-                    "SET idle_in_transaction_session_timeout = 60000; SET jit = off"
+                    "SET idle_in_transaction_session_timeout = 60000; SET jit = off;"
+                    # What a search by the index of vectors visits; see postgres_vectors.py.
+                    "SET hnsw.ef_search = 200; SET hnsw.iterative_scan = relaxed_order;"
+                    "SET hnsw.max_scan_tuples = 20000"
                 ).format(sql.Identifier(self.schema), int(self._statement_seconds * 1000))
             )
         except BaseException:

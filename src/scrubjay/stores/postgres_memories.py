@@ -17,6 +17,7 @@ import psycopg
 
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.memory import Memory, State, random_suffix
+from scrubjay.stores import postgres_vectors
 from scrubjay.stores.base import Change, Transaction, milliseconds
 from scrubjay.stores.postgres_counts import Counted, Counts
 from scrubjay.stores.postgres_history import Connection
@@ -69,6 +70,9 @@ class PostgresMemories(PostgresStatistics, Transaction):
     def _reading(self) -> Iterator[Connection]:
         self.write_gathered()
         yield self._con
+
+    def _has_index(self, con: Connection, dimension: int) -> bool:
+        return False  # a transaction looks at few memories, and nothing must be missing
 
     def write_gathered(self) -> None:
         """Write what was added up in the process, so that the next statement sees it."""
@@ -175,6 +179,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
 
     def rebuild(self) -> None:
         self.write_gathered()
+        postgres_vectors.drop_indexes(self._con)
         self._rebuild_words()
         self.count_anew()
         self._con.execute(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -28,6 +29,10 @@ OVERLAID: Mapping[Order, str] = {
 
 
 class PostgresReads(PostgresHistory):
+    @abstractmethod
+    def _has_index(self, con: Connection, dimension: int) -> bool:
+        """Whether there is an index over vectors of this length."""
+
     def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
         if not ids:
             self._nothing()
@@ -133,7 +138,8 @@ class PostgresReads(PostgresHistory):
         if restriction is None:
             return []
         with self._reading() as con:
-            return postgres_vectors.nearest(con, vector, restriction, limit)
+            indexed = self._has_index(con, len(vector))
+            return postgres_vectors.nearest(con, vector, restriction, limit, indexed=indexed)
 
     def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
         if not ids:

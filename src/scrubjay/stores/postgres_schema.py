@@ -22,6 +22,7 @@ DEFAULT_SCHEMA = "scrubjay"
 LEAST_SERVER = 160_000
 LEAST_VECTOR = (0, 8)  # iterative index scans: earlier ones lose answers behind a filter
 MIGRATIONS = 0x4A617932  # "Jay2": the class of the advisory lock that one migrating process holds
+TENDING = 0x4A617933  # "Jay3": the class of the lock of whoever makes an index
 
 MISSING_EXTENSION = "The database server has no pgvector."
 EXTENSION_HINT = "Install pgvector 0.8 or newer on the server, then `CREATE EXTENSION vector` in the database."
@@ -93,6 +94,12 @@ def version(con: psycopg.Connection[tuple[Any, ...]]) -> int:
     if int(row[0]) > SCHEMA_VERSION:
         raise StorageTooNew(hint="Update scrubjay: `pip install --upgrade scrubjay`.")
     return int(row[0])
+
+
+def alone(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> bool:
+    """Whether no other connection tends this store; holds until the connection closes."""
+    row = con.execute("SELECT pg_try_advisory_lock(%s, hashtext(%s))", (TENDING, schema)).fetchone()
+    return row == (True,)
 
 
 def _check_server(con: psycopg.Connection[tuple[Any, ...]]) -> None:
