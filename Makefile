@@ -40,6 +40,7 @@ check: .venv/ready-dev
 bench: .venv/ready-dev model
 	$(RUN) -m bench.speed
 	$(RUN) -m bench.system
+	$(RUN) -m bench.archive
 
 bench-quality: .venv/ready-dev model
 	$(RUN) -m bench.quality

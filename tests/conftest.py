@@ -15,6 +15,7 @@ from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.folders.registry import Registry
 from scrubjay.settings import load
 from scrubjay.stores.base import Store
 from scrubjay.stores.sqlite import SqliteStore
@@ -65,13 +66,14 @@ def postgres_store() -> Iterator[Callable[[str], str]]:
 
 
 @pytest.fixture
-def open_engine(open_store: Callable[[str], Store], clock: Clock) -> Iterator[Callable[..., Engine]]:
+def open_engine(open_store: Callable[[str], Store], tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Engine]]:
     """Engines on one store, closed after the test."""
     opened: list[Engine] = []
 
     def open_one(embedder: object = "hashing", file: str = "memories.db", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
-        engine = Engine(open_store(file), chosen, **{"clock": clock, **options})
+        usual = {"clock": clock, "registry": Registry(tmp_path, tmp_path, walk_seconds=0)}
+        engine = Engine(open_store(file), chosen, **{**usual, **options})
         opened.append(engine)
         return engine
 

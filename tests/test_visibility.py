@@ -5,15 +5,14 @@ Each dialect adds its rows here; a cell is (verb, condition) and what the verb d
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from scrubjay.dialects.cortex import cortex
 from scrubjay.dialects.mama import mama
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.system import system
-from scrubjay.memory import Status
 
 TEXT = "The harbour master is called Ottilie"
 
@@ -25,6 +24,7 @@ class World:
         self.engine = engine
         self.clock = clock
         self.it = engine.store(TEXT, expires_at=clock() + timedelta(days=1)).memory.id
+        self.path = engine.get(self.it).path
         self.other = engine.store("The lighthouse keeper retired").memory.id
 
     def become(self, condition):
@@ -34,10 +34,7 @@ class World:
         elif condition == "expired":
             self.clock.move(days=2)
         elif condition == "archived":
-            # The verb that archives comes with the system dialect; the state is already the store's.
-            with engine._records.writing() as tx:
-                memory = engine.get(self.it)
-                engine._ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status")
+            engine.cold_storage.archive([self.it])
         elif condition == "deleted":
             engine.forget(self.it)
         elif condition == "purged":
@@ -134,8 +131,78 @@ def system_forget_hard(world):
     return status(system_call(world, "forget_memory", memory_id=world.it, hard_delete=True))
 
 
+def system_consolidate(world):
+    alike = world.engine.store("The harbour master is called Ottilie Brandt").memory.id
+    arguments = {"memory_ids": [world.it, alike], "consolidation_strategy": "merge_all"}
+    return status(system_call(world, "consolidate_memories", **arguments))
+
+
+def system_archive(world):
+    return status(system_call(world, "archive_memory", memory_id=world.it))
+
+
+def system_restore(world):
+    return status(system_call(world, "restore_memory", memory_id=world.it))
+
+
+def system_stats(world):
+    counts = system_call(world, "get_memory_stats", metrics=["count"]).body["statistics"]["count"]
+    return " ".join(name for name in ("active", "archived", "deleted", "expired") if counts[name] > (name == "active"))
+
+
 def system_duplicate(world):
     return "blocks" if system_call(world, "store_memory", content=TEXT).failed else "free"
+
+
+def cortex_call(world, tool, **arguments):
+    return cortex.call(world.engine, tool, {"store": "default", **arguments})
+
+
+def cortex_outcome(reply):
+    if reply.failed:
+        words = {"MEMORY_NOT_FOUND": "not found", "MEMORY_EXPIRED": "expired"}
+        return words.get(reply.body["error"]["code"], "refused")
+    return "ok"
+
+
+def cortex_get(world):
+    reply = cortex_call(world, "get_memory", path=world.path)
+    return "marked" if not reply.failed and "superseded_by" in reply.body["metadata"] else cortex_outcome(reply)
+
+
+def cortex_listed(world, **options):
+    listed = cortex_call(world, "list_memories", **options).body["memories"]
+    found = [memory for memory in listed if memory["path"] == world.path]
+    return ("marked" if "superseded_by" in found[0] else "shown") if found else "hidden"
+
+
+def cortex_list(world):
+    return cortex_listed(world)
+
+
+def cortex_list_with_expired(world):
+    return cortex_listed(world, include_expired=True)
+
+
+def cortex_update(world):
+    return cortex_outcome(cortex_call(world, "update_memory", path=world.path, tags=["new"]))
+
+
+def cortex_move(world):
+    return cortex_outcome(cortex_call(world, "move_memory", from_path=world.path, to_path="else/where"))
+
+
+def cortex_remove(world):
+    return cortex_outcome(cortex_call(world, "remove_memory", path=world.path))
+
+
+def cortex_add(world):
+    return cortex_outcome(cortex_call(world, "add_memory", path=world.path, content="Another text"))
+
+
+def cortex_prune(world):
+    pruned = cortex_call(world, "prune_memories").body["pruned"]
+    return "pruned" if world.path in [one["path"] for one in pruned] else "untouched"
 
 
 CELLS = {
@@ -151,6 +218,18 @@ CELLS = {
     system_update:               ("ok", "ok", "ok", "409", "404", "404"),
     system_forget:               ("ok", "ok", "ok", "ok", "404", "404"),
     system_forget_hard:          ("ok", "ok", "ok", "ok", "ok", "404"),
+    system_consolidate:          ("ok", "422", "422", "422", "404", "404"),
+    system_archive:              ("ok", "ok", "422", "409", "404", "404"),
+    system_restore:              ("409", "409", "409", "ok", "ok", "404"),
+    system_stats:                ("active", "active", "active expired", "archived", "deleted", "deleted"),
+    cortex_get:                  ("ok", "marked", "expired", "not found", "not found", "not found"),
+    cortex_list:                 ("shown", "marked", "hidden", "hidden", "hidden", "hidden"),
+    cortex_list_with_expired:    ("shown", "marked", "shown", "hidden", "hidden", "hidden"),
+    cortex_update:               ("ok", "ok", "ok", "not found", "not found", "not found"),
+    cortex_move:                 ("ok", "ok", "ok", "not found", "not found", "not found"),
+    cortex_remove:               ("ok", "ok", "ok", "not found", "not found", "not found"),
+    cortex_add:                  ("refused", "refused", "refused", "ok", "ok", "ok"),
+    cortex_prune:                ("untouched", "untouched", "pruned", "untouched", "untouched", "untouched"),
     system_duplicate:            ("blocks", "free", "free", "blocks", "free", "free"),
 }  # fmt: skip
 CONDITIONS = ("active", "superseded", "expired", "archived", "deleted", "purged")

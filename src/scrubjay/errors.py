@@ -5,12 +5,21 @@
     │   └── QueryTooComplex    query_too_complex    too many filter values in one question
     ├── NotFound               not_found            no such memory, or none the caller may see
     │   ├── SpaceNotFound      space_not_found
-    │   └── ScopeNotFound      scope_not_found      no such user, conversation or category to count
+    │   ├── ScopeNotFound      scope_not_found      no such user, conversation or category to count
+    │   ├── JobNotFound        job_not_found        no such job, or none of the caller's
+    │   ├── SectionNotFound    section_not_found    no such section of a space
+    │   └── Expired            expired              it is there, but its time is over
     ├── Unauthenticated        unauthenticated      no credential, or none that is still good
     ├── Forbidden              forbidden            seen, but not the caller's to change
     ├── Conflict               conflict             the memory is not in the state the caller expects
-    │   └── Duplicate          duplicate            the same text is already there
+    │   ├── Duplicate          duplicate            the same text is already there
+    │   ├── TooDissimilar      too_dissimilar       memories that have nothing in common are not consolidated
+    │   ├── AlreadyArchived    already_archived
+    │   └── AlreadyActive      already_active       there is nothing to restore
     ├── Unprocessable          unprocessable        understood, but it cannot be done to this memory
+    │   └── ArchiveDamaged     archive_damaged      what was put away is missing or no longer whole
+    ├── ArchiveUnavailable     archive_unavailable  the place where memories are put away cannot be reached
+    ├── SynthesisFailed        synthesis_failed     the language model gave no usable answer
     ├── Locked                 locked               long work holds the memory; try again
     ├── RateLimited            rate_limited         too many calls in a minute; try again later
     ├── TimedOut               timed_out            the call took longer than a server waits
@@ -22,6 +31,8 @@
     │   ├── StorageBusy        storage_busy         another writer held the store too long; try again
     │   ├── StorageFull        storage_full         no room left on the disk
     │   ├── StorageDamaged     storage_damaged      the file is not what it should be
+    │   ├── FileDamaged        file_damaged         a memory's Markdown file cannot be read
+    │   ├── RegistryDamaged    registry_damaged     the list of stores cannot be read
     │   └── StorageTooNew      storage_too_new      written by a newer scrubjay
     └── Internal               internal             a fault of ours; details are in the log only
 
@@ -80,6 +91,24 @@ class ScopeNotFound(NotFound):
     code = "scope_not_found"
 
 
+class JobNotFound(NotFound):
+    """No such job."""
+
+    code = "job_not_found"
+
+
+class SectionNotFound(NotFound):
+    """There is no such section."""
+
+    code = "section_not_found"
+
+
+class Expired(NotFound):
+    """The memory has expired."""
+
+    code = "expired"
+
+
 class Unauthenticated(Error):
     """A credential is needed."""
 
@@ -104,10 +133,48 @@ class Duplicate(Conflict):
     code = "duplicate"
 
 
+class TooDissimilar(Conflict):
+    """The memories are too dissimilar to consolidate."""
+
+    code = "too_dissimilar"
+
+
+class AlreadyArchived(Conflict):
+    """The memory is already archived."""
+
+    code = "already_archived"
+
+
+class AlreadyActive(Conflict):
+    """The memory is already active."""
+
+    code = "already_active"
+
+
 class Unprocessable(Error):
     """This cannot be done to this memory."""
 
     code = "unprocessable"
+
+
+class ArchiveDamaged(Unprocessable):
+    """What was archived of the memory is missing or damaged."""
+
+    code = "archive_damaged"
+
+
+class ArchiveUnavailable(Error):
+    """The archive cannot be reached."""
+
+    code = "archive_unavailable"
+    retryable = True
+
+
+class SynthesisFailed(Error):
+    """The language model gave no usable answer."""
+
+    code = "synthesis_failed"
+    retryable = True
 
 
 class Locked(Error):
@@ -181,6 +248,18 @@ class StorageDamaged(StorageError):
     """The store's file is damaged or is not a scrubjay store."""
 
     code = "storage_damaged"
+
+
+class FileDamaged(StorageError):
+    """A memory's file cannot be read."""
+
+    code = "file_damaged"
+
+
+class RegistryDamaged(StorageError):
+    """The list of stores cannot be read."""
+
+    code = "registry_damaged"
 
 
 class StorageTooNew(StorageError):

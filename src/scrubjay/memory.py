@@ -67,6 +67,14 @@ class State(IntEnum):
     PURGED = 4  # erased for good; only a tombstone is left
 
 
+class Tier(StrEnum):
+    """Where an archived memory's text lies, from near to far."""
+
+    COLD = "cold"  # in the store itself, packed
+    GLACIER = "glacier"  # an object in the archive folder; still shown by lists
+    DEEP_ARCHIVE = "deep_archive"  # likewise, and opened by a restore only
+
+
 class LinkKind(StrEnum):
     RELATED = "related"
     SUPERSEDES = "supersedes"
@@ -235,6 +243,7 @@ class NewMemory:
     related: tuple[str, ...] = ()  # memories to link it with
     find_related: bool = False  # link it with the nearest ones too
     unique: bool = False  # refuse it if its user has the same words already
+    as_file: bool = False  # keep it as a file too, where its space has a folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,6 +358,19 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """Where the text of a memory that was put away is, and how to tell that it is still whole."""
+
+    id: str
+    tier: Tier
+    at: datetime
+    size: int  # bytes, packed
+    checksum: bytes  # SHA-256 of what is packed
+    object: str | None = None  # its name in the archive folder; None: the store has it
+    packed: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
     name: str
     description: str | None = None
@@ -376,6 +398,42 @@ class Recall:
     memories: tuple[str, ...]
 
 
+class JobStatus(StrEnum):
+    WAITING = "waiting"  # for a live server to take it up, at first or again
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Work that outlives the call that asked for it. Holds ids and numbers, never a memory's text."""
+
+    id: str
+    kind: str
+    caller: Caller  # for whom it is done, with no more rights than theirs
+    spaces: tuple[str, ...]
+    provenance: Provenance = Provenance()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)  # what whoever carries it on needs to know
+    status: JobStatus = JobStatus.WAITING
+    done: int = 0
+    total: int | None = None  # None: not known
+    note: str = ""  # what it is at
+    cancelling: bool = False  # somebody wants it to stop
+    attempts: int = 0  # how often it was taken up
+    result: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None  # code, message, hint, details
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.status not in (JobStatus.WAITING, JobStatus.RUNNING)
+
+
 # --- how it is looked for --------------------------------------------------------------------------------------------
 
 
@@ -390,6 +448,7 @@ class Filter:
     tags: frozenset[str] | None = None  # any of them, given or found
     created_since: datetime | None = None  # inclusive
     created_until: datetime | None = None  # inclusive
+    accessed_until: datetime | None = None  # handed out last, inclusive; reads that are not flushed do not count
     min_importance: float | None = None
     max_importance: float | None = None
     user_id: str | None = None
@@ -435,6 +494,15 @@ class Query:
     words_only: bool = False
     explain: bool = False
     weights: Weights | None = None  # rank by a weighted sum of several factors instead of by score alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A question to a language model."""
+
+    system: str
+    text: str
+    max_tokens: int
 
 
 class Order(StrEnum):

@@ -10,12 +10,26 @@ from pathlib import Path
 
 def project_space(folder: Path) -> str | None:
     """Named after the repository's remote, else after its root folder; None outside a repository."""
-    root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
-    if root is None:
+    root = project_root(folder)
+    if not (root / ".git").exists():
         return None
     git = shared_git_folder(root / ".git")
     name = remote_name(git / "config") or git.parent.name
     return slug(name)
+
+
+STORE_FOLDER = ".scrubjay"
+
+
+def project_root(folder: Path) -> Path:
+    """The root of the repository around a folder; outside of one the folder itself."""
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+
+
+def project_store(folder: Path) -> tuple[str, Path] | None:
+    """Name and folder of the project's own store: the nearest `.scrubjay` from here upwards."""
+    root = next((place for place in (folder, *folder.parents) if (place / STORE_FOLDER).is_dir()), None)
+    return None if root is None else (project_space(root) or slug(root.name), root / STORE_FOLDER)
 
 
 def shared_git_folder(git: Path) -> Path:

@@ -43,7 +43,20 @@ class Settings:
     strict_embedding: bool = setting(
         False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
     )
+    stores: Path = setting(
+        Path(), "Folder of stores.yaml, the list of stores. Default: CORTEX_DATA_PATH, else the home."
+    )
+    auto_register: bool = setting(True, "Let a first memory make its store; off closes the list of stores: on or off.")
+    category_mode: str = setting("free", "Whether a memory's category is made as needed or must exist: free or strict.")
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
+    archive: Path = setting(Path(), "Folder for memories in glacier and deep_archive. Default: archive in the home.")
+    archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
+    prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03 and so on.")
+    synthesis_url: str = setting("", "Address of an OpenAI-compatible model that writes consolidated memories, up to and with /v1.")
+    synthesis_model: str = setting("", "That model's name.")
+    synthesis_key: str = setting("", "The key for that address, if it wants one.")
+    synthesis_wait: float = setting(60.0, "Seconds that a consolidation waits for that model.")
+    least_similarity: float = setting(0.3, "How alike memories must be on average to be consolidated, from 0 to 1.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
     allowed_hosts: str = setting("", "Names that the HTTP server answers to beside this machine's own, with commas.")
@@ -68,6 +81,7 @@ SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false
 CHOICES = {
     "model_pull": ("auto", "never"),
     "log_format": ("text", "json"),
+    "category_mode": ("free", "strict"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 
@@ -99,6 +113,8 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
+    values.setdefault("archive", values["home"] / "archive")
+    values.setdefault("stores", Path(environ.get("CORTEX_DATA_PATH") or home).expanduser().absolute())
     values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
     return Settings(**values)
 

@@ -37,4 +37,7 @@ def parse_time(text: str, *, field: str) -> datetime:
         if "T" in text or " " in text.strip():
             raise InvalidInput(f"{field} has no time zone.", hint="End it with Z or with +02:00.", field=field)
         when = when.replace(tzinfo=UTC)
-    return when.astimezone(UTC)
+    try:
+        return when.astimezone(UTC)
+    except OverflowError:  # the year 0 or 10000, by its zone
+        raise InvalidInput(f"{field} is out of range.", field=field) from None

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.memory import DEFAULT_SPACE, Caller
-from scrubjay.projects import project_space
+from scrubjay.projects import project_space, project_store
 from scrubjay.settings import Settings, load
 
 if TYPE_CHECKING:
+    from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
+    from scrubjay.folders.registry import Registry
+    from scrubjay.memory import Prompt
     from scrubjay.stores.base import Store
     from scrubjay.stores.copying import Copyable
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
     """The engine of these settings, bound to the local owner."""
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.prices import read as read_prices
 
     return Engine(
         open_store(settings.store, pool_size=settings.pool_size, statement_seconds=settings.statement_timeout),
@@ -32,6 +36,12 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         fetch=model_fetcher(settings),
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
+        archive=open_archive(settings),
+        archive_quota=settings.archive_quota,
+        prices=read_prices(settings.prices),
+        model=open_model(settings),
+        least_similarity=settings.least_similarity,
+        registry=open_registry(settings, Path.cwd()),
     )
 
 
@@ -40,9 +50,11 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
     settings = load()
     if target is not None:
         where = str(target)
-        settings = replace(
-            settings, store=where if "://" in where else f"sqlite:///{Path(where).expanduser().absolute()}"
-        )
+        if "://" in where:
+            settings = replace(settings, store=where)
+        else:  # a memory of its own: its folders lie beside it, not among those of the home
+            file = Path(where).expanduser().absolute()
+            settings = replace(settings, store=f"sqlite:///{file}", home=file.parent, stores=file.parent)
     return open_engine(settings, embedder=embedder)
 
 
@@ -82,6 +94,47 @@ def copyable(store: Store) -> Copyable:
 
     assert isinstance(store, PostgresStore)
     return PostgresCopy(store)
+
+
+def open_archive(settings: Settings) -> Objects:
+    from scrubjay.archives.folder import FolderObjects
+
+    return FolderObjects(settings.archive)
+
+
+def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
+    """The language model that writes consolidated memories, if one is configured.
+
+    :raises InvalidInput: if half of it is
+    """
+    if not settings.synthesis_url:
+        return None
+    if not settings.synthesis_model or not settings.synthesis_url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            "synthesis_url must be an http address, and synthesis_model name the model there.", field="synthesis_url"
+        )
+    from scrubjay.chat import ChatModel
+
+    return ChatModel(
+        url=settings.synthesis_url,
+        model=settings.synthesis_model,
+        key=settings.synthesis_key,
+        timeout_seconds=settings.synthesis_wait,
+    ).answer
+
+
+def open_registry(settings: Settings, folder: Path) -> Registry:
+    """Which spaces have a folder; the project's own store is found from where one stands."""
+    from scrubjay.folders.registry import Registered, Registry
+
+    found = project_store(folder)
+    return Registry(
+        settings.stores,
+        settings.home,
+        auto_register=settings.auto_register,
+        strict_sections=settings.category_mode == "strict",
+        project=None if found is None else Registered(name=found[0], path=found[1], written=False),
+    )
 
 
 def open_embedder(settings: Settings) -> Embedder | None:

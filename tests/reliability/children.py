@@ -16,6 +16,7 @@ import scrubjay
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
+from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.times import iso
 from tests.conftest import Clock
@@ -88,6 +89,50 @@ def write_some(jay: Engine, prefix: str, stores: int) -> None:
             say(refused=error.code)
         else:
             say(id=id, text=text, milliseconds=1000 * (time.monotonic() - begun))
+
+
+def opened_at(home: str) -> Engine:
+    """With folders, under a home."""
+    place = Path(home)
+    registry = Registry(place, place, walk_seconds=0)
+    return Engine(SqliteStore(place / "memories.db"), HashingEmbedder(), registry=registry)
+
+
+@job
+def add_by_path(home: str, name: str, count: str) -> None:
+    """Wait for a word, then add memories into one category; says each when it is acknowledged."""
+    with opened_at(home) as jay:
+        say(ready=True)
+        heard()
+        for number in range(int(count)):
+            path = f"project/{name}{number}"
+            jay.paths.add("default", path, f"Text of {path}")
+            say(added=path)
+    say(finished=True)
+
+
+@job
+def change_by_path(home: str, name: str) -> None:
+    """Add, change, move and remove memories for ever; says where each is, and what it says, when acknowledged."""
+    chance = Random(name)
+    paths: list[str] = []
+    with opened_at(home) as jay:
+        for number in range(1_000_000):
+            verb = chance.choice(["add", "add", "update", "move", "remove"]) if paths else "add"
+            path = f"a/{name}{number}" if verb == "add" else paths.pop(chance.randrange(len(paths)))
+            target, text = f"b/{name}{number}", f"Text {number}"
+            say(trying=path, target=target)
+            if verb == "add":
+                jay.paths.add("default", path, text)
+            elif verb == "update":
+                jay.paths.update("default", path, {"content": text})
+            elif verb == "move":
+                text = jay.paths.move("default", path, target).memory.content
+                path = target
+            else:
+                jay.paths.remove("default", path)
+            paths += [path] if verb != "remove" else []
+            say(done=verb, path=path, text=None if verb == "remove" else text)
 
 
 @job

@@ -639,7 +639,7 @@ def test_after_a_crash_without_damage_everything_goes_on(store: SqliteStore, pat
 
 
 def test_a_file_that_was_cut_off_is_not_written(store: SqliteStore, path: Path) -> None:
-    put_all(store, (some(f"text number {n} " * 50) for n in range(100)))
+    put_all(store, (some(f"text number {n} " * 50) for n in range(400)))  # so that the schema lies in the first half
     store.close()
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size // 2)

@@ -168,6 +168,8 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
         checkup = opened.check(deep=deep)
         yield from integrity(checkup, deep=deep)
         yield from counts(checkup)
+        if deep:
+            yield from archive(settings, opened)
         embedder = open_embedder(settings)
         if embedder is not None:
             yield from fingerprint(opened, embedder.fingerprint)
@@ -218,6 +220,21 @@ def counts(checkup: Checkup) -> Iterator[Finding]:
     found = f"{checkup.with_vectors:,} of {total:,} are found by meaning; {checkup.pending:,} wait for the model."
     do = f"A running server sees to it; or: {REBUILD}" if checkup.pending else REBUILD
     yield Finding(WARNING, "vectors", found, do)
+
+
+def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
+    """Whether every archived memory could be restored now."""
+    from scrubjay.engine.engine import Engine
+    from scrubjay.wiring import open_archive
+
+    damaged = list(Engine(opened, None, archive=open_archive(settings)).cold_storage.damaged())
+    for name, error in damaged[:5]:
+        do = error.hint or "Put the archive folder's backup in its place."
+        yield Finding(PROBLEM, "archive", f"{name}: {error.message}", do)
+    if len(damaged) > 5:
+        yield Finding(PROBLEM, "archive", f"{len(damaged) - 5:,} more cannot be restored.", "See above.")
+    if not damaged:
+        yield Finding(OK, "archive", "Every archived memory can be restored.")
 
 
 def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ SECTIONS = {
         "store": "Keep a memory.",
         "update": "Change a memory; its former state stays in the history.",
         "supersede": "Mark a memory as outdated by a newer one.",
+        "consolidate": "Make one memory of several that belong together.",
     },
     "Find": {
         "search": "Find memories by meaning and by words, best first.",
@@ -35,6 +36,7 @@ SECTIONS = {
     "Forget": {
         "forget": "Forget memories: for thirty days they can be brought back.",
         "prune": "Forget what has expired.",
+        "archive": "Put memories into cold storage, or bring them back.",
     },
     "Move": {
         "export": "Write every memory of a space as lines of JSON.",
@@ -50,6 +52,8 @@ SECTIONS = {
     "Look after": {
         "doctor": "Check the memory's health, and say what to do about each finding.",
         "model": "Fetch, list or check embedding models.",
+        "jobs": "See, carry on or cancel work in the background.",
+        "stores": "Keep memories as Markdown files that you can read, edit and put into git.",
         "spaces": "List, create or grant spaces, one per project or purpose.",
         "settings": "Show every setting, its value and where it comes from.",
         "completion": "Print the script that lets your shell complete commands.",

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrubjay.engine import access
 from scrubjay.errors import Error, InvalidInput
@@ -38,6 +38,7 @@ _request_id: ContextVar[str] = ContextVar("request_id", default="")
 Schema = dict[str, Any]
 Body = dict[str, Any]
 Run = Callable[["Engine", Body], "Body | Stream"]
+Given = TypeVar("Given", bound=Run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +114,11 @@ class Operation:
     idempotent: bool = False  # doing it twice is doing it once
     listed: bool = True  # advertised without --extras
     accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are honoured
+    asks: bool = False  # may ask the client's own language model
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # beside POST /api/{dialect}/{name}
     streams: Pieces | None = None  # how its pieces are written, if it may answer with a Stream
+    says: Callable[[Body], str] | None = None  # the sentence shown for a success, where a specification fixes one
 
     def check(self, arguments: Any) -> Body:
         """Refuse what the schema does not allow, before the engine is reached.
@@ -132,6 +135,26 @@ class Operation:
         return Checker(self.accepts or self.takes)
 
 
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something that can be read by its address; as a template, `{name}` in the address stands for a part of it."""
+
+    uri: str
+    name: str
+    description: str
+    mime_type: str | None = None  # None: it depends on the address
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What of a dialect can be read by address, beside its tools. Errors of ours say what was wrong with one."""
+
+    templates: tuple[Resource, ...]
+    listed: Callable[[Engine], list[Resource]]
+    read: Callable[[Engine, str], tuple[str, str]]  # address -> MIME type, text
+    complete: Callable[[Engine, str, str, dict[str, str]], list[str]]  # name, its beginning, what is known -> values
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
     """A vocabulary: its operations in a fixed order, and how it says that something went wrong."""
@@ -144,6 +167,7 @@ class Dialect:
     error_text: Callable[[Error, Body], str | None] = lambda _error, _body: None  # where a seed fixes one
     tools: bool = True  # served over MCP and at POST /api/{dialect}/{name}; else only where its operations have routes
     operations: dict[str, Operation] = field(default_factory=dict)
+    resources: Resources | None = None
 
     def operation(
         self,
@@ -157,13 +181,15 @@ class Dialect:
         idempotent: bool = False,
         listed: bool = True,
         accepts: Schema | None = None,
+        asks: bool = False,
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
         streams: Pieces | None = None,
-    ) -> Callable[[Run], Run]:
+        says: Callable[[Body], str] | None = None,
+    ) -> Callable[[Given], Given]:
         """Register a function under its wire name; its docstring is what a model reads."""
 
-        def register(run: Run) -> Run:
+        def register(run: Given) -> Given:
             self.operations[name] = Operation(
                 name=name,
                 title=title,
@@ -176,9 +202,11 @@ class Dialect:
                 idempotent=idempotent or not changes,
                 listed=listed,
                 accepts=accepts,
+                asks=asks,
                 reach=reach,
                 route=route,
                 streams=streams,
+                says=says,
             )
             return run
 
@@ -211,7 +239,9 @@ class Dialect:
             checked = operation.check({} if arguments is None else arguments)
             request = self._request(engine, operation, checked, key) if key is not None and operation.changes else None
             answer = operation.run(engine.bound_to(request=request, expected_version=if_version), checked)
-            return Reply({}, stream=answer) if isinstance(answer, Stream) else Reply(answer)
+            if isinstance(answer, Stream):
+                return Reply({}, stream=answer)
+            return Reply(answer, fixed_text=operation.says(answer) if operation.says else None)
         except Error as error:
             return self.failure(error, name)
 

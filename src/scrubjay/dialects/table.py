@@ -16,6 +16,12 @@ def _memento() -> Dialect:
     return memento
 
 
+def _cortex() -> Dialect:
+    from scrubjay.dialects.cortex import cortex
+
+    return cortex
+
+
 def _system() -> Dialect:
     from scrubjay.dialects.system import system
 
@@ -31,6 +37,7 @@ def _mama() -> Dialect:
 # By the name used in flags, addresses and manifests; the order is the one that people see.
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
+    "cortex": _cortex,
     "system": _system,
     "mama": _mama,
 }

@@ -99,6 +99,12 @@ class Judge:
         best = {one: at_best(cosines[one], *kind) for one, kind in zip(known, kinds, strict=True)}
         return {one: features for one, features in best.items() if probability(features) >= PROPOSE}
 
+    def outdates(self, old: str, new: str, old_vector: Vector, new_vector: Vector) -> bool:
+        """Whether one sentence, newer than another, makes that one outdated or says it again."""
+        cosine = float((old_vector * new_vector).sum())
+        [kind] = self._kinds(new_vector, [old_vector])
+        return probability(compared(subjects.read(old), subjects.read(new), at_best(cosine, *kind))) >= PROPOSE
+
     def _kinds(self, vector: Vector, others: Sequence[Vector]) -> list[tuple[float, float]]:
         """How far each of the others is of the same kind as the vector, and of an exclusive one."""
         if not others:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from scrubjay.engine import access, cursors, intake, ranking, values
 from scrubjay.engine.backlog import Backlog
 from scrubjay.engine.embedding import AT_ONCE, Embedding
 from scrubjay.engine.housekeeping import Housekeeper
+from scrubjay.engine.jobs import Progress, Worker, no_progress
 from scrubjay.engine.ledger import Ledger, Text
 from scrubjay.engine.neighbours import Neighbours, neighbours_of
-from scrubjay.errors import Duplicate, EmbeddingError, InvalidInput, NotFound, QuotaExceeded
+from scrubjay.errors import ArchiveUnavailable, Duplicate, EmbeddingError, InvalidInput, NotFound, QuotaExceeded
 from scrubjay.memory import (
     DEFAULT_SPACE,
     Audience,
@@ -31,6 +32,7 @@ from scrubjay.memory import (
     Memory,
     NewMemory,
     Order,
+    Prompt,
     Provenance,
     Query,
     Recall,
@@ -38,6 +40,7 @@ from scrubjay.memory import (
     Scope,
     Sight,
     State,
+    Status,
     Weights,
     new_id,
 )
@@ -45,9 +48,13 @@ from scrubjay.stores.base import Of, Part, Position, Request, Store, Transaction
 from scrubjay.times import utc_now
 
 if TYPE_CHECKING:
+    from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.categories import Categoriser
     from scrubjay.engine.conflicts import Judge, Proposal
+    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.folders import Folders, Shelves
+    from scrubjay.folders.registry import Registry
 
 Result = TypeVar("Result")
 
@@ -57,8 +64,15 @@ OTHER_MODEL = "The store's vectors come from another embedding model; only words
 class Shared:
     """What all bound copies share, and only a store needs: made when it is first asked for."""
 
-    def __init__(self, embedding: Embedding) -> None:
+    def __init__(self, embedding: Embedding, owner: Caller) -> None:
         self._embedding = embedding
+        self.owner = owner  # whose machine it is: what people do to files is theirs
+
+    @cached_property
+    def shelves(self) -> Shelves:
+        from scrubjay.engine.folders import Shelves
+
+        return Shelves()
 
     @cached_property
     def judge(self) -> Judge:
@@ -89,6 +103,12 @@ class Desk:
         fetch: Callable[[], None] | None = None,
         strict_embedding: bool = False,
         quota: int = 0,
+        archive: Objects | None = None,
+        archive_quota: int = 0,
+        prices: Mapping[str, float] | None = None,
+        model: Callable[[Prompt], str] | None = None,
+        least_similarity: float = 0.3,
+        registry: Registry | None = None,
     ) -> None:
         self.caller = caller or Caller()
         self.spaces = tuple(intake.check_space(space) for space in spaces)
@@ -97,12 +117,22 @@ class Desk:
         self._records = store
         self._strict_embedding = strict_embedding
         self._quota = quota
+        self._archive = archive
+        self._archive_quota = archive_quota
+        self._prices = prices or {}
+        self._model = model  # a language model that the owner has configured
+        self._client_model: Callable[[Prompt], str] | None = None  # that of the client who asks
+        self._least_similarity = least_similarity  # of memories that may be consolidated
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
-        self._shared = Shared(self._embedding)
+        self._shared = Shared(self._embedding, self.caller)
+        self._registry = registry
         self._backlog = Backlog(store, self._embedding, self._judge_late)
-        self._housekeeper = Housekeeper(store, lambda: self._ledger, clock)
+        self._housekeeper = Housekeeper(store, lambda: self._ledger, clock, self._tidy)
         self._request: Request | None = None
         self._expected_version: int | None = None
+        self._holder = ""  # under which this engine holds memories for long work
+        self._progress: Progress = no_progress
+        self._worker = Worker(cast("Engine", self))  # the only kind of desk there is
 
     def bound_to(
         self,
@@ -112,10 +142,15 @@ class Desk:
         provenance: Provenance | None = None,
         request: Request | None = None,
         expected_version: int | None = None,
+        progress: Progress | None = None,
+        holder: str | None = None,
+        client_model: Callable[[Prompt], str] | None = None,
     ) -> Self:
         """The same memory for another caller, other spaces, or calls from elsewhere.
 
         A request with a key is done once, however often it comes; a change happens only at the expected version.
+        Long work tells `progress` how far it is; a `holder` may change the memories that are held in its name;
+        `client_model` asks the language model of whoever calls.
         """
         bound = copy.copy(self)
         bound.caller = caller or self.caller
@@ -123,6 +158,9 @@ class Desk:
         bound.provenance = replace(provenance or self.provenance, caller=bound.caller.user)
         bound._request = request or self._request
         bound._expected_version = expected_version or self._expected_version
+        bound._progress = progress or self._progress
+        bound._holder = holder or self._holder
+        bound._client_model = client_model or self._client_model
         return bound
 
     def warm(self) -> None:
@@ -130,9 +168,14 @@ class Desk:
         self._embedding.warm()
         self._backlog.start()
         self._housekeeper.start()
+        self._worker.start()
+        self._write_files()  # what a kill kept from being written
 
     def close(self) -> None:
         """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
+        self._worker.close()
+        if "shelves" in vars(self._shared):
+            self._shared.shelves.close()
         self._housekeeper.close()
         self._backlog.close()
         self._embedding.close()
@@ -157,22 +200,74 @@ class Desk:
             origin=self._records.origin,
             model=self._embedding.fingerprint,
             now=self.now,
+            holder=self._holder,
         )
 
     def _transact(self, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:
         """Do some work in a transaction of its own; once only, if its request carries a key."""
         with self._records.writing() as tx:
-            if self._request is None:
-                return work(tx)
-            now = self.now()
-            kept = tx.result_of(self._request, now=now)
-            if kept is not None:
-                return values.read(kind, kept)
-            result = work(tx)
-            tx.keep_result(
-                self._request, values.written(result), memories=sorted(set(values.memories_in(result))), at=now
-            )
-            return result
+            result = self._done_once(tx, kind, work)
+        self._write_files()
+        return result
+
+    def _done_once(self, tx: Transaction, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:
+        if self._request is None:
+            return work(tx)
+        now = self.now()
+        kept = tx.result_of(self._request, now=now)
+        if kept is not None:
+            return values.read(kind, kept)
+        result = work(tx)
+        tx.keep_result(self._request, values.written(result), memories=sorted(set(values.memories_in(result))), at=now)
+        return result
+
+    @property
+    def folders(self) -> Folders:
+        """Spaces that are folders of Markdown files as well."""
+        from scrubjay.engine.folders import Folders
+
+        return Folders(cast("Engine", self))
+
+    def _look_at_folders(self) -> None:
+        """Take in what people changed in the files of these spaces."""
+        if self._registry is not None and self._registry.any_there(self.spaces):
+            self.folders.look(self.spaces)
+        else:
+            self._write_files()  # a folder may be missing because a kill came before its first file
+
+    def _write_files(self) -> None:
+        """Let files say what memories say, after a change."""
+        if self._registry is not None and self._records.waiting():
+            self.folders.write()
+
+    def _kept(self, kind: type[Result]) -> Result | None:
+        """The result of this very request, if it was done before: for work that comes before the transaction."""
+        if self._request is None:
+            return None
+        with self._records.writing() as tx:
+            kept = tx.result_of(self._request, now=self.now())
+        return None if kept is None else values.read(kind, kept)
+
+    def _objects(self) -> Objects:
+        """:raises ArchiveUnavailable: if there is no place for archived objects"""
+        if self._archive is None:
+            raise ArchiveUnavailable("No archive is configured.", hint="Set SCRUBJAY_ARCHIVE to a folder.")
+        return self._archive
+
+    def _whole(self, memories: Sequence[Memory], *, deep: bool = True, strict: bool = False) -> Sequence[Memory]:
+        """Memories as they are shown: with the texts of those that were put away (`archives.py`)."""
+        if all(memory.content or memory.status is Status.ACTIVE for memory in memories):
+            return memories
+        from scrubjay.engine.archives import Archives  # hardly any answer holds one
+
+        return Archives(cast("Engine", self)).whole(memories, deep=deep, strict=strict)
+
+    def _tidy(self) -> None:
+        """Remove archived objects whose time has come."""
+        if self._archive is not None and self._records.objects_due(self.now(), 1):
+            from scrubjay.engine.archives import Archives
+
+            Archives(cast("Engine", self)).remove_due_objects()
 
     def _audience(self, filter: Filter) -> Audience:
         if filter.user_id is not None:
@@ -327,6 +422,7 @@ class Desk:
         self, query: Query, audience: Audience, now: datetime
     ) -> tuple[list[ranking.Candidate], Vector | None, str | None]:
         """Everything that may answer the question, best first; the question's vector, or why there is none."""
+        self._look_at_folders()
         vector, degraded = (None, None) if query.words_only else self._asked(query.text)
         self._strict(degraded)
         by_words = self._records.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)
@@ -344,7 +440,8 @@ class Desk:
         if query.weights is not None:
             return self._weighed_hits(candidates, query, query.weights, audience, now)
         page = candidates[query.offset : query.offset + query.limit]
-        memories = {memory.id: memory for memory in self._records.get([one.memory for one in page], audience)}
+        read = self._whole(self._records.get([one.memory for one in page], audience), deep=False)
+        memories = {memory.id: memory for memory in read}
         words = self._records.matched_words(query.text, list(memories)) if query.explain else None
         return tuple(
             Hit(
@@ -374,7 +471,9 @@ class Desk:
             for memory in self._records.get(list(scores), audience)
         ]
         hits.sort(key=lambda hit: -hit.factors.combined if hit.factors else 0.0)
-        return tuple(hits[query.offset : query.offset + query.limit])
+        page = hits[query.offset : query.offset + query.limit]
+        whole = self._whole([hit.memory for hit in page], deep=False)
+        return tuple(replace(hit, memory=memory) for hit, memory in zip(page, whole, strict=True))
 
     def _position(self, cursor: str | None, filter: Filter, order: Order, descending: bool) -> Position | None:
         if cursor is None:

@@ -35,8 +35,12 @@ from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
     from scrubjay.engine.callers import Callers
+    from scrubjay.engine.cold_storage import ColdStorage
+    from scrubjay.engine.consolidation import Consolidation
     from scrubjay.engine.decisions import Decisions
     from scrubjay.engine.feed import Feed
+    from scrubjay.engine.jobs import Jobs
+    from scrubjay.engine.paths import Paths
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
 
@@ -56,6 +60,13 @@ class Engine(Desk):
         from scrubjay.engine.decisions import Decisions
 
         return Decisions(self)
+
+    @property
+    def paths(self) -> Paths:
+        """Memories by where they lie in a space."""
+        from scrubjay.engine.paths import Paths
+
+        return Paths(self)
 
     # --- remembering -------------------------------------------------------------------------------------------------
 
@@ -77,6 +88,8 @@ class Engine(Desk):
             if given.unique:
                 self._check_unique(tx, memory)
             stored = self._ledger.add(tx, memory, text, judged=bool(text.vectors))
+            if given.as_file and self._registry is not None:
+                tx.keep_as_file([stored.id])
             self._propose(tx, stored, proposals)
             links = self._relate(tx, stored, given, neighbours)
             if (agreed := neighbours.agree_with(stored.category)) is not None:
@@ -114,6 +127,7 @@ class Engine(Desk):
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
+        self._write_files()
         return ids
 
     def update(
@@ -176,7 +190,8 @@ class Engine(Desk):
 
         :raises NotFound: if there is none, or none that the caller may see
         """
-        return self._ledger.seen(self._records, id, deleted=deleted)
+        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted)])
+        return memory
 
     def list(
         self,
@@ -196,6 +211,7 @@ class Engine(Desk):
         """
         intake.check_limit(limit, offset)
         wanted = filter or Filter()
+        self._look_at_folders()
         audience, now = self._audience(wanted), self.now()
         after = self._position(cursor, wanted, order, descending)
         memories = self._records.list(
@@ -204,7 +220,7 @@ class Engine(Desk):
         page = memories[:limit]
         more = len(memories) > limit
         return Page(
-            memories=tuple(page),
+            memories=tuple(self._whole(page, deep=False)),
             total=self._records.count(wanted, audience, now=now) if counted else None,
             cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
             links=self._link_counts(page) if linked else {},
@@ -212,7 +228,9 @@ class Engine(Desk):
 
     def history(self, id: str) -> Sequence[Version]:
         """Former states of a memory, newest first."""
-        return self._records.versions(self.get(id).id)
+        memory = self._ledger.seen(self._records, id)
+        since = self._records.versions(memory.id)
+        return since if memory.content else [*since, *self.cold_storage.history(memory)]
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
@@ -237,10 +255,12 @@ class Engine(Desk):
 
         `cascade` also forgets the memories that a client linked it with, one step far.
         """
-        return self._transact(
+        forgotten = self._transact(
             Forgotten,
             lambda tx: lifecycle.forget(self._ledger, tx, id, hard=hard, reason=reason, days=days, cascade=cascade),
         )
+        self._tidy()
+        return forgotten
 
     def recover(self, id: str) -> Memory:
         """Bring a softly deleted memory back."""
@@ -296,6 +316,27 @@ class Engine(Desk):
 
         return Feed(self)
 
+    @property
+    def jobs(self) -> Jobs:
+        """Work in the background: start, look at, cancel."""
+        from scrubjay.engine.jobs import Jobs
+
+        return Jobs(self)
+
+    @property
+    def consolidation(self) -> Consolidation:
+        """Make one memory of several."""
+        from scrubjay.engine.consolidation import Consolidation
+
+        return Consolidation(self)
+
+    @property
+    def cold_storage(self) -> ColdStorage:
+        """Put memories away, bring them back."""
+        from scrubjay.engine.cold_storage import ColdStorage
+
+        return ColdStorage(self)
+
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
     def list_spaces(self) -> Sequence[Space]:
@@ -311,7 +352,7 @@ class Engine(Desk):
         """Every memory of this engine's spaces as plain JSON objects, oldest first."""
         from scrubjay.engine import transfer  # as in import_from: not for a search
 
-        return transfer.exported(self._records, self._audience(Filter()), self.now())
+        return transfer.exported(self._records, self._audience(Filter()), self.now(), self._whole)
 
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
@@ -340,6 +381,7 @@ class Engine(Desk):
             kept = [link for link in links if {link.source, link.target} <= known]
             for link in kept:
                 tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
+        self._write_files()
         return len(kept)
 
     def check(self, *, deep: bool = False) -> Checkup:

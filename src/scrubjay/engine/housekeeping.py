@@ -1,4 +1,4 @@
-"""What must happen by itself: softly deleted memories are erased when their date has come.
+"""What must happen by itself: softly deleted memories are erased when their date has come, archived objects removed.
 
 One process at a time does it, under a lease, whichever is alive.
 """
@@ -24,8 +24,11 @@ BATCH = 100
 class Housekeeper:
     """The background worker of one process."""
 
-    def __init__(self, store: Store, ledger: Callable[[], Ledger], now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, store: Store, ledger: Callable[[], Ledger], now: Callable[[], datetime], tidy: Callable[[], None]
+    ) -> None:
         self._store = store
+        self._tidy = tidy
         self._ledger = ledger
         self._now = now
         self._holder = random_suffix()
@@ -69,6 +72,7 @@ class Housekeeper:
         while not self._closing.is_set():
             try:
                 self.purge()
+                self._tidy()
             except Error as error:  # the store is busy or away; the next round tries again
                 import logging  # rarely needed, and not free
 

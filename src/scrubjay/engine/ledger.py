@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access, intake, names
+from scrubjay.engine.holding import locked
 from scrubjay.errors import NotFound
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Caller, Event, Link, LinkKind, Memory, Provenance, Revised, Status
@@ -44,6 +45,7 @@ class Ledger:
     origin: str  # of the store
     model: str | None  # whose vectors may be written
     now: Callable[[], datetime]
+    holder: str = ""  # in whose name memories may be held
 
     def seen(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
         """:raises NotFound: if there is no such memory, or none that the caller may see"""
@@ -54,10 +56,17 @@ class Ledger:
         return memory
 
     def changeable(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
-        """:raises NotFound: as :meth:`seen` :raises Forbidden: if it is not the caller's to change"""
+        """:raises NotFound: as :meth:`seen` :raises Forbidden: if it is not the caller's to change
+        :raises Locked: while long work holds it"""
         memory = self.seen(reads, id, deleted=deleted)
         access.check_change(self.caller, memory)
+        self.check_free(reads, [memory.id])
         return memory
+
+    def check_free(self, reads: Reads, ids: Sequence[str]) -> None:
+        """:raises Locked: if long work holds one of these memories"""
+        for held in reads.held(ids, but=self.holder):
+            raise locked(held)
 
     def add(self, tx: Transaction, memory: Memory, text: Text, *, judged: bool) -> Memory:
         """Write a new memory."""
@@ -79,11 +88,16 @@ class Ledger:
         *fields: str,
         reason: str | None = None,
         text: Text | None = None,
+        touched: bool = True,
     ) -> Memory:
-        """Write a changed memory as its next version; without a text, words and vectors stay as they are."""
+        """Write a changed memory as its next version; without a text, words and vectors stay as they are.
+
+        What only changes its place (`touched=False`) leaves the time of its last update alone.
+        """
         now = max(self.now(), memory.updated_at)  # a clock set back must not make a version older than the last
-        memory = replace(memory, version=memory.version + 1, updated_at=now, hlc=tx.tick(now), origin=self.origin)
-        changed = self._put(tx, memory, text, reason)
+        updated = now if touched else memory.updated_at
+        memory = replace(memory, version=memory.version + 1, updated_at=updated, hlc=tx.tick(now), origin=self.origin)
+        changed = self._put(tx, memory, text, reason, at=now)
         self.record(tx, changed, action, *fields, reason=reason)
         return changed
 
@@ -141,13 +155,15 @@ class Ledger:
             )
         )
 
-    def _put(self, tx: Transaction, memory: Memory, text: Text | None, reason: str | None) -> Memory:
+    def _put(
+        self, tx: Transaction, memory: Memory, text: Text | None, reason: str | None, *, at: datetime | None = None
+    ) -> Memory:
         return tx.put(
             memory,
             fingerprint=intake.fingerprint(memory),
             vectors=None if text is None else self._writable(tx, text.vectors),
             parts=0 if text is None else text.parts,
-            change=Change(user=self.caller.user, at=memory.updated_at, reason=reason),
+            change=Change(user=self.caller.user, at=at or memory.updated_at, reason=reason),
         )
 
     def _writable(self, tx: Transaction, vectors: Sequence[Vector]) -> Sequence[Vector]:

@@ -92,6 +92,7 @@ def forget(
             for other in tx.get(sorted(ends), access.audience_anywhere(ledger.caller))
             if other.status is not Status.DELETED and access.may_change(ledger.caller, other)
         ]
+        ledger.check_free(tx, [other.id for other in others])
         for other in others:
             _forget_one(ledger, tx, other, hard=hard, reason=reason, days=days)
         related = len(others)
@@ -137,9 +138,12 @@ def recover(ledger: Ledger, tx: Transaction, id: str) -> Memory:
         raise Conflict(f"Memory {memory.id} is not deleted.", memory_id=memory.id)
     if memory.recoverable_until is not None and memory.recoverable_until < ledger.now():
         raise NotFound(f"Memory {memory.id} can no longer be recovered.", memory_id=memory.id)
+    # What was put away before it was forgotten is archived again.
+    away = memory.id in tx.archives([memory.id])
+    status, path = (Status.ARCHIVED, memory.path) if away else (Status.ACTIVE, free_path(tx, memory))
     memory = ledger.change(
         tx,
-        replace(memory, status=Status.ACTIVE, deleted_at=None, recoverable_until=None, path=free_path(tx, memory)),
+        replace(memory, status=status, deleted_at=None, recoverable_until=None, path=path),
         "recovered",
         "status",
     )

@@ -42,7 +42,9 @@ class Imported:
     links: int = 0
 
 
-def exported(records: Store, audience: Audience, now: datetime) -> Iterator[dict[str, Any]]:
+def exported(
+    records: Store, audience: Audience, now: datetime, whole: Callable[..., Sequence[Memory]]
+) -> Iterator[dict[str, Any]]:
     """Lines, in the order an import needs them; the store is read a page at a time."""
     yield {"type": "scrubjay", "format": FORMAT, "exported_at": iso(now)}
     links: dict[tuple[str, str, str], Link] = {}
@@ -52,7 +54,7 @@ def exported(records: Store, audience: Audience, now: datetime) -> Iterator[dict
     ):
         for link in records.links([memory.id for memory in page]):
             links[link.kind, link.source, link.target] = link
-        for memory in page:
+        for memory in whole(page, strict=True):  # an export that lacks texts would be believed to have them
             yield {"type": "memory", **plain(memory, leave_out=LEFT_OUT)}
         after = Position(value=milliseconds(page[-1].created_at), seq=page[-1].seq)
     for link in links.values():

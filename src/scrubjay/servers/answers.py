@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
 CAPABILITIES = {"tools": {"listChanged": False}}
+RESOURCES = {"resources": {"subscribe": False, "listChanged": False}, "completions": {}}
 FRESH_MS = 300_000  # how long a client may keep the list of tools; it cannot change while the process lives
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -61,7 +62,7 @@ class Answers:
             asked = params["protocolVersion"]
             return {
                 "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
-                "capabilities": CAPABILITIES,
+                "capabilities": self._capabilities,
                 "serverInfo": self._server_info,
                 "instructions": self._profile["instructions"],
             }
@@ -77,7 +78,7 @@ class Answers:
         if method == "server/discover":
             said: dict[str, Any] = {
                 "supportedVersions": list(MODERN_VERSIONS),
-                "capabilities": CAPABILITIES,
+                "capabilities": self._capabilities,
                 "instructions": self._profile["instructions"],
             }
         elif method == "tools/list":
@@ -86,6 +87,10 @@ class Answers:
             return None
         about = {"resultType": "complete", "ttlMs": FRESH_MS, "cacheScope": "public"}
         return {**said, **about, "_meta": {SERVER_KEY: self._server_info}}
+
+    @property
+    def _capabilities(self) -> dict[str, Any]:
+        return {**CAPABILITIES, **RESOURCES} if self._profile["resources"] else CAPABILITIES
 
     @property
     def _server_info(self) -> dict[str, str]:

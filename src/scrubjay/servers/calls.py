@@ -34,6 +34,10 @@ Shape = Callable[[Reply, "Rate | None"], Shaped]  # a reply as the protocol send
 MAX_CLIENT_NAME = 100
 
 
+class Unanswered(BaseException):
+    """No answer yet, and no error either: the client is to be asked something first."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     dialect: Dialect
@@ -69,6 +73,9 @@ class Service:
 
         try:
             return await self.workers.run(user, work)
+        except Unanswered:
+            errors[:] = [None]
+            raise
         except TimedOut as error:
             errors[:] = [error]
             return shape(call.dialect.failure(error, call.operation), None)

@@ -145,8 +145,10 @@ class Front:
         except BadFrame as bad:
             self._wire.send(encoded(bad.reply()))
             return
-        if "method" not in message:
-            return  # a reply, and we never ask
+        if "method" not in message:  # a reply, to something that the library has asked
+            if self._serving.is_set():
+                self._inbox.put(message)
+            return
         if "id" in message:
             self._take_request(message)
             return

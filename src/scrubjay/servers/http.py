@@ -182,6 +182,7 @@ def serve(settings: Settings) -> None:
         signal.signal(number, leave)  # uvicorn has its own while it runs, and calls ours when it is done
     with open_engine(settings) as engine, listening(settings.host, settings.port, engine) as listener:
         engine.warm()
+        engine.folders.watch()
         credentials = Credentials(
             engine,
             tokens=tokens_of(settings),

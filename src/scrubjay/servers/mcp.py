@@ -1,4 +1,4 @@
-"""The dialects as an MCP server: the only module that knows the protocol's library.
+"""The dialects as an MCP server: with `asking.py` and `mcp_resources.py` all that knows the protocol's library.
 
 A call goes from here into a worker thread, through the dialect and the engine, and back:
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from anyio.to_thread import run_sync
-from mcp.server import Server, ServerRequestContext
+from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.caching import CacheHint
@@ -31,6 +31,7 @@ from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    InputRequiredResult,
     JSONRPCError,
     JSONRPCResponse,
     ListToolsResult,
@@ -47,9 +48,11 @@ from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
 from scrubjay.memory import LOCAL_USER, Caller
 from scrubjay.servers.answers import FRESH_MS
+from scrubjay.servers.asking import Asking, Context, client_model, reporter
 from scrubjay.servers.bounds import bounded
 from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, whole
 from scrubjay.servers.manifest import sheet_of
+from scrubjay.servers.mcp_resources import resource_handlers
 from scrubjay.servers.profile import compose, served_name
 from scrubjay.servers.turns import Turns
 from scrubjay.servers.workers import Workers
@@ -57,7 +60,6 @@ from scrubjay.servers.workers import Workers
 if TYPE_CHECKING:
     from scrubjay.servers.limits import Rate
 
-Context = ServerRequestContext[Any, Any]
 Arguments = Mapping[str, Any] | None
 
 KEY = "scrubjay/idempotency-key"  # in a call's _meta: do this write once
@@ -107,15 +109,23 @@ def build_server(
     async def list_tools(_ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return listed
 
-    async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         tool = served.get(params.name)
         if tool is None:
             raise unknown_tool(params.name, served)
-        if params.request_state is not None or params.input_responses is not None:
+        operation = tool.dialect.operations[tool.operation]
+        if not operation.asks and (params.request_state is not None or params.input_responses is not None):
             raise MCPError(code=INVALID_PARAMS, message="This server has asked nothing that could be answered.")
-        changes = tool.dialect.operations[tool.operation].changes
-        async with turns.turn(changes=changes) if turns else nullcontext():
-            return await tool_result(tool, params.arguments, engine, ctx, transport, calls)
+        ask = client_model(ctx, params) if operation.asks else None
+
+        def told(ctx: Context) -> Engine:
+            return engine(ctx).bound_to(progress=reporter(ctx), client_model=ask)
+
+        async with turns.turn(changes=operation.changes) if turns else nullcontext():
+            try:
+                return await tool_result(tool, params.arguments, told, ctx, transport, calls)
+            except Asking as asking:
+                return asking.result
 
     fresh = CacheHint(ttl_ms=FRESH_MS, scope="public")
     return Server(
@@ -126,6 +136,7 @@ def build_server(
         on_call_tool=call_tool,
         get_tool_input_schema=input_schema,
         cache_hints={"tools/list": fresh, "server/discover": fresh},
+        **resource_handlers(dialects, engine, transport),
     )
 
 

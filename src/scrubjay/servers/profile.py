@@ -41,6 +41,7 @@ def compose(sheets: Sequence[Sheet], *, extras: bool = False) -> Profile:
         "name": parts[0]["server_name"] if len(parts) == 1 else "scrubjay",
         "instructions": "\n".join(part["instructions"] for part in parts),
         "tools": [tool for part in parts for tool in part["tools"] if extras or tool["name"] not in part["extras"]],
+        "resources": any(part["resources"] for part in parts),
     }
 
 

@@ -27,10 +27,12 @@ from typing import TYPE_CHECKING
 
 from scrubjay.frozen import dataclass
 from scrubjay.memory import (
+    Archive,
     Audience,
     Category,
     Event,
     Filter,
+    Job,
     Link,
     LinkKind,
     Match,
@@ -161,6 +163,35 @@ class Activity:
     deleted: int = 0  # deleted in that time and still gone, softly or for good
     consolidations: int = 0
     consolidated: int = 0  # memories that went into them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A memory as a list of paths shows it: without its text."""
+
+    id: str
+    path: str
+    title: str
+    length: int  # of the text, in code points
+    updated_at: datetime
+    expires_at: datetime | None = None
+    superseded_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """The file that a memory is kept in, and what both sides last agreed on."""
+
+    memory: str
+    path: str  # the memory's; empty once it is purged
+    state: State  # the memory's; DELETED also if it has left the file's space
+    version: int  # the memory's
+    name: str  # below the space's folder, with forward slashes; empty until one was chosen
+    agreed_path: str  # the memory's, when both sides last agreed
+    agreed_version: int  # the memory's, then; 0 before the first time
+    hash: bytes | None  # of the file's bytes then; None before the first time
+    stamp: str  # what the file system said of the file then; empty if that is not to be believed
+    waiting: bool  # the memory has changed since, and its file is to be written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,6 +326,73 @@ class Reads(CallerReads):
         belong to where the memory was then; a memory that is moved takes only its later ones along.
         """
 
+    # --- paths, and files that memories are kept in ---
+
+    @abstractmethod
+    def at_path(self, space: str, path: str, audience: Audience) -> Memory | None:
+        """The active memory at a path; there is at most one."""
+
+    @abstractmethod
+    def entries(self, space: str, section: str, audience: Audience) -> List[Entry]:
+        """The active memories below a section of a space ("" for all of it), expired ones included, by path."""
+
+    @abstractmethod
+    def sections(self, space: str) -> dict[str, str | None]:
+        """Sections that were made or described, with their descriptions; others exist by what lies in them."""
+
+    @abstractmethod
+    def files(self, space: str, *, waiting: bool = False) -> List[File]:
+        """Every memory of a space that is or was kept as a file, by name; purged ones while their file waits.
+
+        `waiting` leaves out those whose file need not be written. For the engine's own bookkeeping: whoever they belong
+        to.
+        """
+
+    @abstractmethod
+    def file_of(self, id: str) -> File | None:
+        """The file of one memory; None if it is not kept as one."""
+
+    @abstractmethod
+    def file_named(self, space: str, name: str) -> File | None:
+        """The file with this name, if an active memory is kept in it."""
+
+    @abstractmethod
+    def waiting(self) -> dict[str, int]:
+        """How many files wait to be written, by space; spaces where none does are left out."""
+
+    @abstractmethod
+    def mirrored(self, space: str) -> bool:
+        """Whether every memory of the space is kept as a file."""
+
+
+    @abstractmethod
+    def job(self, id: str) -> Job | None:
+        """A job by its id. One that is not finished is running while somebody's lease `job:<id>` runs, else waiting."""
+
+    @abstractmethod
+    def jobs(self, *, user: str | None = None, unfinished: bool = False, limit: int = 100) -> List[Job]:
+        """Jobs, newest first: those of one user, those not finished yet, or all."""
+
+    @abstractmethod
+    def archives(self, ids: Sequence[str]) -> dict[str, Archive]:
+        """Where the texts of those of these memories are that were put away (`Transaction.put_away`)."""
+
+    @abstractmethod
+    def hot_bytes(self, ids: Sequence[str], *, vectors: bool) -> dict[str, int]:
+        """What `put_away` would free of each memory; with or without its vectors."""
+
+    @abstractmethod
+    def archived_bytes(self) -> int:
+        """How much is packed in all, in the store and elsewhere."""
+
+    @abstractmethod
+    def objects_due(self, now: datetime, limit: int) -> List[str]:
+        """Names of archived objects that are to be removed by now, longest due first."""
+
+    @abstractmethod
+    def held(self, ids: Sequence[str], *, but: str = "") -> List[str]:
+        """Those of these memories that long work holds (`Transaction.hold`); what this holder holds is left out."""
+
 
 class Transaction(CallerChanges, Reads):
     """A set of changes that become visible and durable together, or never."""
@@ -313,10 +411,10 @@ class Transaction(CallerChanges, Reads):
         `pending`. `vectors=None` says that the text has not changed: words and vectors stay as they are.
         A memory whose id is not known is new, whatever its version: it may come from another store. A known one
         replaces the version before it, which is kept in the history with `change`. The state that filters see follows
-        the memory (`Memory.state`).
+        the memory (`Memory.state`). Of a memory that was put away only what its row still holds is changed.
 
-        :raises Conflict: if the stored version is not ``memory.version - 1``, if a new memory's id is taken, or if
-            its path is taken by another active memory of the same space
+        :raises Conflict: if it was put away and `vectors` says that its text has changed; if the stored version is not
+            ``memory.version - 1``; if a new memory's id is taken, or its path by another active one of the same space
         :raises SpaceNotFound: if its space was never created
         """
 
@@ -333,7 +431,8 @@ class Transaction(CallerChanges, Reads):
         """Erase a memory's text from row, versions, words, vectors, links' reasons, tags and kept results.
 
         A tombstone stays, so that totals add up: id, space, kind, category, importance, access level, user,
-        conversation, times, reads, version + 1. Purging twice is no error.
+        conversation, times, reads, version + 1. Purging twice is no error. What was put away is erased as well; an
+        object of it is due for removal at once.
         """
 
     @abstractmethod
@@ -387,6 +486,92 @@ class Transaction(CallerChanges, Reads):
     @abstractmethod
     def keep_result(self, request: Request, result: str, *, memories: Sequence[str], at: datetime) -> None:
         """Remember the result for a day, or until one of the memories that it mentions is purged."""
+
+    # --- paths, and files that memories are kept in ---
+    #
+    # A change of a memory that is kept as a file (`put`, `purge`, a link) lets the file wait, whoever makes it; so does
+    # a new memory in a mirrored space.
+
+    @abstractmethod
+    def keep_as_file(self, ids: Sequence[str]) -> None:
+        """Keep memories as files of their space from now on, and let the files wait to be written."""
+
+    @abstractmethod
+    def in_sync(self, id: str, *, name: str, hash: bytes, stamp: str, version: int) -> None:
+        """Note that a memory, at a version, and a file say the same; the file waits no longer unless it has changed
+        since that version. A deleted memory that had a file of this name before has none any more."""
+
+    @abstractmethod
+    def restamp(self, stamps: Mapping[str, str]) -> None:
+        """Note what the file system says now of the files of these memories, whose bytes are the same."""
+
+    @abstractmethod
+    def drop_files(self, ids: Sequence[str]) -> None:
+        """Memories are no longer kept as files, and nothing waits for them."""
+
+    @abstractmethod
+    def mirror(self, space: str, *, on: bool) -> None:
+        """Keep every memory of a space as a file from now on (those there already wait), or only those that are."""
+
+    @abstractmethod
+    def put_section(self, space: str, path: str, *, description: str | None) -> None:
+        """Make a section, or change its description."""
+
+    @abstractmethod
+    def drop_sections(self, space: str, path: str) -> None:
+        """Forget a section and those below it; memories stay."""
+
+    @abstractmethod
+    def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
+        """Take a memory's text out of the hot tables.
+
+        The row stays with what lists are filtered, sorted and counted by, so a memory that is read again has empty
+        text, title, path, metadata and detail (but for a `name` in it) and no former versions: the caller has packed
+        all of them. Its words are still matched where a filter names `State.ARCHIVED`; its vectors only if they are
+        kept. `put` changes everything else of it. Nothing of this changes its version.
+
+        :raises Conflict: if it is put away already
+        """
+
+    @abstractmethod
+    def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
+        """Undo `put_away`: the text comes from `memory`, everything else from the row as it is now.
+
+        The archive is forgotten, and its object, if it has one, is due for removal.
+
+        :raises NotFound: if the memory was not put away
+        """
+
+    @abstractmethod
+    def describe(self, memory: Memory) -> None:
+        """Bring title, path, metadata of a memory that was put away back into its row, and leave it put away."""
+
+    @abstractmethod
+    def announce_objects(self, objects: Sequence[str], *, due: datetime) -> None:
+        """Note objects that are about to be written: unless `put_away` names them by then, they are to be removed."""
+
+    @abstractmethod
+    def objects_removed(self, objects: Sequence[str]) -> None:
+        """Note that objects are gone."""
+
+    @abstractmethod
+    def put_job(self, job: Job) -> None:
+        """Write a job as it is now, new or known. Whether it waits or runs is not written: the lease says so."""
+
+    @abstractmethod
+    def drop_jobs(self, *, finished_before: datetime) -> None:
+        """Forget jobs that were finished before a moment."""
+
+    @abstractmethod
+    def hold(self, ids: Sequence[str], *, holder: str, seconds: float) -> str | None:
+        """Hold memories for long work, or hold them longer: all of them, or none and the id of one that another holds.
+
+        Others may read them meanwhile; their changes are refused above.
+        """
+
+    @abstractmethod
+    def let_go(self, holder: str) -> None:
+        """Give back every memory that this holder holds."""
 
     @abstractmethod
     def drop_vectors(self) -> None:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrubjay.embedders.base import Vector
-from scrubjay.errors import Conflict, SpaceNotFound, StorageError, Unprocessable
+from scrubjay.errors import Conflict, NotFound, SpaceNotFound, StorageError, Unprocessable
 from scrubjay.memory import (
     AccessLevel,
+    Archive,
     Audience,
+    Caller,
     Category,
     Context,
     Event,
     Filter,
+    Job,
+    JobStatus,
     Kind,
     Link,
     LinkKind,
@@ -36,11 +41,13 @@ from scrubjay.memory import (
     Order,
     Provenance,
     Recall,
+    Role,
     Scope,
     Sight,
     Source,
     State,
     Status,
+    Tier,
     new_id,
 )
 from scrubjay.stores.base import Activity, Change, Level, Of, Part, Position, Request, Store, Totals, Transaction
@@ -194,6 +201,7 @@ def create_spaces(store: Store, *names: str) -> None:
 
 # A memory that differs from `some()` in everything a filter can ask for, and each filter that finds it.
 SPECIAL: dict[str, Any] = {
+    "accessed_at": later(-5),
     "kind": Kind.DECISION,
     "category": Category.GOAL,
     "tags": ("given",),
@@ -216,6 +224,7 @@ FILTERS: dict[str, Filter] = {
     "found tag": Filter(tags=frozenset({"found"})),
     "created_since": Filter(created_since=later(10)),
     "created_until": Filter(created_until=later(10), created_since=later(5)),
+    "accessed_until": Filter(accessed_until=later(-5)),
     "min_importance": Filter(min_importance=0.9),
     "importance range": Filter(min_importance=0.6, max_importance=0.9),
     "user_id": Filter(user_id="bob"),
@@ -1810,6 +1819,279 @@ class StoreContract(CallersContract):
         store.release("purge", holder="one")
         assert store.lease("purge", holder="two", seconds=60)
 
+    # --- jobs ---
+
+    def test_a_job_is_kept_whole(self, store: Store, reopen: Reopen) -> None:
+        job = a_job(
+            caller=Caller(user="ann", role=Role.MEMBER, spaces=frozenset({"default", "work"})),
+            provenance=Provenance(client="editor", caller="ann", transport="stdio", dialect="system"),
+            state={"at": 7},
+            done=3,
+            total=9,
+            note="half way",
+            cancelling=True,
+            attempts=2,
+            started_at=later(1),
+        )
+        put_job(store, job)
+
+        assert reopen().job(job.id) == job
+
+    def test_an_unknown_job_is_none(self, store: Store) -> None:
+        assert store.job("job_unknown") is None
+
+    def test_writing_a_job_again_replaces_it(self, store: Store) -> None:
+        job = a_job()
+        put_job(store, job)
+        done = replace(job, status=JobStatus.COMPLETED, result={"synced": 3}, finished_at=later(2))
+        put_job(store, done)
+
+        assert store.jobs() == [done]
+
+    def test_an_unfinished_job_runs_while_its_lease_does(self, store: Store) -> None:
+        job = a_job()
+        put_job(store, job)
+        store.lease(f"job:{job.id}", holder="one", seconds=60)
+        running = store.job(job.id)
+        store.release(f"job:{job.id}", holder="one")
+        waiting = store.job(job.id)
+
+        assert running == replace(job, status=JobStatus.RUNNING)
+        assert waiting == job
+
+    def test_a_finished_job_is_finished_whatever_its_lease_says(self, store: Store) -> None:
+        job = a_job(status=JobStatus.FAILED, error={"code": "internal"}, finished_at=NOW)
+        put_job(store, job)
+        store.lease(f"job:{job.id}", holder="one", seconds=60)
+
+        assert store.job(job.id) == job
+
+    def test_jobs_are_listed_newest_first_by_user_and_by_being_unfinished(self, store: Store) -> None:
+        first, second = a_job(), a_job(caller=Caller(user="bob"), provenance=Provenance(caller="bob"))
+        third = a_job(status=JobStatus.COMPLETED, finished_at=NOW)
+        for job in (first, second, third):
+            put_job(store, job)
+
+        assert store.jobs() == [third, second, first]
+        assert store.jobs(limit=1) == [third]
+        assert store.jobs(user="local") == [third, first]
+        assert store.jobs(user="local", unfinished=True) == [first]
+
+    def test_old_finished_jobs_are_dropped(self, store: Store) -> None:
+        old, young = (a_job(status=JobStatus.CANCELLED, finished_at=later(n)) for n in (1, 3))
+        unfinished = a_job()
+        for job in (old, young, unfinished):
+            put_job(store, job)
+        with store.writing() as tx:
+            tx.drop_jobs(finished_before=later(2))
+
+        assert store.jobs() == [unfinished, young]
+
+    # --- held memories ---
+
+    def test_a_held_memory_is_held_off_from_others(self, store: Store) -> None:
+        with store.writing() as tx:
+            assert tx.hold(["mem_a", "mem_b"], holder="one", seconds=60) is None
+
+        assert store.held(["mem_c", "mem_b"]) == ["mem_b"]
+        assert store.held(["mem_a", "mem_b"], but="one") == []
+
+    def test_all_are_held_or_none(self, store: Store) -> None:
+        with store.writing() as tx:
+            tx.hold(["mem_b"], holder="one", seconds=60)
+            assert tx.hold(["mem_a", "mem_b"], holder="two", seconds=60) == "mem_b"
+
+        assert store.held(["mem_a"]) == []
+
+    def test_a_hold_is_renewed_and_ends(self, store: Store) -> None:
+        with store.writing() as tx:
+            assert tx.hold(["mem_a"], holder="one", seconds=60) is None
+            assert tx.hold(["mem_a"], holder="one", seconds=0) is None
+            assert tx.hold(["mem_a"], holder="two", seconds=60) is None
+
+        assert store.held(["mem_a"], but="one") == ["mem_a"]
+
+    def test_a_holder_lets_go_of_its_own_only(self, store: Store) -> None:
+        with store.writing() as tx:
+            tx.hold(["mem_a", "mem_b"], holder="one", seconds=60)
+            tx.hold(["mem_c"], holder="two", seconds=60)
+            tx.let_go("one")
+
+        assert store.held(["mem_a", "mem_b", "mem_c"]) == ["mem_c"]
+
+    # --- cold storage ---
+
+    def test_what_is_put_away_leaves_an_empty_row_and_an_archive(self, store: Store, reopen: Reopen) -> None:
+        memory = put(store, some("User lives in Seattle", metadata={"a": 1}, tags=("home",)))
+        archived = changed(store, memory, status=Status.ARCHIVED)
+        archive = put_away(store, archived, packed=b"packed")
+
+        left = got(reopen(), memory.id)
+
+        assert (left.content, left.title, left.path, left.metadata) == ("", "", "", {})
+        assert (left.version, left.status, left.tags) == (2, Status.ARCHIVED, ("home",))
+        assert reopen().archives([memory.id, "mem_unknown"]) == {memory.id: archive}
+        assert reopen().versions(memory.id) == []
+
+    def test_what_is_put_away_is_matched_by_words_where_archived_ones_are_asked_for(self, store: Store) -> None:
+        memory, other = put(store, some("User lives in Seattle")), put(store, some("Seattle is rainy"))
+        put_away(store, changed(store, memory, status=Status.ARCHIVED))
+        both = Filter(states=frozenset({State.ACTIVE, State.ARCHIVED}))
+
+        assert matched(store, "Seattle") == [other.id]
+        assert set(matched(store, "Seattle", both)) == {memory.id, other.id}
+        assert matched(store, "lives", both) == [memory.id]
+        assert store.matched_words("lives Seattle", [memory.id]) == {memory.id: ("lives", "Seattle")}
+
+    def test_its_vectors_go_unless_they_are_kept(self, store: Store) -> None:
+        dropped, kept = put(store, some("one")), put(store, some("two"))
+        put_away(store, changed(store, dropped, status=Status.ARCHIVED))
+        put_away(store, changed(store, kept, status=Status.ARCHIVED), keep_vectors=True)
+        archived = Filter(states=frozenset({State.ARCHIVED}))
+
+        assert ids(store.nearest(QUERY, archived, EVERYTHING, now=NOW, limit=9)) == [kept.id]
+        assert set(store.vectors([dropped.id, kept.id])) == {kept.id}
+        assert store.pending(limit=9) == []
+
+    def test_what_is_put_away_can_still_be_changed_but_not_its_text(self, store: Store) -> None:
+        memory = put(store, some("User lives in Seattle"))
+        put_away(store, changed(store, memory, status=Status.ARCHIVED))
+        row = got(store, memory.id)
+
+        deleted = changed(store, row, status=Status.DELETED, importance=0.9)
+        with pytest.raises(Conflict):
+            put(store, replace(deleted, version=4, content="other"), [QUERY])
+
+        assert (got(store, memory.id).status, got(store, memory.id).importance) == (Status.DELETED, 0.9)
+        assert store.twins(memory.content.encode()[:32], EVERYTHING) == []
+
+    def test_the_fingerprint_of_what_is_put_away_stays(self, store: Store) -> None:
+        memory = put(store, some("User lives in Seattle"))
+        put_away(store, changed(store, memory, status=Status.ARCHIVED))
+
+        assert ids(store.twins(memory.content.encode()[:32], EVERYTHING)) == [memory.id]
+
+    def test_the_name_of_what_is_put_away_stays(self, store: Store) -> None:
+        memory = put(store, some(kind=Kind.DECISION, detail={"name": "decision_x_1_abcd", "reasoning": "because"}))
+        put_away(store, changed(store, memory, status=Status.ARCHIVED))
+
+        assert got(store, memory.id).detail == {"name": "decision_x_1_abcd"}
+
+    def test_putting_away_twice_is_a_conflict(self, store: Store) -> None:
+        memory = changed(store, put(store, some()), status=Status.ARCHIVED)
+        put_away(store, memory)
+
+        with pytest.raises(Conflict):
+            put_away(store, memory)
+
+    def test_what_is_brought_back_is_as_before(self, store: Store) -> None:
+        first = put(store, some("User lives in Seattle", metadata={"a": 1}))
+        second = changed(store, first, importance=0.7)
+        versions = store.versions(first.id)
+        archived = changed(store, second, status=Status.ARCHIVED)
+        put_away(store, archived, keep_vectors=True)
+        with store.writing() as tx:
+            back = tx.bring_back(second, versions, at=NOW)
+
+        assert back == got(store, first.id) == replace(archived, seq=first.seq)
+        assert store.versions(first.id) == versions
+        assert store.archives([first.id]) == {}
+        assert matched(store, "Seattle", Filter(states=EVERY_STATE)) == [first.id]
+        assert store.check(deep=True).problems == store.check(deep=True).wrong_hashes == ()
+
+    def test_what_was_not_put_away_is_not_brought_back(self, store: Store) -> None:
+        memory = put(store, some())
+
+        with pytest.raises(NotFound), store.writing() as tx:
+            tx.bring_back(memory, [], at=NOW)
+
+    def test_a_description_comes_back_alone(self, store: Store) -> None:
+        memory, active = put(store, some("User lives in Seattle", metadata={"a": 1})), put(store, some())
+        put_away(store, changed(store, memory, status=Status.ARCHIVED))
+        with store.writing() as tx:
+            tx.describe(memory)
+            tx.describe(replace(active, title="another"))
+
+        described = got(store, memory.id)
+        assert (described.title, described.metadata, described.content) == (memory.title, {"a": 1}, "")
+        assert memory.id in store.archives([memory.id])
+        assert got(store, active.id) == active
+
+    def test_purging_what_was_put_away_erases_it_and_removes_its_object(self, store: Store) -> None:
+        memory = put(store, some("User lives in Seattle"))
+        put_away(store, changed(store, memory, status=Status.ARCHIVED), object="glacier/arch_1")
+        with store.writing() as tx:
+            tx.purge(memory.id, at=NOW)
+
+        assert store.archives([memory.id]) == {}
+        assert store.objects_due(NOW, 9) == ["glacier/arch_1"]
+        assert matched(store, "Seattle", Filter(states=EVERY_STATE)) == []
+
+    def test_objects_are_due_unless_a_memory_claims_them(self, store: Store) -> None:
+        memory = put(store, some())
+        with store.writing() as tx:
+            tx.announce_objects(["glacier/arch_1", "glacier/arch_2"], due=later(60))
+        put_away(store, changed(store, memory, status=Status.ARCHIVED), object="glacier/arch_1")
+
+        assert store.objects_due(later(59), 9) == []
+        assert store.objects_due(later(60), 9) == ["glacier/arch_2"]
+        with store.writing() as tx:
+            tx.objects_removed(["glacier/arch_2"])
+        assert store.objects_due(later(60), 9) == []
+
+    def test_what_is_brought_back_leaves_its_object_to_be_removed(self, store: Store) -> None:
+        memory = put(store, some())
+        put_away(store, changed(store, memory, status=Status.ARCHIVED), object="glacier/arch_1")
+        with store.writing() as tx:
+            tx.bring_back(memory, [], at=later(1))
+
+        assert store.objects_due(later(1), 9) == ["glacier/arch_1"]
+
+    def test_hot_bytes_are_what_putting_away_frees(self, store: Store) -> None:
+        memory = put(store, some("x" * 1000))
+        with_vectors = store.hot_bytes([memory.id], vectors=True)[memory.id]
+        without = store.hot_bytes([memory.id], vectors=False)[memory.id]
+        put_away(store, changed(store, memory, status=Status.ARCHIVED))
+
+        assert with_vectors == without + 4 * DIMENSION
+        assert without >= 1000
+        assert store.hot_bytes([memory.id], vectors=True)[memory.id] <= 4  # two times an empty JSON object
+
+    def test_totals_count_what_is_packed(self, store: Store) -> None:
+        memory = put(store, some("x" * 1000))
+        put_away(store, changed(store, memory, status=Status.ARCHIVED), packed=b"12345")
+        away = store.totals(Part(), EVERYTHING, now=NOW)
+        with store.writing() as tx:
+            tx.bring_back(memory, [], at=NOW)
+        back = store.totals(Part(), EVERYTHING, now=NOW)
+
+        assert (dict(away.text_bytes), dict(away.vector_bytes)) == ({State.ARCHIVED: 5}, {State.ARCHIVED: 0})
+        assert dict(back.text_bytes) == {State.ARCHIVED: 1000}
+        assert store.archived_bytes() == 0
+
+    def test_rebuilding_leaves_what_was_put_away(self, store: Store) -> None:
+        memory = put(store, some("User lives in Seattle"))
+        put_away(store, changed(store, memory, status=Status.ARCHIVED), packed=b"12345")
+        totals = store.totals(Part(), EVERYTHING, now=NOW)
+
+        store.rebuild()
+
+        assert matched(store, "Seattle", Filter(states=EVERY_STATE)) == [memory.id]
+        assert store.pending(limit=9) == []
+        assert store.totals(Part(), EVERYTHING, now=NOW) == totals
+
+    def test_bit_rot_of_what_is_packed_is_found(self, store: Store) -> None:
+        memory = put(store, some())
+        put_away(store, changed(store, memory, status=Status.ARCHIVED), packed=b"packed", checksum=b"other")
+
+        assert store.check(deep=True).wrong_hashes == (memory.id,)
+
+    def test_memories_are_filtered_by_when_they_were_last_handed_out(self, store: Store) -> None:
+        old, young = put(store, some(accessed_at=later(1))), put(store, some(accessed_at=later(3)))
+
+        assert listed(store, Filter(accessed_until=later(1))) == [old.id]
+        assert set(listed(store, Filter(accessed_until=later(3)))) == {old.id, young.id}
+
     # --- check and rebuild ---
 
     def test_a_whole_store_has_no_problems(self, store: Store) -> None:
@@ -1837,6 +2119,193 @@ class StoreContract(CallersContract):
         assert len(nearest(store)) == len(memories)
         assert ids(one.memory for one in store.pending(limit=99)) == [waiting.id]
         assert store.check(deep=True).problems == ()
+
+    # --- paths, and files that memories are kept in ------------------------------------------------------------------
+
+    def test_a_memory_is_found_by_its_path_in_its_space(self, store: Store) -> None:
+        memory = put(store, some(path="a/b"))
+        put(store, some(path="a/b", status=Status.DELETED))
+
+        assert store.at_path("default", "a/b", EVERYTHING) == memory
+        assert store.at_path("default", "a", EVERYTHING) is None
+        assert store.at_path("nowhere", "a/b", EVERYTHING) is None
+        assert store.at_path("default", "a/b", NOTHING) is None
+
+    def test_entries_are_what_lies_below_a_section(self, store: Store) -> None:
+        put_all(store, [some(path=path) for path in ("a", "a/b", "a/b/c", "ab/c", "a-b/c", "z")])
+        put_all(store, [some(path="a/gone", status=Status.ARCHIVED), some(path="a/old", expires_at=NOW)])
+
+        assert [entry.path for entry in store.entries("default", "a", EVERYTHING)] == ["a/b", "a/b/c", "a/old"]
+        assert len(store.entries("default", "", EVERYTHING)) == 7
+        assert store.entries("default", "", NOTHING) == []
+        assert store.entries("nowhere", "", EVERYTHING) == []
+
+    def test_an_entry_tells_of_its_memory(self, store: Store) -> None:
+        memory = put(store, some("Ünï", path="a/b", expires_at=later(5), superseded_by="mem_other"))
+        [entry] = store.entries("default", "", EVERYTHING)
+
+        assert (entry.id, entry.title, entry.length) == (memory.id, memory.title, 3)
+        assert (entry.expires_at, entry.superseded_by) == (memory.expires_at, "mem_other")
+
+    def test_sections_are_kept_with_those_below_them(self, store: Store) -> None:
+        with store.writing() as tx:
+            for path in ("a", "a/b", "ab"):
+                tx.put_section("default", path, description=f"of {path}")
+            tx.put_section("default", "a", description=None)
+        assert store.sections("default") == {"a": None, "a/b": "of a/b", "ab": "of ab"}
+        with store.writing() as tx:
+            tx.drop_sections("default", "a")
+
+        assert store.sections("default") == {"ab": "of ab"}
+        with pytest.raises(SpaceNotFound), store.writing() as tx:
+            tx.put_section("nowhere", "a", description=None)
+
+    def test_a_memory_kept_as_a_file_waits_until_both_sides_agree(self, store: Store) -> None:
+        memory, other = put_all(store, [some(path="a/b"), some()])
+        with store.writing() as tx:
+            tx.keep_as_file([memory.id])
+        assert store.waiting() == {"default": 1}
+        assert store.file_of(other.id) is None
+        [file] = store.files("default")
+        assert (file.memory, file.name, file.hash, file.waiting) == (memory.id, "", None, True)
+        with store.writing() as tx:
+            tx.in_sync(memory.id, name="a/b.md", hash=b"h", stamp="s", version=memory.version)
+
+        assert store.waiting() == {}
+        now = store.file_of(memory.id)
+        assert now is not None
+        assert (now.name, now.agreed_path, now.agreed_version, now.hash, now.stamp) == ("a/b.md", "a/b", 1, b"h", "s")
+        assert store.files("default", waiting=True) == []
+
+    @pytest.mark.parametrize("change", ["put", "purge", "link"])
+    def test_whatever_changes_a_filed_memory_lets_its_file_wait(self, store: Store, change: str) -> None:
+        memory, other = put_all(store, [some(path="a/b"), some()])
+        with store.writing() as tx:
+            tx.in_sync(memory.id, name="a/b.md", hash=b"h", stamp="s", version=1)
+        assert store.waiting() == {}
+        with store.writing() as tx:
+            if change == "put":
+                put_in(tx, replace(memory, version=2, tags=("new",)))
+            elif change == "purge":
+                tx.purge(memory.id, at=NOW)
+            else:
+                tx.relate(Link(kind=LinkKind.RELATED, source=memory.id, target=other.id, created_at=NOW))
+
+        [file] = store.files("default", waiting=True)
+        assert (file.memory, file.name) == (memory.id, "a/b.md")
+        assert file.state is (State.PURGED if change == "purge" else State.ACTIVE)
+
+    def test_what_changed_once_more_goes_on_waiting(self, store: Store) -> None:
+        memory = put(store, some())
+        with store.writing() as tx:
+            tx.keep_as_file([memory.id])
+            put_in(tx, replace(memory, version=2))
+            tx.in_sync(memory.id, name="x.md", hash=b"h", stamp="", version=1)
+
+        assert store.waiting() == {"default": 1}
+
+    def test_reads_and_proposals_let_no_file_wait(self, store: Store) -> None:
+        memory, other = put_all(store, [some(), some()])
+        with store.writing() as tx:
+            tx.in_sync(memory.id, name="x.md", hash=b"h", stamp="", version=1)
+            tx.relate(Link(kind=LinkKind.MAY_OUTDATE, source=memory.id, target=other.id, created_at=NOW))
+        store.count_reads({memory.id: 3}, at=NOW)
+        store.flush_reads()
+
+        assert store.waiting() == {}
+
+    def test_a_moved_memory_lets_the_files_that_name_it_wait(self, store: Store) -> None:
+        memory, other = put_all(store, [some(path="a/b"), some(path="c/d")])
+        with store.writing() as tx:
+            tx.relate(Link(kind=LinkKind.RELATED, source=memory.id, target=other.id, created_at=NOW))
+            tx.in_sync(memory.id, name="a/b.md", hash=b"h", stamp="", version=1)
+        with store.writing() as tx:
+            put_in(tx, replace(other, version=2, path="e/f"))
+
+        assert [file.memory for file in store.files("default", waiting=True)] == [memory.id]
+
+    def test_a_mirrored_space_keeps_everything_as_files(self, store: Store) -> None:
+        before, gone = put_all(store, [some(), some(status=Status.DELETED)])
+        with store.writing() as tx:
+            tx.mirror("default", on=True)
+        after = put(store, some())
+        assert store.mirrored("default")
+        assert {file.memory for file in store.files("default", waiting=True)} == {before.id, after.id}
+        with store.writing() as tx:
+            put_in(tx, replace(gone, version=2, status=Status.ACTIVE))
+            tx.mirror("default", on=False)
+        put(store, some())
+
+        assert {file.memory for file in store.files("default")} == {before.id, after.id, gone.id}
+        assert not store.mirrored("default")
+        assert not store.mirrored("nowhere")
+
+    def test_a_file_is_found_by_its_name_while_its_memory_is_active(self, store: Store) -> None:
+        memory, gone = put_all(store, [some(), some(status=Status.DELETED)])
+        with store.writing() as tx:
+            for one in (gone, memory):
+                tx.in_sync(one.id, name="a/b.md", hash=b"h", stamp="", version=1)
+
+        found, former = store.file_named("default", "a/b.md"), store.file_of(gone.id)
+        assert found is not None
+        assert found.memory == memory.id
+        assert former is not None
+        assert (former.name, former.hash) == ("", None)
+        assert store.file_named("default", "a/c.md") is None
+        assert store.file_named("nowhere", "a/b.md") is None
+
+    def test_dropped_files_wait_no_longer(self, store: Store) -> None:
+        memory = put(store, some())
+        with store.writing() as tx:
+            tx.keep_as_file([memory.id])
+            tx.restamp({memory.id: "stamp"})
+        file = store.file_of(memory.id)
+        assert file is not None
+        assert (file.name, file.stamp) == ("", "stamp")
+        with store.writing() as tx:
+            tx.drop_files([memory.id])
+
+        assert (store.files("default"), store.waiting()) == ([], {})
+
+
+def put_away(
+    store: Store,
+    memory: Memory,
+    *,
+    packed: bytes = b"packed",
+    object: str | None = None,
+    checksum: bytes | None = None,
+    keep_vectors: bool = False,
+) -> Archive:
+    archive = Archive(
+        id=f"arch_{new_id()}",
+        tier=Tier.COLD if object is None else Tier.GLACIER,
+        at=NOW,
+        size=len(packed),
+        checksum=checksum or sha256(packed).digest(),
+        object=object,
+        packed=packed if object is None else None,
+    )
+    with store.writing() as tx:
+        tx.put_away(memory.id, archive, keep_vectors=keep_vectors)
+    return archive
+
+
+def a_job(**fields: Any) -> Job:
+    usual: dict[str, Any] = {
+        "id": f"job_{new_id()}",
+        "kind": "sync",
+        "caller": Caller(),
+        "spaces": ("default",),
+        "arguments": {"destination": "laptop"},
+        "created_at": NOW,
+    }
+    return Job(**usual | fields)
+
+
+def put_job(store: Store, job: Job) -> None:
+    with store.writing() as tx:
+        tx.put_job(job)
 
 
 def _sees(audience: Audience, memory: Memory) -> bool:

@@ -3,6 +3,7 @@
 sqlite.py              the store: its verbs that are not a transaction's
 sqlite_transaction.py  every change; those of memories in sqlite_memories.py
 sqlite_reads.py        finding memories; links, versions, events … in sqlite_history.py
+sqlite_files.py        paths, and the files that memories are kept in
 sqlite_words.py        finding by words, vectors.py by meaning
 sqlite_statistics.py   totals and what happened when
 sqlite_callers.py      credentials, grants, sessions and the audit

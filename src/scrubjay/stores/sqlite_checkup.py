@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,13 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Che
     try:
         memories = _count(con, "SELECT count(*) FROM memories WHERE state < 4")
         with_words = _count(
-            con, "SELECT count(*) FROM memories WHERE state < 4 AND seq IN (SELECT id / 256 FROM words_docsize)"
+            con,
+            """
+            SELECT count(*)
+            FROM memories
+            WHERE state < 4
+            AND seq IN (SELECT id / 256 FROM words_docsize UNION ALL SELECT id / 256 FROM archived_words_docsize)
+            """,
         )
         with_vectors = _count(
             con,
@@ -32,7 +39,7 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Che
             SELECT count(*)
             FROM memories
             WHERE state < 4
-            AND parts > 0
+            AND (parts > 0 OR seq IN (SELECT memory FROM archives))  -- what was put away needs none
             AND parts = (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq)
             """,
         )
@@ -78,8 +85,19 @@ def _wrong_hashes(con: apsw.Connection) -> Iterator[str]:
     rows = con.execute(f"SELECT {COLUMNS}, memories.content_hash FROM {TABLES} WHERE memories.state < 4")
     for row in rows:
         memory = memory_of(row[: len(FIELDS)])
-        if content_hash(memory) != row[-1]:
+        if row[-1] is not None and content_hash(memory) != row[-1]:
             yield memory.id
+    packed = con.execute(
+        """
+        SELECT memories.id, archives.checksum, archives.packed
+        FROM archives
+        JOIN memories ON memories.seq = archives.memory
+        WHERE archives.packed IS NOT NULL
+        """
+    )
+    for name, checksum, data in packed:
+        if sha256(data).digest() != checksum:
+            yield name
 
 
 def _count(con: apsw.Connection, sql: str, values: tuple[Any, ...] = ()) -> int:

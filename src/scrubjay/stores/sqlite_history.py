@@ -8,10 +8,12 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 
 import apsw
 
-from scrubjay.memory import Event, Link, LinkKind, Recall, Space, Version
+from scrubjay.memory import Archive, Event, Job, Link, LinkKind, Recall, Space, Version
+from scrubjay.stores import sqlite_archives, sqlite_jobs
 from scrubjay.stores.base import List, Pending, Reads, moment
 from scrubjay.stores.sqlite_filters import among, joined, space_number
 from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, event_of, link_of, memory_of, memory_of_snapshot
@@ -148,3 +150,31 @@ class SqliteHistory(Reads):
                 for at, space, user, client, memories in rows
             ]
         return [*self._tally.recalls_of(memory), *written][:limit]
+
+    def job(self, id: str) -> Job | None:
+        with self._reading() as con:
+            return sqlite_jobs.job(con, id)
+
+    def jobs(self, *, user: str | None = None, unfinished: bool = False, limit: int = 100) -> List[Job]:
+        with self._reading() as con:
+            return sqlite_jobs.jobs(con, user=user, unfinished=unfinished, limit=limit)
+
+    def held(self, ids: Sequence[str], *, but: str = "") -> List[str]:
+        with self._reading() as con:
+            return sqlite_jobs.held(con, ids, but=but)
+
+    def archives(self, ids: Sequence[str]) -> dict[str, Archive]:
+        with self._reading() as con:
+            return sqlite_archives.archives(con, ids)
+
+    def hot_bytes(self, ids: Sequence[str], *, vectors: bool) -> dict[str, int]:
+        with self._reading() as con:
+            return sqlite_archives.hot_bytes(con, ids, vectors=vectors)
+
+    def archived_bytes(self) -> int:
+        with self._reading() as con:
+            return sqlite_archives.total_bytes(con)
+
+    def objects_due(self, now: datetime, limit: int) -> List[str]:
+        with self._reading() as con:
+            return sqlite_archives.objects_due(con, now, limit)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import apsw
 
-from scrubjay.memory import Order
+from scrubjay.memory import Order, State
 from scrubjay.stores.base import Position
 from scrubjay.stores.sqlite_filters import Condition, Restriction, Value, View, among, joined, space_by_space
 
@@ -54,9 +54,9 @@ def arms(
     values: list[Value] = []
     parts = _space_and_state(con, restriction)
     in_order = not restriction.few and len(parts) <= MAX_ARMS
-    index = f"INDEXED BY {INDEXES[order]}" if in_order else ""
     for part in parts if in_order else [restriction]:
-        conditions = [part.condition(), *_behind(after, value, descending=descending)]
+        index, covered = _index(part, order) if in_order else ("", [])
+        conditions = [part.condition(), *covered, *_behind(after, value, descending=descending)]
         if overlaid:
             conditions.append((f"memories.seq NOT IN (SELECT seq FROM ({_UNCOUNTED}))", [uncounted]))
         where, given = joined(conditions, "AND")
@@ -110,6 +110,13 @@ def _space_and_state(con: apsw.Connection, restriction: Restriction) -> list[Res
         for view in space_by_space(con, restriction.views)
         for state in restriction.states
     ]
+
+
+def _index(part: Restriction, order: Order) -> tuple[str, list[Condition]]:
+    """The index that gives the order, and what SQLite has to read to know that it may be used."""
+    if order is Order.CREATED or State.ARCHIVED in part.states:  # archived ones are in no other: they are sorted
+        return f"INDEXED BY {INDEXES[Order.CREATED]}", []
+    return f"INDEXED BY {INDEXES[order]}", [(f"memories.state <> {int(State.ARCHIVED)}", [])]
 
 
 def _behind(after: Position | None, value: str, *, descending: bool) -> Iterator[Condition]:

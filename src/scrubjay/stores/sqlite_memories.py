@@ -6,16 +6,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from scrubjay.errors import Conflict, SpaceNotFound
-from scrubjay.memory import Match, Memory, State, random_suffix
+from scrubjay.errors import Conflict, NotFound, SpaceNotFound
+from scrubjay.memory import Archive, Match, Memory, State, Version, random_suffix
+from scrubjay.stores import sqlite_archives
 from scrubjay.stores.base import Change, List, Transaction, milliseconds
 from scrubjay.stores.sqlite_filters import Restriction, space_number
-from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, Row, memory_of, row_of, snapshot_of
+from scrubjay.stores.sqlite_rows import (
+    COLUMNS,
+    FIELDS,
+    TABLES,
+    Row,
+    as_json,
+    memory_of,
+    row_of,
+    snapshot_of,
+    snapshot_of_memory,
+)
 from scrubjay.stores.sqlite_statistics import SqliteStatistics
 from scrubjay.stores.sqlite_tally import Tally
 from scrubjay.stores.sqlite_words import found_by, scope_token
@@ -26,6 +38,7 @@ if TYPE_CHECKING:
 
 DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 
+AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
 _VERSION = list(FIELDS).index("version")
 
 
@@ -36,7 +49,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
         super().__init__(tally)
         self._con = con
         self._change: int | None = None
-        self.erased = False  # whether something was purged
+        self.erased = False  # whether something was purged or put away: room to give back
 
     @contextmanager
     def _reading(self) -> Iterator[apsw.Connection]:
@@ -69,6 +82,14 @@ class SqliteMemories(SqliteStatistics, Transaction):
             self._mark_repeats(fingerprint)
             self._write_words(seq, memory, space)
             self._write_tags(seq, memory)
+        elif sqlite_archives.is_put_away(self._con, stored[0]):
+            seq = stored[0]
+            if vectors is not None:
+                raise Conflict(f"Memory {memory.id} was put away.", hint="Bring it back first.", memory_id=memory.id)
+            self._keep_version(seq, stored, change)
+            away = {*sqlite_archives.EMPTY, "content_length", "fingerprint"}
+            self._update(seq, {name: value for name, value in columns.items() if name not in away})
+            self._mark_repeats(self._fingerprint(seq))
         else:
             seq = stored[0]
             self._keep_version(seq, stored, change)
@@ -107,6 +128,9 @@ class SqliteMemories(SqliteStatistics, Transaction):
             return
         [seq] = row
         fingerprint = self._fingerprint(seq)
+        if sqlite_archives.is_put_away(self._con, seq):
+            sqlite_archives.take_out(self._con, seq, at=at)
+            self._con.execute("INSERT INTO archived_words (archived_words) VALUES ('optimize')")
         for table in ("versions", "vectors", "pending", "tags", "aliases"):
             self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
         self._con.execute(DELETE_WORDS, (seq,))
@@ -132,6 +156,62 @@ class SqliteMemories(SqliteStatistics, Transaction):
         self._mark_repeats(fingerprint)
         self.erased = True
 
+    def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
+        stored = self._stored(id)
+        if stored is None:
+            raise NotFound(f"No memory {id!r}.")
+        memory, seq = memory_of(stored), stored[0]
+        if sqlite_archives.is_put_away(self._con, seq):
+            raise Conflict(f"Memory {id} was put away already.", memory_id=id)
+        space = space_number(self._con, memory.space)
+        assert space is not None
+        self.erased = True
+        sqlite_archives.put_away(self._con, memory, archive, space=space, vectors=keep_vectors)
+        self._con.execute("UPDATE memories SET change = ? WHERE seq = ?", (self._changed(), seq))
+
+    def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
+        stored = self._stored(memory.id)
+        if stored is None or not sqlite_archives.is_put_away(self._con, stored[0]):
+            raise NotFound(f"Memory {memory.id} was not put away.")
+        seq, now = stored[0], memory_of(stored)
+        whole = replace(now, **{name: getattr(memory, name) for name in AWAY})
+        space = space_number(self._con, now.space)
+        assert space is not None
+        sqlite_archives.take_out(self._con, seq, at=at)
+        columns = row_of(whole, space=space, user=0, conversation=None)
+        self._update(seq, {name: columns[name] for name in sqlite_archives.EMPTY} | {"change": self._changed()})
+        self._write_words(seq, whole, space)
+        self._con.executemany(
+            """
+            INSERT INTO versions (memory, version, id, snapshot, replaced_at, replaced_by, reason)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (memory, version) DO NOTHING
+            """,
+            [
+                (
+                    seq,
+                    one.memory.version,
+                    one.id,
+                    snapshot_of_memory(one.memory),
+                    milliseconds(one.replaced_at),
+                    one.replaced_by,
+                    one.reason,
+                )
+                for one in versions
+            ],
+        )
+        return self._written(seq)
+
+    def describe(self, memory: Memory) -> None:
+        self._con.execute(
+            """
+            UPDATE memories SET title = ?, path = ?, metadata = ?
+            WHERE id = ?
+            AND seq IN (SELECT memory FROM archives)
+            """,
+            (memory.title, memory.path, as_json(memory.metadata), memory.id),
+        )
+
     def drop_vectors(self) -> None:
         self._con.execute("DELETE FROM vectors")
         self._con.execute("UPDATE pending SET next_part = 0, attempts = 0")
@@ -139,7 +219,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
             # What does not wait has been judged already.
             """
             INSERT INTO pending (memory, next_part, judged)
-            SELECT seq, 0, 1 FROM memories WHERE state < 4
+            SELECT seq, 0, 1 FROM memories WHERE state < 4 AND seq NOT IN (SELECT memory FROM archives)
             ON CONFLICT (memory) DO NOTHING
             """
         )
@@ -150,7 +230,16 @@ class SqliteMemories(SqliteStatistics, Transaction):
         self._con.execute("DROP TABLE words")  # what is damaged cannot be deleted row by row
         self._con.execute(definition)
         self._con.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
-        for row in self._con.execute(f"SELECT {COLUMNS}, memories.space FROM {TABLES} WHERE memories.state < 4"):
+        rows = self._con.execute(
+            # What was put away has its words elsewhere, and no text here to make them from.
+            f"""
+            SELECT {COLUMNS}, memories.space
+            FROM {TABLES}
+            WHERE memories.state < 4
+            AND memories.seq NOT IN (SELECT memory FROM archives)
+            """
+        )
+        for row in rows:
             memory = memory_of(row[: len(FIELDS)])
             self._write_words(memory.seq, memory, row[-1])
         self._con.execute(
@@ -160,6 +249,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
             SELECT seq, (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq) AS done, 1
             FROM memories
             WHERE state < 4
+            AND seq NOT IN (SELECT memory FROM archives)
             AND done < max(parts, 1)
             ON CONFLICT (memory) DO NOTHING
             """

@@ -15,8 +15,8 @@ import apsw
 from scrubjay.memory import Audience, Filter, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import sqlite_lists, sqlite_words
 from scrubjay.stores.base import List, Position, moment
+from scrubjay.stores.sqlite_files import SqliteFiles
 from scrubjay.stores.sqlite_filters import Condition, Restriction, among, joined, restricted, seen, views_of
-from scrubjay.stores.sqlite_history import SqliteHistory
 from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, memory_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=frozenset({State.ACTIVE, State.SUPERSEDED}))
 
 
-class SqliteReads(SqliteHistory):
+class SqliteReads(SqliteFiles):
     @abstractmethod
     def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
         """Search by meaning on this connection."""

@@ -191,6 +191,19 @@ def snapshot_of(row: Row) -> str:
     return as_json(dict(zip(FIELDS, row, strict=True)))
 
 
+def snapshot_of_memory(memory: Memory) -> str:
+    """What `snapshot_of` would have made of this memory's row."""
+    columns = row_of(memory, space=0, user=0, conversation=None) | {
+        "seq": memory.seq,
+        "space": memory.space,
+        "user": memory.context.user_id,
+        "conversation": memory.context.conversation_id,
+        "accessed_at": milliseconds(memory.accessed_at),
+        "access_count": memory.access_count,
+    }
+    return snapshot_of([columns[name] for name in FIELDS])
+
+
 def memory_of_snapshot(snapshot: str) -> Memory:
     fields = json.loads(snapshot)
     return memory_of([fields.get(name) for name in FIELDS])

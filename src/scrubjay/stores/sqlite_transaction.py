@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
-from scrubjay.memory import Event, Link
+from scrubjay.memory import Event, Job, Link
+from scrubjay.stores import sqlite_archives, sqlite_jobs
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
 from scrubjay.stores.sqlite_callers import SqliteCallerChanges
+from scrubjay.stores.sqlite_files import SqliteFileChanges
 from scrubjay.stores.sqlite_memories import SqliteMemories
 from scrubjay.stores.sqlite_rows import as_json
 from scrubjay.stores.sqlite_tally import HOUR
@@ -17,7 +19,7 @@ from scrubjay.stores.sqlite_tally import HOUR
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class SqliteTransaction(SqliteMemories, SqliteCallerChanges):
+class SqliteTransaction(SqliteMemories, SqliteFileChanges, SqliteCallerChanges):
     def tick(self, now: datetime) -> int:
         # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
         [(clock,)] = self._con.execute(
@@ -180,6 +182,27 @@ class SqliteTransaction(SqliteMemories, SqliteCallerChanges):
             "INSERT INTO facts (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (key, value),
         )
+
+    def announce_objects(self, objects: Sequence[str], *, due: datetime) -> None:
+        sqlite_archives.announce(self._con, objects, due=due)
+
+    def objects_removed(self, objects: Sequence[str]) -> None:
+        self._con.executemany("DELETE FROM objects_to_remove WHERE object = ?", [(name,) for name in objects])
+
+    def put_job(self, job: Job) -> None:
+        sqlite_jobs.put(self._con, job)
+
+    def drop_jobs(self, *, finished_before: datetime) -> None:
+        self._con.execute("DELETE FROM jobs WHERE finished_at < ?", (milliseconds(finished_before),))
+
+    def hold(self, ids: Sequence[str], *, holder: str, seconds: float) -> str | None:
+        if others := sqlite_jobs.held(self._con, ids, but=holder):
+            return others[0]
+        sqlite_jobs.hold(self._con, ids, holder=holder, seconds=seconds)
+        return None
+
+    def let_go(self, holder: str) -> None:
+        sqlite_jobs.let_go(self._con, holder)
 
     # --- what a store does in a transaction of its own ---
 

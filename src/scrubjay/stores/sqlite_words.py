@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from math import log
-from typing import cast
+from typing import NamedTuple, cast
 
 import apsw
 
-from scrubjay.memory import Match, Memory
+from scrubjay.memory import Match, Memory, State
 from scrubjay.stores.sqlite_filters import Restriction, among
 from scrubjay.stores.words import query_words, term
 
@@ -22,6 +22,8 @@ SMALL_ROWS = 1_000  # an index in which most words are common by chance; see _sm
 ROWS_TO_COME = 50  # how many more a small index is taken to have
 COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
 COMMON_FROM_ROWS = 5_000  # … in an index of this size
+Found = tuple[float, int, int, str]  # score, time and order of arrival, id
+
 _TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
 
 
@@ -43,15 +45,35 @@ def found_by(memory: Memory) -> str:
     return memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
 
 
+class Index(NamedTuple):
+    """One of the two tables of words, and the words that it holds."""
+
+    table: str
+    vocabulary: str
+
+
+HOT = Index("words", "vocabulary")
+ARCHIVED = Index("archived_words", "archived_vocabulary")  # of memories that were put away
+
+
 def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
-    frequencies = _frequencies(con, query_words(text))
+    found = _matched(con, text, restriction, limit, HOT)
+    if State.ARCHIVED in restriction.states:
+        found += _matched(con, text, restriction, limit, ARCHIVED)
+    found.sort(reverse=True)
+    return [Match(memory, score) for score, _, _, memory in found[:limit]]
+
+
+def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: int, index: Index) -> list[Found]:
+    words = index.table
+    frequencies = _frequencies(con, query_words(text), index)
     if not any(frequencies.values()):
         return []
-    [(rows,)] = con.execute("SELECT indexed_rows(words) FROM words LIMIT 1")
+    [(rows,)] = con.execute(f"SELECT indexed_rows({words}) FROM {words} LIMIT 1")
     weights = {word: _idf(frequency, rows) for word, frequency in _distinctive(frequencies, rows).items()}
     known = [word for word in weights if frequencies[word]]
     scope = _scope(con, restriction, sum(frequencies[word] for word in known))
-    ranking = "small_bm25(words, ?1)" if rows < SMALL_ROWS else "-bm25(words, 1.0, 0.0)"
+    ranking = f"small_bm25({words}, ?1)" if rows < SMALL_ROWS else f"-bm25({words}, 1.0, 0.0)"
     best = sum(weights.values())
     asked = (" ".join(str(weights[word]) for word in known), _expression(known, scope))
     depth = limit + limit // 4
@@ -59,22 +81,21 @@ def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int)
         # The best passages first, then their memories' filters: reading the memory of every match costs far more.
         statement = f"""
             SELECT rowid, {ranking} AS score
-            FROM words
-            WHERE words MATCH ?2
+            FROM {words}
+            WHERE {words} MATCH ?2
             ORDER BY score DESC, rowid DESC
             LIMIT ?3
             """
         passages = [*con.execute(statement, (*asked, depth))]
         found = _admitted(con, passages, restriction)
         if len(found) >= limit or len(passages) < depth:
-            found.sort(reverse=True)
-            return [Match(memory, min(score / best, 1.0)) for score, _, _, memory in found[:limit]]
+            return [(min(score / best, 1.0), created, seq, memory) for score, created, seq, memory in found]
         depth *= 4  # filters took many out, or long memories took several places each
 
 
 def _admitted(
     con: apsw.Connection, passages: Iterable[tuple[int, float]], restriction: Restriction
-) -> list[tuple[float, int, int, str]]:
+) -> list[Found]:
     """The memories of these passages that the restriction admits: best score, time and order of arrival, id."""
     scores: dict[int, float] = {}
     for rowid, score in passages:
@@ -99,19 +120,20 @@ def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str,
     if not words or not ids:
         return {}
     which, values = among("memories.id", ids)
-    found = con.execute(
-        f"""
-        SELECT memories.id, phrases_held(words)
-        FROM memories
-        CROSS JOIN words ON words.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255
-        WHERE words MATCH ?
-        AND {which}
-        """,
-        (_expression(words, ()), *values),
-    )
     numbers: dict[str, set[int]] = {}
-    for memory, held in found:
-        numbers.setdefault(memory, set()).update(map(int, held.split()))
+    for table, _ in (HOT, ARCHIVED):
+        found = con.execute(
+            f"""
+            SELECT memories.id, phrases_held({table})
+            FROM memories
+            CROSS JOIN {table} ON {table}.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255
+            WHERE {table} MATCH ?
+            AND {which}
+            """,
+            (_expression(words, ()), *values),
+        )
+        for memory, held in found:
+            numbers.setdefault(memory, set()).update(map(int, held.split()))
     return {memory: tuple(words[number] for number in sorted(held)) for memory, held in numbers.items()}
 
 
@@ -138,17 +160,17 @@ def _small_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> flo
     return sum(weight * count * 2.2 / (count + damping) for weight, count in zip(weights, counts, strict=True))
 
 
-def _frequencies(con: apsw.Connection, words: Iterable[str]) -> dict[str, int]:
+def _frequencies(con: apsw.Connection, words: Iterable[str], index: Index) -> dict[str, int]:
     """In how many rows each word stands; of words with the same stem only the first is kept."""
     by_stem: dict[str, str] = {}
     for word, stem in _stems(con, words).items():
         by_stem.setdefault(stem, word)
     rows = con.execute(
-        """
-        SELECT vocabulary.term, vocabulary.doc
+        f"""
+        SELECT known.term, known.doc
         FROM json_each(?) AS wanted
-        CROSS JOIN vocabulary ON vocabulary.term = wanted.value
-        WHERE vocabulary.col = 'text'
+        CROSS JOIN {index.vocabulary} AS known ON known.term = wanted.value
+        WHERE known.col = 'text'
         """,
         (json.dumps(list(by_stem)),),
     )

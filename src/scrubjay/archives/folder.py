@@ -1,0 +1,106 @@
+"""Archived objects as files of a folder.
+
+    <folder>/glacier/scrubjay-archive         marks the folder: a disk that is not mounted is not an empty archive
+    <folder>/glacier/4x/arch_4x1k9c0d2m7q     an object
+    <folder>/deep_archive/…                   likewise; may be a link to another disk
+
+A file is written under another name, synced, and then given its own, so that it is there wholly or not at all.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from scrubjay.archives.base import Objects
+from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, StorageError, StorageFull
+
+MARKER = "scrubjay-archive"
+MARK = b"Archived memories of scrubjay. Leave the files as they are.\n"
+
+
+class FolderObjects(Objects):
+    def __init__(self, folder: Path) -> None:
+        """Nothing is made or looked at before the first object."""
+        self._folder = folder
+
+    def write(self, name: str, data: bytes) -> None:
+        path = self._path(name)
+        with _translated():
+            if not self._marker(name).exists():
+                self._marker(name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _write(self._marker(name), MARK)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            _write(path, data)
+            _sync_folder(path.parent.parent)
+
+    def read(self, name: str) -> bytes:
+        with _translated():
+            try:
+                return self._path(name).read_bytes()
+            except FileNotFoundError:
+                self._check_there(name)
+                raise ArchiveDamaged("The archived object is missing.") from None
+
+    def remove(self, name: str) -> None:
+        with _translated():
+            try:
+                self._path(name).unlink()
+            except FileNotFoundError:
+                self._check_there(name)
+
+    def _path(self, name: str) -> Path:
+        tier, _, own = name.partition("/")
+        return self._folder / tier / own.rpartition("_")[2][:2] / own
+
+    def _marker(self, name: str) -> Path:
+        return self._folder / name.partition("/")[0] / MARKER
+
+    def _check_there(self, name: str) -> None:
+        if not self._marker(name).exists():
+            raise ArchiveUnavailable(
+                "The archive folder is not there.", hint="Mount it, or set SCRUBJAY_ARCHIVE to where it is."
+            )
+
+
+def _write(path: Path, data: bytes) -> None:
+    draft = path.with_name(f"{path.name}.new")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new name is durable only once its folder is."""
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Messages never hold a path: they may reach a model or a stranger."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull("No room is left where archived memories lie.") from error
+        raise StorageError(
+            "The archive folder cannot be used.", hint="Check who owns it and whether its disk is whole."
+        ) from error

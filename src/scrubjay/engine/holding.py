@@ -1,0 +1,55 @@
+"""Memories held for long work: others may read them, but their changes are refused (`Locked`) until it is done.
+
+Consolidation, archiving and sync hold what they touch between reading it and writing it. A hold ends with its block,
+or after `HOLD_SECONDS` if the process dies; whoever works longer renews it. It keeps others' changes from being
+refused late, as a conflict; that none is lost is the business of versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from scrubjay.errors import Error, Locked
+from scrubjay.memory import random_suffix
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+    from scrubjay.stores.base import Store, Transaction
+
+HOLD_SECONDS = 120.0
+
+
+@contextmanager
+def holding(engine: Engine, ids: Sequence[str]) -> Iterator[Engine]:
+    """Hold memories; inside, the engine that is given may change them.
+
+    :raises Locked: if somebody else holds one of them; then none is held
+    """
+    holder = random_suffix()
+    with engine._records.writing() as tx:
+        hold(tx, ids, holder=holder)
+    try:
+        yield engine.bound_to(holder=holder)
+    finally:
+        let_go(engine._records, holder)
+
+
+def hold(tx: Transaction, ids: Sequence[str], *, holder: str) -> None:
+    """Take or renew; :raises Locked: if somebody else holds one of them"""
+    other = tx.hold(ids, holder=holder, seconds=HOLD_SECONDS)
+    if other is not None:
+        raise locked(other)
+
+
+def let_go(records: Store, holder: str) -> None:
+    # On a full disk the holds end by themselves, and the error that brought us here matters more.
+    with suppress(Error), records.writing() as tx:
+        tx.let_go(holder)
+
+
+def locked(id: str) -> Locked:
+    return Locked(
+        f"Memory {id} is being consolidated, archived or synced.", hint="Try again in a moment.", memory_id=id
+    )

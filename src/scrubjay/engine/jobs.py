@@ -1,0 +1,324 @@
+"""Long work: persisted, taken up by any live server, carried on after a crash, cancellable, with progress.
+
+    engine.jobs.start(kind, arguments) ── row ──> worker of a live server: lease `job:<id>`, renewed while it works
+                                                    └─ KINDS[kind](engine bound to the caller, arguments, handle)
+
+A job is `running` while somebody's lease on it runs and `waiting` otherwise, so a killed server's job needs no tidying:
+after fifteen seconds the next server takes it up. It begins anew then, with what it last handed to
+`handle.progress(…, state=…)` in `handle.state`; so a kind's function must be able to go on from there, and to do over
+what it had done since.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from importlib import import_module
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.engine import intake
+from scrubjay.errors import Error, Internal, InvalidInput, JobNotFound
+from scrubjay.memory import Job, JobStatus, Role, random_suffix
+
+if TYPE_CHECKING:
+    from logging import Logger
+
+    from scrubjay.engine.engine import Engine
+
+LEASE_SECONDS = 15.0
+RENEW_SECONDS = 5.0
+PAUSE_SECONDS = 5.0  # between looks at what others have left
+WRITE_SECONDS = 0.5  # between notes of progress, and looks whether it is to be cancelled
+CLOSING_SECONDS = 5.0  # what a running job gets to come to a halt
+MOST_ATTEMPTS = 5  # at a job whose servers keep dying
+KEPT = timedelta(days=7)  # how long a finished job can be asked about
+MAX_LISTED = 100
+
+Progress = Callable[[int, int | None, str], None]  # (done, total if known, what it is at)
+Run = Callable[["Engine", Mapping[str, Any], "Handle"], Mapping[str, Any]]  # the result is plain JSON without texts
+
+# What jobs there are. A name "module:function" is imported when the first job of its kind is run.
+KINDS: dict[str, Run | str] = {
+    "restore": "scrubjay.engine.restoring:run_restore",
+}
+
+
+def no_progress(_done: int, _total: int | None, _note: str) -> None:
+    """For work that nobody watches."""
+
+
+class Cancelled(Exception):
+    """Somebody cancelled the job; raised out of `handle.progress` so that its function comes to an end."""
+
+
+class Stopped(Exception):
+    """This process is closing, or has lost its lease: the job is another's to carry on."""
+
+
+class Handle:
+    """What a job's function is given to speak about itself."""
+
+    def __init__(self, engine: Engine, job: Job, stopping: threading.Event) -> None:
+        self.id = job.id
+        self.state = dict(job.state)
+        self._engine = engine
+        self._stopping = stopping
+        self._written_at = 0.0
+
+    def progress(
+        self, done: int, total: int | None = None, note: str = "", *, state: Mapping[str, Any] | None = None
+    ) -> None:
+        """Say how far it is; with a state, also how to go on from here. Call it between any two pieces of work.
+
+        A state is always written at once; numbers alone now and then.
+
+        :raises Cancelled: if somebody wants the job to stop
+        :raises Stopped: if this process should not go on
+        """
+        if self._stopping.is_set():
+            raise Stopped
+        if state is None and monotonic() - self._written_at < WRITE_SECONDS:
+            return
+        self._written_at = monotonic()
+        with self._engine._records.writing() as tx:
+            job = tx.job(self.id)
+            if job is None or job.finished or job.cancelling:
+                raise Cancelled
+            kept = job.state if state is None else dict(state)
+            tx.put_job(replace(job, done=done, total=total, note=note[:200], state=kept))
+
+
+class Jobs:
+    """The jobs of one caller. Others' are not found, except by an owner of everything."""
+
+    def __init__(self, desk: Engine) -> None:
+        self._desk = desk
+
+    def start(self, kind: str, arguments: Mapping[str, Any], *, prefix: str = "job") -> Job:
+        """Have something done in the background, by this process if it serves, else by the next that does."""
+        if kind not in KINDS:
+            raise InvalidInput(f"There is no job {kind!r}.", field="kind")
+        intake.check_json(arguments, "arguments")
+        job = self.new(kind, arguments, prefix=prefix)
+        job = self._desk._transact(Job, lambda tx: (tx.put_job(job), job)[1])
+        self._desk._worker.wake()
+        return self.get(job.id)
+
+    def new(self, kind: str, arguments: Mapping[str, Any], *, prefix: str) -> Job:
+        """A job that is not written yet: for work that is done within its call, to write with its result."""
+        desk = self._desk
+        return Job(
+            id=f"{prefix}_{random_suffix()}",
+            kind=kind,
+            caller=desk.caller,
+            spaces=desk.spaces,
+            provenance=desk.provenance,
+            arguments=dict(arguments),
+            created_at=desk.now(),
+        )
+
+    def get(self, id: str) -> Job:
+        """:raises JobNotFound: if there is none, or none of this caller's"""
+        intake.check_id(id)
+        job = self._desk._records.job(id)
+        if job is None or not self._may_see(job):
+            raise JobNotFound(f"There is no job {id[:100]}.", hint="Finished jobs are kept for a week.", job_id=id)
+        return job
+
+    def list(self, *, unfinished: bool = False, limit: int = 20) -> Sequence[Job]:
+        """Jobs, newest first."""
+        intake.check_limit(limit)
+        user = None if self._sees_all() else self._desk.caller.user
+        return self._desk._records.jobs(user=user, unfinished=unfinished, limit=limit)
+
+    def cancel(self, id: str) -> Job:
+        """Stop a job: a waiting one at once, a running one as soon as it notices. A finished one stays as it is."""
+        self.get(id)
+        with self._desk._records.writing() as tx:
+            job = tx.job(id)
+            assert job is not None
+            if job.status is JobStatus.WAITING:
+                tx.put_job(replace(job, status=JobStatus.CANCELLED, cancelling=True, finished_at=self._desk.now()))
+            elif job.status is JobStatus.RUNNING:
+                tx.put_job(replace(job, cancelling=True))
+        return self.get(id)
+
+    def run(self, id: str) -> Job:
+        """Do a job here and now, unless another process is at it; then say how it stands."""
+        self._desk._worker.run(self.get(id))
+        return self.get(id)
+
+    def _may_see(self, job: Job) -> bool:
+        return job.caller.user == self._desk.caller.user or self._sees_all()
+
+    def _sees_all(self) -> bool:
+        caller = self._desk.caller
+        return caller.role is Role.OWNER and caller.spaces is None
+
+
+class Worker:
+    """What one process does about jobs, in the background of its calls: one after another, oldest first."""
+
+    def __init__(self, desk: Engine) -> None:
+        self._desk = desk  # nobody's in particular; each job gets it bound to its own caller
+        self._holder = random_suffix()
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Take up jobs from now on; once is enough."""
+        with self._lock:
+            if self._thread is None and not self._closing.is_set():
+                self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
+                self._thread.start()
+
+    def wake(self) -> None:
+        """There is a new job: look soon, if this process takes up jobs at all."""
+        self._wake.set()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(timeout=CLOSING_SECONDS)
+
+    def run_waiting(self) -> int:
+        """Do what waits now; how many jobs that were."""
+        ran = 0
+        for job in reversed(self._desk._records.jobs(unfinished=True, limit=MAX_LISTED)):
+            if self._closing.is_set():
+                break
+            if job.status is JobStatus.WAITING:
+                ran += self.run(job)
+        return ran
+
+    def run(self, job: Job) -> bool:
+        """Do a job; False if somebody else is at it or it is finished."""
+        name, records = f"job:{job.id}", self._desk._records
+        if job.finished or not records.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
+            return False
+        lost, done = threading.Event(), threading.Event()
+        renewing = threading.Thread(target=self._renew, args=(name, lost, done), name="lease", daemon=True)
+        try:
+            taken = self._taken_up(job.id)
+            if taken is None:
+                return False
+            renewing.start()
+            self._do(taken, lost)
+            return True
+        finally:
+            done.set()
+            if renewing.is_alive():
+                renewing.join()
+            records.release(name, holder=self._holder)
+
+    def _taken_up(self, id: str) -> Job | None:
+        """Note that it begins; None if there is nothing to do any more."""
+        with self._desk._records.writing() as tx:
+            job = tx.job(id)
+            if job is None or job.finished:
+                return None
+            now = self._desk.now()
+            if job.cancelling:
+                tx.put_job(replace(job, status=JobStatus.CANCELLED, finished_at=now))
+                return None
+            job = replace(job, attempts=job.attempts + 1, started_at=job.started_at or now)
+            if job.attempts > MOST_ATTEMPTS:
+                died = error_of(Internal(f"Every server that took it up went away, {MOST_ATTEMPTS} times."))
+                tx.put_job(replace(job, status=JobStatus.FAILED, error=died, finished_at=now))
+                return None
+            tx.put_job(job)
+            return job
+
+    def _do(self, job: Job, lost: threading.Event) -> None:
+        stopping = Either(self._closing, lost)
+        engine = self._desk.bound_to(caller=job.caller, spaces=job.spaces, provenance=job.provenance)
+        handle = Handle(engine, job, stopping)
+        try:
+            result = found(job.kind)(engine.bound_to(progress=handle.progress), job.arguments, handle)
+        except Cancelled:
+            self._finish(job.id, status=JobStatus.CANCELLED)
+        except Stopped:
+            self._give_back(job.id)
+        except Error as error:
+            self._finish(job.id, status=JobStatus.FAILED, error=error_of(error))
+        except Exception:  # noqa: BLE001 -- no server stands behind a job to do this for it
+            log().exception("fault in job %s (%s)", job.id, job.kind)
+            self._finish(job.id, status=JobStatus.FAILED, error=error_of(Internal()))
+        else:
+            self._finish(job.id, status=JobStatus.COMPLETED, result=dict(result), note="")
+
+    def _finish(self, id: str, **fields: Any) -> None:
+        with self._desk._records.writing() as tx:
+            job = tx.job(id)
+            if job is None or job.finished:
+                return
+            if fields["status"] is JobStatus.COMPLETED and job.total is not None:
+                fields["done"] = job.total
+            tx.put_job(replace(job, finished_at=self._desk.now(), **fields))
+            tx.drop_jobs(finished_before=self._desk.now() - KEPT)
+
+    def _give_back(self, id: str) -> None:
+        """Left to another, in good order: that was no failed attempt."""
+        with self._desk._records.writing() as tx:
+            job = tx.job(id)
+            if job is not None and not job.finished:
+                tx.put_job(replace(job, attempts=job.attempts - 1))
+
+    def _renew(self, name: str, lost: threading.Event, done: threading.Event) -> None:
+        while not done.wait(RENEW_SECONDS):
+            try:
+                if not self._desk._records.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
+                    lost.set()  # this machine slept, and another has taken over
+                    return
+            except Error as error:  # busy or away; there is time for two more tries
+                log().info("the lease of %s waits: %s", name, error.message)
+
+    def _work(self) -> None:
+        while not self._closing.is_set():
+            self._wake.clear()
+            try:
+                self.run_waiting()
+            except Error as error:  # the store is busy or away; the next look tries again
+                log().info("jobs wait: %s", error.message)
+            self._wake.wait(timeout=PAUSE_SECONDS)
+
+
+class Either(threading.Event):
+    """Set when one of two others is."""
+
+    def __init__(self, one: threading.Event, other: threading.Event) -> None:
+        super().__init__()
+        self._both = (one, other)
+
+    def is_set(self) -> bool:
+        return any(event.is_set() for event in self._both)
+
+
+def found(kind: str) -> Run:
+    """:raises Internal: if this scrubjay knows no such kind: a newer one has started it"""
+    run = KINDS.get(kind)
+    if isinstance(run, str):
+        module, _, name = run.partition(":")
+        run = getattr(import_module(module), name)
+        KINDS[kind] = run
+    if run is None:
+        raise Internal(f"This scrubjay does not know the job {kind!r}.", hint="Update scrubjay.")
+    return run
+
+
+def log() -> Logger:
+    import logging  # rarely needed, and not free
+
+    return logging.getLogger(__name__)
+
+
+def error_of(error: Error) -> dict[str, Any]:
+    """An error as a job keeps it; as dialects show it, with its code and details."""
+    details = {name: value for name, value in error.details.items() if isinstance(value, str | int | float | list)}
+    return {"code": error.code, "message": error.message, "hint": error.hint, "details": details}

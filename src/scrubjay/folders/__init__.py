@@ -1,0 +1,1 @@
+"""Spaces as folders of Markdown files that people read, edit and keep in git. Only the engine calls it."""

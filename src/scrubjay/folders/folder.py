@@ -1,0 +1,321 @@
+"""A folder on disk: walked, read and written so that nothing outside of it is ever touched.
+
+    notes/
+    ├── .scrubjay-store         the marker: this folder is a store, and which
+    ├── project/api/limits.md   a memory
+    └── .git, .obsidian …       hidden files and folders are not looked at
+
+Files are replaced whole (temporary file, fsync, rename, fsync of the folder): a reader, and a crash, sees the old bytes
+or the new ones. What is not a plain file of its own (links of any kind, pipes) is neither read nor written.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import field
+from hashlib import sha256
+from pathlib import Path
+
+from scrubjay.errors import FileDamaged, StorageError, StorageFull
+from scrubjay.frozen import dataclass
+from scrubjay.memory import random_suffix
+
+MARKER = ".scrubjay-store"
+MARKER_TEXT = """\
+This folder is a store of memories: one Markdown file each. Edit, rename or delete those as you like.
+Leave this file where it is: without it, missing files are taken for a disk that is not there.
+id: {id}
+"""
+DRAFT = ".scrubjay-draft-"
+OLD_DRAFT_SECONDS = 3600
+MAX_BYTES = 300_000  # of a file: the longest text in the widest letters, and its front matter
+SUFFIX = ".md"
+SETTLED = 50_000_000  # nanoseconds after which another change cannot have the same time …
+SETTLED_IN_SECONDS = 2_500_000_000  # … where a file system keeps only seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """What lies in a folder."""
+
+    files: dict[str, str] = field(default_factory=dict)  # name: stamp
+    refused: dict[str, str] = field(default_factory=dict)  # name: why it is left alone
+    complete: bool = True  # False: a part could not be read, so what is not here may be there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bytes:
+    """A file's content, and what the file system said of it."""
+
+    data: bytes
+    stamp: str
+
+    @property
+    def hash(self) -> bytes:
+        return sha256(self.data).digest()
+
+
+class Folder:
+    def __init__(self, root: Path) -> None:
+        self.root = Path(os.path.realpath(root))
+
+    # --- is it there ---
+
+    def identity(self) -> str | None:
+        """The folder's own name, made once; None if the folder or its marker is not there."""
+        try:
+            text = (self.root / MARKER).read_text("utf-8", errors="replace")
+        except OSError:
+            return None
+        found = [line.removeprefix("id:").strip() for line in text.splitlines() if line.startswith("id:")]
+        return found[0] if found and found[0] else None
+
+    def prepare(self) -> str:
+        """Make the folder and its marker, where they are missing.
+
+        :raises StorageError: if they cannot be made
+        """
+        with failures():
+            self.root.mkdir(parents=True, exist_ok=True)
+            if not self.root.is_dir():
+                raise NotADirectoryError
+            if (known := self.identity()) is not None:
+                return known
+            self._replace(self.root / MARKER, MARKER_TEXT.format(id=random_suffix()).encode(), over=True)
+        identity = self.identity()
+        if identity is None:
+            raise StorageError("The store's folder does not keep what is written to it.")
+        return identity
+
+    def check_writable(self) -> None:
+        """:raises StorageError: if nothing could be written here"""
+        place = next(folder for folder in (self.root, *self.root.parents) if folder.exists())
+        if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+            raise StorageError("The store's folder cannot be written to.", hint="Check its permissions.")
+
+    # --- reading ---
+
+    def walk(self) -> Walk:
+        """Every Markdown file with its stamp. A folder within that has a marker is another store's."""
+        files: dict[str, str] = {}
+        refused: dict[str, str] = {}
+        complete = True
+        rest = [(str(self.root), "")]
+        while rest:
+            folder, prefix = rest.pop()
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        if entry.name.startswith("."):
+                            _clear_draft(entry)
+                        elif entry.is_dir(follow_symlinks=False):
+                            if not os.path.lexists(os.path.join(entry.path, MARKER)):
+                                rest.append((entry.path, f"{prefix}{entry.name}/"))
+                        elif entry.name.lower().endswith(SUFFIX) and entry.name.lower() != SUFFIX:
+                            _take(entry, f"{prefix}{entry.name}", files, refused)
+            except FileNotFoundError:  # it went while we were on our way
+                complete = complete and folder != str(self.root)
+            except OSError:
+                complete = False
+        return Walk(files=files, refused=refused, complete=complete)
+
+    def stamp(self, name: str) -> str | None:
+        """What the file system says of a file now; None if there is none.
+
+        :raises FileDamaged: if there is something that is left alone
+        """
+        place = self._place(name)
+        if place is None:
+            return None
+        try:
+            about = os.lstat(place)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError:
+            raise FileDamaged("It cannot be read.", hint="Check its permissions.") from None
+        if (why := _why_refused(about)) is not None:
+            raise FileDamaged(why)
+        return stamp_of(about)
+
+    def read(self, name: str) -> Bytes | None:
+        """A file's bytes; None if there is none.
+
+        :raises FileDamaged: if it is left alone, or cannot be read
+        """
+        place = self._place(name)
+        if place is None:
+            return None
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        try:
+            with os.fdopen(os.open(place, flags), "rb") as file:
+                about = os.fstat(file.fileno())
+                if (why := _why_refused(about)) is not None:
+                    raise FileDamaged(why)
+                data = file.read(MAX_BYTES + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            why = "It is a link." if error.errno == errno.ELOOP else "It cannot be read."
+            raise FileDamaged(why) from None
+        if len(data) > MAX_BYTES:
+            raise FileDamaged(TOO_LARGE)
+        return Bytes(data=data, stamp=believed(about))
+
+    # --- writing ---
+
+    def write(self, name: str, data: bytes, *, over: bool) -> str:
+        """Write a file whole; its stamp. Without `over` nothing that lies there is replaced.
+
+        :raises FileExistsError: if something lies there, and `over` is not given
+        :raises StorageError: if it cannot be written
+        """
+        self.prepare()
+        place = self.root.joinpath(*name.split("/"))
+        with failures():
+            self._make_folders(place.parent)
+            if self._place(name) is None:
+                raise StorageError("A file's folder is a link that leads elsewhere.")
+            self._replace(place, data, over=over)
+            return believed(os.lstat(place))
+
+    def remove(self, name: str) -> None:
+        """Remove a file, and the folders that this leaves empty. One that is not there is no error.
+
+        :raises StorageError: if it cannot be removed
+        """
+        place = self._place(name)
+        if place is None:
+            return
+        with failures():
+            with suppress(FileNotFoundError, NotADirectoryError):
+                place.unlink()
+                _sync_folder(place.parent)
+            for folder in place.parents:
+                if folder == self.root or not folder.is_relative_to(self.root):
+                    break
+                try:
+                    folder.rmdir()
+                except OSError:  # something else lies there
+                    break
+
+    def _place(self, name: str) -> Path | None:
+        """Where a file lies; None if any folder on the way is not there, or is not our own.
+
+        By ancestry: what the way resolves to must be the way itself.
+        """
+        place = self.root.joinpath(*name.split("/"))
+        if ".." in place.parts or not place.is_relative_to(self.root):
+            return None
+        return place if os.path.realpath(place.parent) == str(place.parent) else None
+
+    def _make_folders(self, folder: Path) -> None:
+        missing = [place for place in (folder, *folder.parents) if place != self.root and not os.path.lexists(place)]
+        for place in reversed([place for place in missing if place.is_relative_to(self.root)]):
+            if os.path.realpath(place.parent) != str(place.parent):
+                raise StorageError("A file's folder is a link that leads elsewhere.")
+            place.mkdir(exist_ok=True)
+            _sync_folder(place.parent)
+
+    def _replace(self, place: Path, data: bytes, *, over: bool) -> None:
+        draft = place.with_name(f"{DRAFT}{random_suffix()}")
+        try:
+            with open(draft, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if over:
+                os.replace(draft, place)
+            else:
+                _publish(draft, place)
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+        _sync_folder(place.parent)
+
+
+TOO_LARGE = f"It has more than {MAX_BYTES:,} bytes."
+
+
+def stamp_of(about: os.stat_result) -> str:
+    return f"{about.st_mtime_ns}.{about.st_ctime_ns}.{about.st_size}.{about.st_ino}"
+
+
+def believed(about: os.stat_result) -> str:
+    """The stamp, if another change would have another one; a file changed just now may change again unseen."""
+    age = time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns)
+    return stamp_of(about) if age > (SETTLED if about.st_mtime_ns % 10**9 else SETTLED_IN_SECONDS) else ""
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """What the system says about the block, as one of our errors; that a file exists is the caller's to judge."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull("No room is left where the store's folder lies.") from error
+        raise StorageError("The store's folder cannot be written to.", hint="Check its permissions.") from error
+
+
+def _take(entry: os.DirEntry[str], name: str, files: dict[str, str], refused: dict[str, str]) -> None:
+    try:
+        about = entry.stat(follow_symlinks=False)
+        name.encode()
+    except FileNotFoundError:
+        return
+    except UnicodeEncodeError:
+        refused[name.encode("utf-8", "replace").decode()] = "Its name is not text."
+        return
+    except OSError:
+        refused[name] = "It cannot be read."
+        return
+    why = _why_refused(about)
+    if why is None:
+        files[name] = stamp_of(about)
+    else:
+        refused[name] = why
+
+
+def _why_refused(about: os.stat_result) -> str | None:
+    if stat.S_ISLNK(about.st_mode):
+        return "It is a link."
+    if not stat.S_ISREG(about.st_mode):
+        return "It is not a plain file."
+    if about.st_nlink > 1:
+        return "It has another name elsewhere (a hard link)."
+    return TOO_LARGE if about.st_size > MAX_BYTES else None
+
+
+def _clear_draft(entry: os.DirEntry[str]) -> None:
+    """Remove what a killed process left of a write."""
+    if entry.name.startswith(DRAFT):
+        with suppress(OSError):
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime > OLD_DRAFT_SECONDS:
+                os.unlink(entry.path)
+
+
+def _publish(draft: Path, place: Path) -> None:
+    try:
+        os.link(draft, place)  # unlike a rename, never replaces what came to be there meanwhile
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if os.path.lexists(place):
+            raise FileExistsError from None
+        draft.rename(place)
+
+
+def _sync_folder(folder: Path) -> None:
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

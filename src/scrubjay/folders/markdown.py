@@ -1,0 +1,221 @@
+"""A memory as a Markdown file: front matter between two lines of dashes, an empty line, the text.
+
+    ---
+    created_at: 2026-11-15T10:00:00.000Z
+    updated_at: 2026-11-15T10:00:00.000Z
+    tags: ["api"]
+    source: mcp
+    id: mem_4k2j9x0a7b1c
+    type: memory
+    superseded_by: "[[project/api/new-limits]]"
+    aliases: [limits]                   what people or other programs wrote stays as it is
+    ---
+
+    The API allows 60 requests a minute.
+
+Text, tags and expiry are read back; the rest is for people and for finding a renamed file again. Front matter is the
+mark of a memory: a Markdown file without any is somebody's own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
+from typing import Any
+
+from scrubjay.errors import FileDamaged, InvalidInput
+from scrubjay.frozen import dataclass
+from scrubjay.times import iso, parse_time
+
+MAX_HEAD = 8_192  # characters of front matter
+MAX_BRACKETS = 100
+KEY = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:", re.MULTILINE)
+END = re.compile(r"^---[ \t]*$", re.MULTILINE)
+NESTED = re.compile(r"(?:[-?][ \t]+){20}")  # a sequence of sequences of … on one line
+PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")  # what needs no quotes
+UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+NOT_PLAIN = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan"})
+
+TIMES = ("created_at", "updated_at", "expires_at")
+TEXTS = ("source", "id", "type", "topic", "access_level")
+OURS = (*TIMES, "tags", *TEXTS, "superseded_by", "related", "supersedes", "builds_on", "debates", "synthesizes",
+        "consolidated_from")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What a file says. What it does not say is None."""
+
+    content: str
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    expires_at: datetime | None = None
+    tags: tuple[str, ...] = ()
+    source: str | None = None
+    id: str | None = None
+    type: str | None = None
+    topic: str | None = None
+    access_level: str | None = None
+    links: Mapping[str, Sequence[str]] = field(default_factory=dict)  # kind: paths; written, never read
+    superseded_by: str | None = None  # as are these
+    others: str = ""  # front matter that is not ours, as it was written
+
+
+def parsed(data: bytes) -> Document:
+    """:raises FileDamaged: saying what is wrong with the file"""
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise FileDamaged("It is not text in UTF-8.") from None
+    if not text.startswith("---\n"):
+        raise FileDamaged("It has no front matter.", hint="Begin it with a line of three dashes, keys, and another.")
+    end = END.search(text, 4)
+    if end is None:
+        raise FileDamaged("Its front matter has no end.", hint="Close it with a line of three dashes.")
+    head = text[4 : end.start()]
+    return Document(
+        content=text[end.end() :].removeprefix("\n").removeprefix("\n").removesuffix("\n"), **_read_head(head)
+    )
+
+
+def rendered(document: Document) -> bytes:
+    lines = [f"{name}: {iso(at)}" for name in TIMES[:2] if (at := getattr(document, name)) is not None]
+    lines.append(f"tags: [{', '.join(map(_quoted, document.tags))}]")
+    lines.append(f"source: {_scalar(document.source or 'file')}")
+    if document.expires_at is not None:
+        lines.append(f"expires_at: {iso(document.expires_at)}")
+    lines += [f"{name}: {_scalar(value)}" for name in TEXTS[1:] if (value := getattr(document, name)) is not None]
+    if document.superseded_by is not None:
+        lines.append(f"superseded_by: {_quoted(_wiki(document.superseded_by))}")
+    lines += [
+        f"{kind}: [{', '.join(_quoted(_wiki(path)) for path in paths)}]" for kind, paths in document.links.items()
+    ]
+    head = "".join(f"{line}\n" for line in lines) + document.others
+    return f"---\n{head}---\n\n{document.content}\n".encode()
+
+
+def _wiki(path: str) -> str:
+    return f"[[{path}]]"
+
+
+def _scalar(text: str) -> str:
+    """Plain where that means the same text, else quoted; a JSON string is a YAML one."""
+    plain = PLAIN.fullmatch(text) and text.lower() not in NOT_PLAIN
+    return text if plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """As JSON writes it, which YAML reads, but for letters that YAML wants escaped."""
+    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def _read_head(head: str) -> dict[str, Any]:
+    given = _mapping(head)
+    read: dict[str, Any] = {"others": _others(head, given)}
+    for name in TIMES:
+        if given.get(name) is not None:
+            read[name] = _time(given[name], name)
+    for name in TEXTS:
+        if given.get(name) is not None:
+            read[name] = _text(given[name], name)
+    read["tags"] = _tags(given.get("tags"))
+    return read
+
+
+def _mapping(head: str) -> dict[Any, Any]:
+    """YAML, as far as it is harmless: no custom tags, no aliases, no key twice, no depth.
+
+    The parser of choice is written in C and recurses without a limit: deep nesting is refused before it.
+    """
+    if len(head) > MAX_HEAD:
+        raise FileDamaged(f"Its front matter has more than {MAX_HEAD:,} characters.")
+    if head.count("[") + head.count("{") > MAX_BRACKETS or NESTED.search(head):
+        raise FileDamaged("Its front matter is nested too deeply.")
+    import yaml
+
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(head)
+        try:
+            node = loader.get_single_node()
+            _check_nodes(node)
+            value = None if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        where = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
+        raise FileDamaged(f"Its front matter is not YAML: {error.problem or 'a mistake'}{where}.") from None
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError):
+        raise FileDamaged("Its front matter is not YAML.") from None
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise FileDamaged("Its front matter is not a list of keys.")
+    return value
+
+
+def _check_nodes(top: Any) -> None:
+    """:raises FileDamaged: for a key that stands twice, or an alias (the same node in two places)"""
+    met: set[int] = set()
+    rest = [top] if top is not None else []
+    while rest:
+        node = rest.pop()
+        if id(node) in met:
+            raise FileDamaged("Its front matter has an alias.", hint="Write the value out.")
+        met.add(id(node))
+        if isinstance(node.value, list):
+            pairs = [pair if isinstance(pair, tuple) else (pair,) for pair in node.value]
+            keys = [pair[0].value for pair in pairs if len(pair) == 2 and isinstance(pair[0].value, str)]
+            twice = next((key for key in keys if keys.count(key) > 1), None) if len(keys) < 200 else None
+            if twice is not None or len(keys) != len(set(keys)):
+                raise FileDamaged(f"Its front matter has the key {str(twice)[:40]} twice.")
+            rest += [part for pair in pairs for part in pair]
+
+
+def _others(head: str, given: Mapping[Any, Any]) -> str:
+    """The keys that are not ours, to be written back: word for word where they stand in lines of their own."""
+    strangers = [key for key in given if key not in OURS]
+    if not strangers:
+        return ""
+    starts = [match.start() for match in KEY.finditer(head)]
+    blocks = {KEY.match(block)[1]: block for block in _cut(head, starts)}  # type: ignore[index]
+    if all(key in blocks for key in given):
+        text = "".join(blocks[key] for key in strangers)
+        return text if text.endswith("\n") else f"{text}\n"
+    import yaml
+
+    dumped: str = yaml.safe_dump({key: given[key] for key in strangers}, sort_keys=False, allow_unicode=True)
+    return dumped
+
+
+def _cut(text: str, starts: Sequence[int]) -> list[str]:
+    return [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=bool(starts))]
+
+
+def _time(value: Any, name: str) -> datetime:
+    """YAML makes times of its own; one without a zone, and a date, are meant in UTC."""
+    written = value.isoformat() if hasattr(value, "isoformat") else str(value)
+    if "T" in written and not re.search(r"(?:Z|[+-]\d\d:?\d\d)$", written):
+        written += "Z"
+    try:
+        return parse_time(written, field=name)
+    except InvalidInput as error:
+        raise FileDamaged(f"Its front matter's {error.message}", hint=error.hint) from None
+
+
+def _text(value: Any, name: str) -> str:
+    if isinstance(value, dict | list) or not str(value).strip():
+        raise FileDamaged(f"Its front matter's {name} must be one word.")
+    return str(value)
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):  # Obsidian writes one tag, or several, like this
+        value = [tag for tag in re.split(r"[,\s]+", value) if tag]
+    if not isinstance(value, list) or any(isinstance(tag, dict | list) or tag is None for tag in value):
+        raise FileDamaged("Its front matter's tags must be a list of words.")
+    return tuple(str(tag) for tag in value)

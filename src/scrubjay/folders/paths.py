@@ -1,0 +1,104 @@
+"""Paths of memories: slugs between slashes, the same on every file system.
+
+    project/api/rate-limits      section project/api, memory rate-limits
+    rate-limits                  a memory at the root
+
+Nothing that passes here can leave a folder, differ in case only, or be a name that Windows keeps for itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from hashlib import sha256
+
+from scrubjay.errors import InvalidInput
+
+MAX_SEGMENT = 100
+MAX_PATH = 400
+SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+RESERVED = "index"  # the name of what other programs write about a section
+DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
+
+
+def checked_path(text: object) -> str:
+    """A memory's path, without blanks around segments and without empty ones.
+
+    :raises InvalidInput: saying what a path looks like
+    """
+    path = _checked(text, "path")
+    if path.rpartition("/")[2] == RESERVED:
+        raise InvalidInput(f"No memory can be called {RESERVED}.", field="path")
+    return path
+
+
+def checked_section(text: object) -> str:
+    """A section's path; as :func:`checked_path`, but it may be called anything."""
+    return _checked(text, "category")
+
+
+def _checked(text: object, field: str) -> str:
+    if not isinstance(text, str):
+        raise InvalidInput(f"{field} must be text.", field=field)
+    if len(text) > 2 * MAX_PATH:  # before any work on it
+        raise InvalidInput(f"Invalid {field}: it has more than {MAX_PATH} characters.", field=field)
+    if text.lstrip()[:1] in ("/", "\\"):
+        raise _invalid(field, "it must not begin with a slash")
+    segments = [segment for part in text.split("/") if (segment := part.strip())]
+    path = "/".join(segments)
+    if not segments or len(path) > MAX_PATH:
+        raise _invalid(field, f"it has 1 to {MAX_PATH} characters")
+    for segment in segments:
+        if not SLUG.fullmatch(segment):
+            raise _invalid(field, "segments are lower-case letters, digits and single hyphens")
+        if len(segment) > MAX_SEGMENT:
+            raise _invalid(field, f"a segment has at most {MAX_SEGMENT} characters")
+        if segment in DEVICES:
+            raise _invalid(field, f"{segment} is a name that Windows keeps for itself")
+    return path
+
+
+def _invalid(field: str, why: str) -> InvalidInput:
+    return InvalidInput(f"Invalid {field}: {why}.", hint="Write it like project/api/rate-limits.", field=field)
+
+
+def to_slug(text: str) -> str:
+    """Lower case, blanks and underscores as single hyphens, nothing else; may be empty."""
+    plain = unicodedata.normalize("NFKD", text).lower()
+    kept = re.sub(r"[^a-z0-9-]", "", re.sub(r"[\s_]+", "-", plain))
+    return re.sub(r"-+", "-", kept).strip("-")[:MAX_SEGMENT].strip("-")
+
+
+def path_of_file(name: str) -> str:
+    """The path of a memory whose file has this name, whatever people called it."""
+    segments = [_segment(segment) for segment in name.removesuffix(name[-3:]).split("/")]
+    if segments[-1] == RESERVED:
+        segments[-1] += "-file"
+    return shortened(segments)
+
+
+def file_of_path(path: str) -> str:
+    """The name of the file for a path, safe wherever the path came from."""
+    return shortened([_segment(segment) for segment in path.split("/")]) + ".md"
+
+
+def shortened(segments: list[str]) -> str:
+    path = "/".join(segments)
+    return path if len(path) <= MAX_PATH - 5 else f"deep/{segments[-1]}"  # room for a number
+
+
+def _segment(text: str) -> str:
+    slug = to_slug(text)
+    if not slug:
+        return "t" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{slug}-file" if slug in DEVICES else slug
+
+
+def section_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def sections_above(path: str) -> list[str]:
+    """Every section that a path lies in, outermost first."""
+    segments = path.split("/")[:-1]
+    return ["/".join(segments[: n + 1]) for n in range(len(segments))]

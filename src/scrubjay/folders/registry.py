@@ -1,0 +1,213 @@
+"""Which spaces have a folder, and where: `stores.yaml`, written by `scrubjay stores`, by `create_store` and by people.
+
+    stores:
+      "notes":
+        path: "/home/ada/notes"
+        description: "What I learn"
+
+A path may begin with ~ or be relative to the registry's own folder. `default` is registered from the start. A file that
+people have broken is never overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from scrubjay.errors import InvalidInput, RegistryDamaged
+from scrubjay.folders.folder import Folder, failures
+from scrubjay.folders.lock import FolderLock
+from scrubjay.folders.paths import SLUG
+from scrubjay.frozen import dataclass
+from scrubjay.memory import DEFAULT_SPACE, random_suffix
+
+FILE = "stores.yaml"
+MAX_BYTES = 1_000_000
+HINT = "Mend it or move it away; it is left as it is."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """A space with a folder."""
+
+    name: str
+    path: Path
+    description: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)  # what others wrote about it
+    written: bool = True  # it stands in the file
+
+
+class Registry:
+    """The stores of one home. Safe to share between threads; every look sees what others wrote."""
+
+    def __init__(
+        self,
+        folder: Path,
+        home: Path,
+        *,
+        auto_register: bool = True,
+        strict_sections: bool = False,
+        project: Registered | None = None,
+        walk_seconds: float = 1.0,
+    ) -> None:
+        self.auto_register = auto_register
+        self.strict_sections = strict_sections
+        self.walk_seconds = walk_seconds
+        self.lock = FolderLock(home / "folders.lock")
+        self._file = folder / FILE
+        self._base = home / "stores"
+        self._project = project
+        self._seen: tuple[str, dict[str, Registered]] | None = None
+
+    def stores(self) -> dict[str, Registered]:
+        """All of them by name: those of the file, the default one, and the project's that one stands in.
+
+        :raises RegistryDamaged: naming line and column
+        """
+        found = dict(self._read())
+        if self._project is not None and all(self._project.path != one.path for one in found.values()):
+            found.setdefault(self._project.name, self._project)
+        found.setdefault(DEFAULT_SPACE, self.usual(DEFAULT_SPACE))
+        return dict(sorted(found.items()))
+
+    def any_there(self, spaces: Sequence[str]) -> bool:
+        """Whether any of these spaces has a folder on disk; quick, and False where the registry cannot be read."""
+        try:
+            found = self.stores()
+        except RegistryDamaged as error:  # other vocabularies do not need it
+            import logging  # rarely needed, and not free
+
+            logging.getLogger(__name__).warning("%s", error.message)
+            return False
+        return any(found[space].path.is_dir() for space in spaces if space in found)
+
+    def find(self, name: str) -> Registered | None:
+        return self.stores().get(name)
+
+    def usual(self, name: str) -> Registered:
+        """Where a store is made when nobody says where."""
+        return Registered(name=name, path=self._base / name, written=False)
+
+    def project(self) -> Registered | None:
+        """The store of the project that one stands in, by the name it is registered under."""
+        if self._project is None:
+            return None
+        return next((one for one in self.stores().values() if one.path == self._project.path), None)
+
+    def add(self, store: Registered) -> None:
+        """Write a store into the file; the caller makes sure that nobody else does at the same time.
+
+        :raises InvalidInput: if its folder lies within another store's, or the other way round
+        """
+        mine = Folder(store.path).root
+        for other in self.stores().values():
+            theirs = Folder(other.path).root
+            if not other.written and mine == theirs:  # the project's, which gets another name now
+                continue
+            if other.name != store.name and (mine.is_relative_to(theirs) or theirs.is_relative_to(mine)):
+                raise InvalidInput(
+                    f"Its folder and that of store {other.name} lie within each other.",
+                    hint="Choose a folder of its own.",
+                    field="path",
+                )
+        self._write({**self._read(), store.name: store})
+
+    def remove(self, name: str) -> None:
+        self._write({key: store for key, store in self._read().items() if key != name})
+
+    # --- the file ---
+
+    def _read(self) -> dict[str, Registered]:
+        try:
+            about = os.stat(self._file)
+        except FileNotFoundError:
+            return {}
+        except OSError:
+            raise RegistryDamaged("stores.yaml cannot be read.", hint="Check its permissions.") from None
+        stamp = f"{about.st_mtime_ns}.{about.st_size}.{about.st_ino}"
+        if self._seen is None or self._seen[0] != stamp:
+            self._seen = stamp, self._parsed()
+        return self._seen[1]
+
+    def _parsed(self) -> dict[str, Registered]:
+        import yaml
+
+        try:
+            text = self._file.read_text("utf-8-sig")
+            if len(text) > MAX_BYTES:
+                raise RegistryDamaged("stores.yaml is too large.", hint=HINT)
+            value = yaml.load(text, Loader=_one_of_each(yaml))  # noqa: S506 - a safe loader
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark
+            where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+            raise RegistryDamaged(f"stores.yaml cannot be read: {error.problem}{where}.", hint=HINT) from None
+        except (yaml.YAMLError, ValueError, RecursionError):
+            raise RegistryDamaged("stores.yaml cannot be read: it is not YAML in UTF-8.", hint=HINT) from None
+        except OSError:
+            raise RegistryDamaged("stores.yaml cannot be read.", hint="Check its permissions.") from None
+        if isinstance(value, dict) and "stores" in value:
+            value = value["stores"]
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise RegistryDamaged("stores.yaml must be a list of names, each with a path.", hint=HINT)
+        return {str(name): self._entry(str(name), entry) for name, entry in value.items()}
+
+    def _entry(self, name: str, entry: Any) -> Registered:
+        if not SLUG.fullmatch(name) or len(name) > 100:
+            raise RegistryDamaged(
+                f"stores.yaml: {name[:40]!r} is no name for a store: lower-case letters, digits, single hyphens.",
+                hint=HINT,
+            )
+        path = entry.get("path") if isinstance(entry, dict) else None
+        if not isinstance(path, str) or not path.strip() or "\0" in path:
+            raise RegistryDamaged(f"stores.yaml: store {name} has no path.", hint=HINT)
+        description = entry.get("description")
+        return Registered(
+            name=name,
+            path=self._file.parent / Path(path).expanduser(),
+            description=None if description is None else str(description),
+            more={key: value for key, value in entry.items() if key not in ("path", "description")},
+        )
+
+    def _write(self, stores: Mapping[str, Registered]) -> None:
+        lines = ["stores:" if stores else "stores: {}"]
+        for name, store in sorted(stores.items()):
+            lines += [f"  {json.dumps(name)}:", f"    path: {_quoted(str(store.path))}"]
+            if store.description is not None:
+                lines.append(f"    description: {_quoted(store.description)}")
+            lines += [f"    {_quoted(str(key))}: {json.dumps(value, default=str)}" for key, value in store.more.items()]
+        draft = self._file.with_name(f"{self._file.name}.{random_suffix()}.new")
+        with failures():
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with open(draft, "x", encoding="utf-8") as file:
+                    file.write("\n".join([*lines, ""]))
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(draft, self._file)
+            finally:
+                draft.unlink(missing_ok=True)
+        self._seen = None
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _one_of_each(yaml: Any) -> Any:
+    """A safe loader that refuses a key that stands twice: the second would hide the first."""
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [key.value for key, _ in node.value]
+            for key, _ in node.value:
+                if keys.count(key.value) > 1:
+                    raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands twice", key.start_mark)
+            return super().construct_mapping(node, deep)
+
+    return Loader

@@ -1,0 +1,134 @@
+"""`scrubjay stores`, as people type it."""
+
+from __future__ import annotations
+
+import pytest
+
+NOTE = "---\ntags: [harbour]\n---\n\nThe harbour master is called Ottilie\n"
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "harbour.md").write_text(NOTE)
+    (folder / "README.md").write_text("# My notes\n")
+    return folder
+
+
+def test_a_folder_is_added_and_searched(call, notes):
+    done = call("stores", "add", "notes", str(notes))
+
+    assert done.code == 0, done.err
+    assert "1 new, 0 changed" in done.err
+    assert "Left alone: README.md: It has no front matter." in done.err
+    assert "Ottilie" in call("search", "harbour master", "--space", "notes").out
+
+
+def test_an_edit_is_found_without_another_command(call, notes):
+    call("stores", "add", "notes", str(notes))
+    (notes / "harbour.md").write_text(NOTE.replace("Ottilie", "Ada"))
+
+    assert "Ada" in call("search", "harbour master", "--space", "notes").out
+
+
+def test_the_list_says_where_stores_are(call, notes):
+    call("stores", "add", "notes", str(notes), "--description", "What I learn")
+    listed = {store["name"]: store for store in call("stores", "list", "--json").json}
+
+    assert listed["notes"]["path"] == str(notes)
+    assert listed["notes"]["description"] == "What I learn"
+    assert listed["notes"]["memories"] == 1
+    assert "no folder yet" in call("stores", "list").out
+
+
+def test_a_folder_that_is_not_there_is_not_added(call, tmp_path):
+    done = call("stores", "add", "notes", str(tmp_path / "none"), "--json")
+
+    assert done.code == 1
+    assert done.error["code"] == "invalid_input"
+    assert "notes" not in call("stores", "list").out
+
+
+def test_a_store_is_created_where_one_says_or_under_the_home(call, home, tmp_path):
+    assert call("stores", "create", "one").out.strip() == str(home / "stores" / "one")
+    assert call("stores", "create", "two", str(tmp_path / "two")).code == 0
+
+    assert (home / "stores" / "one" / ".scrubjay-store").is_file()
+    assert (tmp_path / "two" / ".scrubjay-store").is_file()
+    assert call("stores", "create", "two").code == 1
+    assert call("stores", "create", "Bad_Name").code == 1
+    assert call("stores", "create").code == 2
+
+
+def test_a_project_has_a_store_of_its_own(call, tmp_path, monkeypatch):
+    (tmp_path / "my project" / ".git").mkdir(parents=True)
+    (tmp_path / "my project" / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "my project" / "src")
+    made = call("stores", "create", "--project")
+
+    assert made.out.strip() == str(tmp_path / "my project" / ".scrubjay")
+    assert [store["name"] for store in call("stores", "list", "--json").json if store["project"]] == ["my-project"]
+
+
+def test_a_cloned_project_brings_its_store(call, tmp_path, monkeypatch):
+    """Nobody has registered it here; it is found from the working folder upwards."""
+    (tmp_path / "clone" / ".git").mkdir(parents=True)
+    (tmp_path / "clone" / ".scrubjay").mkdir()
+    (tmp_path / "clone" / ".scrubjay" / "harbour.md").write_text(NOTE)
+    (tmp_path / "clone" / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "clone" / "deep")
+
+    assert "Ottilie" in call("search", "harbour master", "--space", "auto").out
+
+
+def test_a_removed_store_leaves_files_and_memories(call, notes):
+    call("stores", "add", "notes", str(notes))
+    assert call("stores", "remove", "notes").code == 0
+
+    assert (notes / "harbour.md").read_text() == NOTE
+    assert "Ottilie" in call("search", "harbour master", "--space", "notes").out
+    assert call("stores", "remove", "notes").code == 3
+
+
+def test_reindexing_says_what_it_did(call, notes):
+    call("stores", "add", "notes", str(notes))
+    (notes / "more.md").write_text("---\n---\nMore\n")
+    (notes / "harbour.md").unlink()
+    done = call("stores", "reindex", "notes", "--json").json
+
+    assert (done["new"], done["gone"]) == (1, 1)
+    assert [problem["name"] for problem in done["problems"]] == ["README.md"]
+
+
+def test_a_mirrored_space_is_a_folder(call, stored, tmp_path):
+    stored("User moved to Austin")
+    assert call("stores", "mirror", "default", str(tmp_path / "vault")).code == 0
+    stored("User likes tea")
+    texts = [file.read_text() for file in (tmp_path / "vault").rglob("*.md")]
+
+    assert sorted(text.splitlines()[-1] for text in texts) == ["User likes tea", "User moved to Austin"]
+    assert call("stores", "mirror", "default", "--stop").code == 0
+    stored("User has a dog")
+    assert len(list((tmp_path / "vault").rglob("*.md"))) == 2
+
+
+def test_a_broken_registry_names_the_line_and_is_left_alone(call, home):
+    home.mkdir()
+    (home / "stores.yaml").write_text("stores:\n  notes: {path: [\n")
+    done = call("stores", "list", "--json")
+
+    assert done.code == 1
+    assert done.error["code"] == "registry_damaged"
+    assert "line 3, column 1" in done.error["message"]
+    assert call("stores", "create", "other").code == 1
+    assert (home / "stores.yaml").read_text() == "stores:\n  notes: {path: [\n"
+    assert call("store", "Still works").code == 0
+
+
+def test_the_registry_lies_where_cortex_looks_for_it(run, tmp_path, notes):
+    env = {"CORTEX_DATA_PATH": str(tmp_path / "cortex")}
+    (tmp_path / "cortex").mkdir()
+    (tmp_path / "cortex" / "stores.yaml").write_text(f'notes:\n  path: "{notes}"\n')
+
+    assert "Ottilie" in run("search", "harbour master", "--space", "notes", env=env).out
