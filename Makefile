@@ -4,7 +4,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all page page-if-newer browser serve test test-long check bench bench-quality model vectors manifests docs lock clean
+.PHONY: all page page-if-newer browser serve test test-long check bench bench-million bench-quality model vectors manifests docs lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -41,6 +41,12 @@ bench: .venv/ready-dev model
 	$(RUN) -m bench.speed
 	$(RUN) -m bench.system
 	$(RUN) -m bench.archive
+	$(RUN) -m bench.bulk
+	$(RUN) -m bench.large
+
+# A million memories: an hour, and 15 GB of disk.
+bench-million: .venv/ready-dev model
+	$(RUN) -m bench.large --memories 1000000
 
 bench-quality: .venv/ready-dev model
 	$(RUN) -m bench.quality

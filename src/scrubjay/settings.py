@@ -33,8 +33,11 @@ class Settings:
     pool_size: int = setting(10, "PostgreSQL: the most connections that one process opens.")
     statement_timeout: float = setting(20.0, "PostgreSQL: seconds that one statement may take.")
     embedder: str = setting(
-        "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, none, or hashing (tests only)."
+        "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, remote, none, or hashing (for tests)."
     )
+    remote_url: str = setting("", "With embedder=remote: an OpenAI-compatible endpoint, up to /v1.")
+    remote_model: str = setting("", "With embedder=remote: the model's name there.")
+    remote_key: str = setting("", "With embedder=remote: the key to send, if it asks for one.")
     models: Path = setting(Path(), "Folder for model files, shared by all homes. Default: the user's cache folder.")
     model_pull: str = setting("auto", "Fetch a missing model in the background: auto or never.")
     space: str = setting("default", "The space to work in; auto names it after the repository you stand in.")
@@ -51,8 +54,10 @@ class Settings:
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
     archive: Path = setting(Path(), "Folder for memories in glacier and deep_archive. Default: archive in the home.")
     archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
-    prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03 and so on.")
-    synthesis_url: str = setting("", "Address of an OpenAI-compatible model that writes consolidated memories, up to and with /v1.")
+    prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03, say.")
+    synthesis_url: str = setting(
+        "", "Address of an OpenAI-compatible model that writes consolidated memories, up to and with /v1."
+    )
     synthesis_model: str = setting("", "That model's name.")
     synthesis_key: str = setting("", "The key for that address, if it wants one.")
     synthesis_wait: float = setting(60.0, "Seconds that a consolidation waits for that model.")

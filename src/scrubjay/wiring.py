@@ -137,6 +137,18 @@ def open_registry(settings: Settings, folder: Path) -> Registry:
     )
 
 
+def restore(
+    settings: Settings, backup: Path, *, replace: bool, progress: Callable[[int, int], None] | None = None
+) -> Path | None:
+    """Make a backup the store of these settings; where the former store lies now, if there was one."""
+    scheme, _, rest = settings.store.partition("://")
+    if scheme != "sqlite":
+        raise InvalidInput("Only a store in a file can be restored from one.", field="store")
+    from scrubjay.stores import sqlite_backup
+
+    return sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
+
+
 def open_embedder(settings: Settings) -> Embedder | None:
     """The chosen model, not yet loaded; None when words are to be enough."""
     name = settings.embedder
@@ -146,6 +158,14 @@ def open_embedder(settings: Settings) -> Embedder | None:
         from scrubjay.embedders.hashing import HashingEmbedder
 
         return HashingEmbedder()
+    if name == "remote":
+        if not settings.remote_url or not settings.remote_model:
+            raise InvalidInput(
+                "embedder=remote needs remote_url and remote_model.", hint="scrubjay settings", field="remote_url"
+            )
+        from scrubjay.embedders.remote import RemoteEmbedder
+
+        return RemoteEmbedder(settings.remote_url, settings.remote_model, key=settings.remote_key)
     from scrubjay.embedders.catalogue import find
     from scrubjay.embedders.local import LocalEmbedder
 
@@ -160,7 +180,7 @@ def open_embedder(settings: Settings) -> Embedder | None:
 
 def model_fetcher(settings: Settings) -> Callable[[], None] | None:
     """What brings a missing model to this machine in the background, where that is allowed."""
-    if settings.model_pull == "never" or settings.embedder in ("none", "hashing"):
+    if settings.model_pull == "never" or settings.embedder in ("none", "hashing", "remote"):
         return None
 
     def fetch() -> None:

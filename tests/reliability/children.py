@@ -6,13 +6,15 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
 import scrubjay
+from scrubjay.embedders.base import Vector
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
@@ -20,7 +22,7 @@ from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.times import iso
 from tests.conftest import Clock
-from tests.reliability import failing_disk
+from tests.reliability import failing_disk, unsynced_disk
 from tests.reliability.texts import Texts
 
 JOBS: dict[str, Callable[..., None]] = {}
@@ -60,6 +62,23 @@ def take_in(path: str, count: str) -> None:
     with opened(path) as jay:
         jay.import_from(lines, progress=lambda done: say(done=done))
     say(finished=True)
+
+
+@job
+def reembed(path: str) -> None:
+    """Let a wider model take over, slowly enough to be killed at it; says how far it is."""
+
+    class Wider(HashingEmbedder):
+        dimension = 768
+        fingerprint = "wider-1"
+
+        def embed(self, texts: Sequence[str]) -> list[Vector]:
+            time.sleep(0.05)
+            return super().embed(texts)
+
+    with Engine(SqliteStore(Path(path)), Wider()) as jay:
+        result = jay.reembed(progress=lambda done, total: say(done=done, total=total))
+    say(finished=result.memories)
 
 
 @job
@@ -189,7 +208,10 @@ def live_through_a_day(path: str) -> None:
 
 @job
 def read_as_nobody(path: str, id: str) -> None:
-    """Read, then try to write, as a user to whom the store does not belong."""
+    """Read, then try to write, as a user to whom the store does not belong, and who may not read Python either."""
+    with tempfile.TemporaryDirectory() as folder, opened(f"{folder}/memories.db") as jay:
+        jay.store("everything that is imported late is imported now")
+        jay.search("imported")
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
@@ -199,6 +221,53 @@ def read_as_nobody(path: str, id: str) -> None:
             jay.store("one more")
         except Error as error:
             say(refused=error.code)
+
+
+@job
+def lose_power(folder: str, seed: str, call: str) -> None:
+    """Store, change and erase until the power goes at the Nth call to the disk; says what was acknowledged."""
+    chance = Random(int(seed))
+    disk = unsynced_disk.Disk(chance)
+    home = Path(folder, "home")
+
+    def cut() -> None:
+        disk.lay_down(home, Path(folder, "image"))
+        os._exit(0)
+
+    disk.on_cut = cut
+    disk.cut_at = lambda calls: calls >= int(call)
+    home.mkdir()
+    texts = Texts(chance)
+    with opened(str(home / "memories.db")) as jay:
+        ids: list[str] = []
+        while True:
+            text = texts.next()
+            ids.append(jay.store(text).memory.id)
+            say(id=ids[-1], text=text)
+            if chance.random() < 0.2:
+                text = texts.next()
+                place = chance.randrange(len(ids))
+                say(changing=ids[place])
+                jay.update(ids[place], content=text)
+                say(id=ids[place], text=text)
+            if chance.random() < 0.1:
+                gone = ids.pop(chance.randrange(len(ids)))
+                say(erasing=gone)
+                jay.forget(gone, hard=True)
+                say(erased=gone)
+                if not ids:
+                    ids.append(jay.store("never without one").memory.id)
+
+
+@job
+def tend_and_write(path: str, seed: str) -> None:
+    """Make the index of a store step by step and write between the steps; says what was acknowledged."""
+    texts = Texts(Random(int(seed)))
+    with Engine(SqliteStore(Path(path), index_from=1_000), HashingEmbedder()) as jay:
+        while True:
+            jay._records.tend()
+            text = texts.next()
+            say(id=jay.store(text).memory.id, text=text)
 
 
 @job

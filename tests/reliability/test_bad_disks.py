@@ -21,7 +21,6 @@ from tests.reliability.texts import Texts, word_of
 from tests.reliability.wholeness import checked, everything, unfindable
 from tests.servers.peer import Peer
 
-READ_ONLY = pytest.mark.xfail(strict=True, reason="a store that cannot be written cannot be opened for reading yet")
 EXPECTED = {
     "full": {None, "storage_full", "storage_failed"},
     "broken": {None, "storage_failed", "storage_full"},
@@ -157,7 +156,6 @@ def assert_whole(path: Path, stored: dict[str, str]) -> None:
 # --- no right to write -----------------------------------------------------------------------------------------------
 
 
-@READ_ONLY
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "left by a crash"])
 def test_a_store_on_a_read_only_file_system_can_be_read_and_says_that_it_cannot_be_written(small_disk, closed):
     path = small_disk / "home" / "memories.db"
@@ -177,7 +175,6 @@ def test_a_store_on_a_read_only_file_system_can_be_read_and_says_that_it_cannot_
         assert str(path.parent) not in f"{caught.value.message} {caught.value.hint}"
 
 
-@READ_ONLY
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs to become another user")
 def test_a_store_of_somebody_else_can_be_read_and_says_that_it_cannot_be_written(tmp_path):
     """Run as a user who may read the file and its folder, and write neither."""

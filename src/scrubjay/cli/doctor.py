@@ -51,7 +51,7 @@ class Finding:
     """,
 )
 @click.option("--deep", is_flag=True, help="Read every page and text, and compare each with its hash.")
-@click.option("--rebuild", is_flag=True, help="First make words and missing vectors anew from the texts.")
+@click.option("--rebuild", is_flag=True, help="First make words, missing vectors and the index of vectors anew.")
 @click.pass_context
 def doctor(ctx: click.Context, deep: bool, rebuild: bool) -> None:
     """Check the memory's health, and say what to do about each finding.
@@ -118,6 +118,9 @@ def model_files(settings: Settings) -> Iterator[Finding]:
         return
     if settings.embedder == "hashing":
         yield Finding(WARNING, "model", "hashing is for tests and knows no meaning.", "Unset SCRUBJAY_EMBEDDER.")
+        return
+    if settings.embedder == "remote":
+        yield Finding(OK, "model", f"{settings.remote_model}, on another server: texts are sent there.")
         return
     from scrubjay.embedders.catalogue import DEFAULT, find
     from scrubjay.embedders.pull import verify
@@ -202,7 +205,10 @@ def integrity(checkup: Checkup, *, deep: bool) -> Iterator[Finding]:
         yield Finding(OK, "hashes", "Every text fits its hash.")
 
 
-REMEDIES = {"Other users of this machine may read the file.": "chmod 600 the store's file (scrubjay settings names it)"}
+REMEDIES = {
+    "Other users of this machine may read the file.": "chmod 600 the store's file (scrubjay settings names it)",
+    "The index of vectors is damaged; searches compare exactly until it is made anew.": REBUILD,
+}
 
 
 def counts(checkup: Checkup) -> Iterator[Finding]:
@@ -242,6 +248,10 @@ def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
     kept = opened.fact("model")
     if kept is None:
         yield Finding(OK, "fingerprint", "The store has no vectors yet.")
+    elif kept.startswith("becoming "):
+        yield Finding(
+            WARNING, "fingerprint", "Vectors are being made anew; only words are searched.", "Finish: scrubjay reembed"
+        )
     elif kept == ours:
         yield Finding(OK, "fingerprint", "The store's vectors come from this model.")
     else:
@@ -249,5 +259,5 @@ def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
             PROBLEM,
             "fingerprint",
             f"The store's vectors come from another model ({kept}); only words are searched.",
-            "Set SCRUBJAY_EMBEDDER back, or export and import into a new home.",
+            "Set SCRUBJAY_EMBEDDER back, or take over to this model: scrubjay reembed",
         )

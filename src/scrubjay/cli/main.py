@@ -42,6 +42,8 @@ SECTIONS = {
         "export": "Write every memory of a space as lines of JSON.",
         "import": "Take in lines of JSON: an export, or a list of your own.",
         "copy": "Copy a whole store into a new one, between SQLite and PostgreSQL too.",
+        "backup": "Copy the whole memory to a new file, while others use it.",
+        "restore": "Make a backup the memory again.",
     },
     "Serve agents": {
         "mcp": "Be an MCP server on standard input and output; your client runs this.",
@@ -54,6 +56,7 @@ SECTIONS = {
         "model": "Fetch, list or check embedding models.",
         "jobs": "See, carry on or cancel work in the background.",
         "stores": "Keep memories as Markdown files that you can read, edit and put into git.",
+        "reembed": "Make every vector anew with the model of your settings.",
         "spaces": "List, create or grant spaces, one per project or purpose.",
         "settings": "Show every setting, its value and where it comes from.",
         "completion": "Print the script that lets your shell complete commands.",

@@ -36,7 +36,7 @@ def settings(session: Session) -> None:
     shown = [
         {
             "name": entry.name,
-            "value": shown_value(entry.name, str(getattr(loaded, entry.name))),
+            "value": shown_value(entry.name, getattr(loaded, entry.name)),
             "from": origin(entry.name, flags, config),
             "environment": environment_name(entry.name),
             "help": str(entry.metadata["help"]),
@@ -49,12 +49,14 @@ def settings(session: Session) -> None:
         print_table(("setting", "value", "from", "meaning"), [[one[key] for key in KEYS] for one in shown])
 
 
-def shown_value(name: str, value: str) -> str:
-    """What may stand on a screen: no password, no key."""
-    return "…" if value and name.endswith("_key") else PASSWORD.sub(r"\1:…@", value)
-
-
 KEYS = ("name", "value", "from", "help")
+
+
+def shown_value(name: str, value: object) -> str:
+    """The value; of what is secret only that it is set."""
+    if name.endswith("_key"):
+        return "…" if value else ""
+    return PASSWORD.sub(r"\1:…@", str(value))
 
 
 def origin(name: str, flags: dict[str, str | None], config: dict[str, object]) -> str:

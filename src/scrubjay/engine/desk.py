@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import cached_property
@@ -16,10 +16,19 @@ from scrubjay.engine import access, cursors, intake, ranking, values
 from scrubjay.engine.backlog import Backlog
 from scrubjay.engine.embedding import AT_ONCE, Embedding
 from scrubjay.engine.housekeeping import Housekeeper
+from scrubjay.engine.indexing import Indexer
 from scrubjay.engine.jobs import Progress, Worker, no_progress
 from scrubjay.engine.ledger import Ledger, Text
 from scrubjay.engine.neighbours import Neighbours, neighbours_of
-from scrubjay.errors import ArchiveUnavailable, Duplicate, EmbeddingError, InvalidInput, NotFound, QuotaExceeded
+from scrubjay.errors import (
+    ArchiveUnavailable,
+    Duplicate,
+    EmbeddingError,
+    Error,
+    InvalidInput,
+    NotFound,
+    QuotaExceeded,
+)
 from scrubjay.memory import (
     DEFAULT_SPACE,
     Audience,
@@ -57,8 +66,10 @@ if TYPE_CHECKING:
     from scrubjay.folders.registry import Registry
 
 Result = TypeVar("Result")
+Payload = TypeVar("Payload")
 
 OTHER_MODEL = "The store's vectors come from another embedding model; only words are searched."
+BEING_REEMBEDDED = "The store's vectors are being made anew (scrubjay reembed); only words are searched."
 
 
 class Shared:
@@ -128,6 +139,7 @@ class Desk:
         self._registry = registry
         self._backlog = Backlog(store, self._embedding, self._judge_late)
         self._housekeeper = Housekeeper(store, lambda: self._ledger, clock, self._tidy)
+        self._indexer = Indexer(store)
         self._request: Request | None = None
         self._expected_version: int | None = None
         self._holder = ""  # under which this engine holds memories for long work
@@ -168,6 +180,7 @@ class Desk:
         self._embedding.warm()
         self._backlog.start()
         self._housekeeper.start()
+        self._indexer.start()
         self._worker.start()
         self._write_files()  # what a kill kept from being written
 
@@ -177,6 +190,7 @@ class Desk:
         if "shelves" in vars(self._shared):
             self._shared.shelves.close()
         self._housekeeper.close()
+        self._indexer.close()
         self._backlog.close()
         self._embedding.close()
         self._records.close()
@@ -325,6 +339,29 @@ class Desk:
                 self._backlog.wake()
         return [Text(vectors=tuple(islice(vectors, len(parts))), parts=len(parts)) for parts in split]
 
+    def _embedded_ahead(
+        self, batches: Iterable[tuple[Sequence[Memory], Payload]]
+    ) -> Iterator[tuple[Sequence[Memory], Sequence[Text], Payload]]:
+        """Batches with their texts embedded: the next one in the background, while the caller writes this one.
+
+        An error in the source is raised once all that came before it was given out.
+        """
+        from concurrent.futures import ThreadPoolExecutor  # not for a search
+
+        with ThreadPoolExecutor(1, "ahead") as pool:
+            last = None
+            try:
+                for memories, payload in batches:
+                    given, last = last, (memories, pool.submit(self._embedded_at_leisure, memories), payload)
+                    if given is not None:
+                        yield given[0], given[1].result(), given[2]
+            except Error:
+                if last is not None:
+                    yield last[0], last[1].result(), last[2]
+                raise
+            if last is not None:
+                yield last[0], last[1].result(), last[2]
+
     def _asked(self, question: str) -> tuple[Vector | None, str | None]:
         """The question's vector, or none and the reason."""
         if (reason := self._cannot_embed()) is not None:
@@ -337,7 +374,10 @@ class Desk:
     def _cannot_embed(self) -> str | None:
         if self._embedding.embedder is None:
             return "No embedding model is configured; only words are searched."
-        return OTHER_MODEL if self._records.fact("model") not in (None, self._embedding.fingerprint) else None
+        kept = self._records.fact("model")
+        if kept in (None, self._embedding.fingerprint):
+            return None
+        return BEING_REEMBEDDED if kept.startswith("becoming ") else OTHER_MODEL
 
     def _neighbours(self, memory: Memory, vector: Vector | None) -> Neighbours:
         if vector is None:

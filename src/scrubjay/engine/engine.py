@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake, lifecycle, names
 from scrubjay.engine.desk import Desk
+from scrubjay.engine.ledger import Text
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound
 from scrubjay.memory import (
     Filter,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.feed import Feed
     from scrubjay.engine.jobs import Jobs
     from scrubjay.engine.paths import Paths
+    from scrubjay.engine.reembedding import Reembedded
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
 
@@ -110,10 +113,7 @@ class Engine(Desk):
     ) -> Sequence[str]:
         """Keep many memories, one transaction per batch; their ids in order. Conflicts are not judged."""
         ids: list[str] = []
-        for batch in batches(items):
-            given = [intake.new_memory(item, {}) for item in batch]
-            admitted = [self._admitted(new) for new in given]
-            texts = self._embedded_at_leisure(admitted)
+        for admitted, texts, given in self._embedded_ahead(self._admitted_batches(items)):
             memories = [
                 self._enriched(memory, new, text.first)
                 for memory, new, text in zip(admitted, given, texts, strict=True)
@@ -128,7 +128,15 @@ class Engine(Desk):
             if progress:
                 progress(len(ids))
         self._write_files()
+        self._indexer.finish()
         return ids
+
+    def _admitted_batches(
+        self, items: Iterable[NewMemory | Mapping[str, Any]]
+    ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
+        for batch in batches(items):
+            given = [intake.new_memory(item, {}) for item in batch]
+            yield [self._admitted(new) for new in given], given
 
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any
@@ -360,7 +368,9 @@ class Engine(Desk):
         """Take in what `export` gave; what is already here with the same id is left as it is."""
         from scrubjay.engine import transfer
 
-        return transfer.imported(self, lines, progress)
+        result = transfer.imported(self, lines, progress)
+        self._indexer.finish()
+        return result
 
     def admitted(self, fields: Mapping[str, Any], *, id: str | None = None) -> Memory:
         """A memory from named fields as it would be stored, with an id of its own or a given one."""
@@ -370,9 +380,14 @@ class Engine(Desk):
         """Those of the ids that are taken, whoever may see them."""
         return {memory.id for memory in self._records.get(ids, access.EVERYTHING)}
 
-    def add_all(self, memories: Sequence[Memory], links: Sequence[Link] = ()) -> int:
-        """Write complete memories and the links between known ones in one transaction; how many links there were."""
-        texts = self._embedded_at_leisure(memories)
+    def add_all(
+        self, memories: Sequence[Memory], links: Sequence[Link] = (), *, texts: Sequence[Text] | None = None
+    ) -> int:
+        """Write complete memories and the links between known ones in one transaction; how many links there were.
+
+        `texts` are the memories' vectors, where they are made already.
+        """
+        texts = self._embedded_at_leisure(memories) if texts is None else texts
         with self._records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
                 self._ledger.add(tx, replace(memory, path=names.free_path(tx, memory)), text, judged=True)
@@ -384,17 +399,34 @@ class Engine(Desk):
         self._write_files()
         return len(kept)
 
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        """Copy the whole memory, every space of it, to a new file; others may write meanwhile.
+
+        :raises Conflict: if there is something already
+        """
+        return self._records.backup(path, progress=progress)
+
+    def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> Reembedded:
+        """Let this engine's model take over: every vector is made anew. Goes on where it was broken off.
+
+        :raises Locked: if another process is embedding
+        """
+        from scrubjay.engine.reembedding import Reembedding
+
+        return Reembedding(self).run(progress)
+
     def check(self, *, deep: bool = False) -> Checkup:
         """Look for damage; writes nothing."""
         return self._records.check(deep=deep)
 
     def rebuild(self) -> None:
-        """Make words and missing vectors anew from the texts.
+        """Make words, missing vectors and the index of vectors anew.
 
         :raises StorageBusy: if another process is embedding and does not stop
         """
         self._records.rebuild()
         self._backlog.finish()
+        self._indexer.finish()
 
 
 def batches(items: Iterable[Any]) -> Iterator[list[Any]]:

@@ -67,15 +67,43 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
     :raises InvalidInput: naming the line; what came before it stays
     """
     result = Imported()
-    numbered = enumerate(lines, 1)
-    while batch := list(islice(numbered, 64)):
-        result = _batch(engine, batch, result)
+    for memories, texts, batch in engine._embedded_ahead(_batches(engine, lines)):
+        here = engine.known_ids([memory.id for memory in memories])  # once more: an earlier batch may have brought one
+        fresh = {memory.id: (memory, text) for memory, text in zip(memories, texts, strict=True)}
+        for known in here:
+            del fresh[known]
+        written = engine.add_all(
+            [memory for memory, _ in fresh.values()], batch.links, texts=[text for _, text in fresh.values()]
+        )
+        result = Imported(
+            stored=result.stored + len(fresh),
+            already_here=result.already_here + batch.memories - len(fresh),
+            links=result.links + written,
+        )
         if progress:
-            progress(batch[-1][0])
+            progress(batch.last_line)
     return result
 
 
-def _batch(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]], so_far: Imported) -> Imported:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Some lines, beside the memories in them that are not here yet."""
+
+    memories: int
+    links: Sequence[Link]
+    last_line: int
+
+
+def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Sequence[Memory], Batch]]:
+    numbered = enumerate(lines, 1)
+    while batch := list(islice(numbered, 64)):
+        memories, links = _read(engine, batch)
+        here = engine.known_ids([memory.id for memory in memories])
+        fresh = [memory for memory in memories if memory.id not in here]
+        yield fresh, Batch(memories=len(memories), links=links, last_line=batch[-1][0])
+
+
+def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[list[Memory], list[Link]]:
     memories: list[Memory] = []
     links: list[Link] = []
     for number, line in batch:
@@ -91,14 +119,7 @@ def _batch(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]], so_fa
             raise InvalidInput(f"Line {number}: {error.message}", hint=error.hint, line=number) from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"Line {number} is not a memory.", line=number) from error
-    here = engine.known_ids([memory.id for memory in memories])
-    fresh = [memory for memory in memories if memory.id not in here]
-    written = engine.add_all(fresh, links)
-    return Imported(
-        stored=so_far.stored + len(fresh),
-        already_here=so_far.already_here + len(memories) - len(fresh),
-        links=so_far.links + written,
-    )
+    return memories, links
 
 
 # --- values to JSON and back -----------------------------------------------------------------------------------------

@@ -18,11 +18,12 @@ A store knows nothing of ranking, defaults or limits; those live above it, once.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.frozen import dataclass
@@ -574,8 +575,12 @@ class Transaction(CallerChanges, Reads):
         """Give back every memory that this holder holds."""
 
     @abstractmethod
-    def drop_vectors(self) -> None:
-        """Forget every vector and let every memory wait for a new one (another model is taking over)."""
+    def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
+        """Forget the vectors of memories behind an arrival number and let these wait for new ones, at most `limit`.
+
+        For another model that takes over; whatever was derived from vectors goes at once. The arrival number of the
+        last one, to go on behind; None if there was none left.
+        """
 
 
 class Store(Reads):
@@ -618,7 +623,32 @@ class Store(Reads):
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Make words and totals anew from the memories, and let those without vectors wait for them."""
+        """Make words and totals anew from the memories, and let those without vectors wait for them.
+
+        What only makes searches quicker is thrown away; `tend` makes it anew.
+        """
+
+    @abstractmethod
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        """Copy the store as it is now to a new file, and check the copy; others write meanwhile.
+
+        The file appears complete and checked, or not at all. `progress` is told what is done, of how much.
+
+        :raises Conflict: if there is something already
+        :raises StorageDamaged: if the copy is not whole
+        """
+
+    @abstractmethod
+    def needs_tending(self) -> bool:
+        """Whether `tend` has something to do. Quick."""
+
+    @abstractmethod
+    def tend(self) -> bool:
+        """Do the next piece of the work that keeps a large store quick, if there is any; True while more may be left.
+
+        Call it again until it gives False. Answers of searches stay right meanwhile, and writers wait for a fraction
+        of a second at most. One caller at a time (a lease) is enough; more do no harm.
+        """
 
     @abstractmethod
     def close(self) -> None:

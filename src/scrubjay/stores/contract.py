@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -681,7 +682,11 @@ class StoreContract(CallersContract):
         assert ids(store.list(Filter(), audience, now=NOW)) == ["a"]
 
     @given(data=st.data())
-    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=25,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+    )
     def test_no_read_ever_shows_what_is_outside_the_audience(self, store: Store, data: st.DataObject) -> None:
         """Random data of two users in two spaces, and every way of reading it."""
         spaces = [f"one-{new_id()}", f"two-{new_id()}"]
@@ -2107,6 +2112,33 @@ class StoreContract(CallersContract):
             assert (checkup.memories, checkup.with_words, checkup.with_vectors, checkup.pending) == (2, 2, 1, 1)
             assert checkup.bytes_on_disk > 0
             assert checkup.schema > 0
+
+    def test_a_backup_holds_what_was_there_and_never_overwrites(self, store: Store, tmp_path: Path) -> None:
+        memory = put(store, some())
+        done: list[tuple[int, int]] = []
+
+        checkup = store.backup(tmp_path / "copy.db", progress=lambda *now: done.append(now))
+
+        assert (checkup.memories, checkup.problems, checkup.wrong_hashes) == (1, (), ())
+        assert done[-1][0] == done[-1][1] > 0
+        before = (tmp_path / "copy.db").read_bytes()
+        with pytest.raises(Conflict):
+            store.backup(tmp_path / "copy.db")
+        assert (tmp_path / "copy.db").read_bytes() == before
+        assert got(store, memory.id) == memory
+
+    def test_tending_ends_and_changes_no_answer(self, store: Store) -> None:
+        near, far = put(store, some(), [at_cosine(0.9)]), put(store, some(), [at_cosine(0.1)])
+        before = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=9)
+
+        steps = 0
+        while store.tend():
+            steps += 1
+            assert steps < 100
+
+        assert not store.needs_tending()
+        assert store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=9) == before
+        assert [match.memory for match in before] == [near.id, far.id]
 
     def test_rebuilding_changes_nothing_in_a_whole_store(self, store: Store) -> None:
         memories = put_all(store, (some(text) for text, _ in SCRIPTS))

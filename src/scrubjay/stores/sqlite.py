@@ -4,20 +4,20 @@ sqlite.py              the store: its verbs that are not a transaction's
 sqlite_transaction.py  every change; those of memories in sqlite_memories.py
 sqlite_reads.py        finding memories; links, versions, events … in sqlite_history.py
 sqlite_files.py        paths, and the files that memories are kept in
-sqlite_words.py        finding by words, vectors.py by meaning
+sqlite_words.py        finding by words; by meaning: vectors.py, and vec1.py with vec1_tables.py in a large store
 sqlite_statistics.py   totals and what happened when
 sqlite_callers.py      credentials, grants, sessions and the audit
 sqlite_filters.py      filter and audience as conditions
 sqlite_rows.py         rows as values
 sqlite_tally.py        counted reads that are not written yet
-sqlite_checkup.py      what doctor asks
+sqlite_checkup.py      what doctor asks; sqlite_backup.py copies of a store
 sqlite_connections.py  readers, the writer and its bracket; sqlite_lock.py, sqlite_file.py, sqlite_errors.py below
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ import apsw
 
 from scrubjay.errors import StorageError
 from scrubjay.memory import Match, Recall
-from scrubjay.stores import sqlite_checkup, sqlite_tally
+from scrubjay.stores import sqlite_checkup, sqlite_file, sqlite_tally, vec1_tables
 from scrubjay.stores.base import Checkup, List, Store, Transaction
 from scrubjay.stores.sqlite_callers import SqliteCallers
 from scrubjay.stores.sqlite_connections import Connections
@@ -47,16 +47,24 @@ FLUSH_WAITING = 1_000  # … and no more of them than this
 
 class SqliteStore(SqliteStatistics, SqliteCallers, Store):
     def __init__(
-        self, path: Path, *, timeout_seconds: float = WRITE_TIMEOUT_SECONDS, index: VectorIndex | None = None
+        self,
+        path: Path,
+        *,
+        timeout_seconds: float = WRITE_TIMEOUT_SECONDS,
+        index: VectorIndex | None = None,
+        index_from: int = vec1_tables.FROM_VECTORS,
     ) -> None:
         """Open the store at a path; it is made, with its folder, if there is nothing.
+
+        With `index_from` vectors or more, `tend` makes an index of them.
 
         :raises StorageDamaged: if there is something else than a store
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         super().__init__(Tally())
-        self._connections = Connections(Path(path).resolve(), timeout_seconds=timeout_seconds)
+        self._connections = Connections(sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds)
         self._index = index
+        self._index_from = index_from
         self._flush_at = time.monotonic() + FLUSH_SECONDS
         self.origin = self.fact("origin") or ""
 
@@ -65,9 +73,9 @@ class SqliteStore(SqliteStatistics, SqliteCallers, Store):
 
     def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
         if self._index is None:
-            from scrubjay.stores.vectors import ExactIndex
+            from scrubjay.stores.vec1 import Vec1Index
 
-            self._index = ExactIndex()
+            self._index = Vec1Index()
         return self._index.nearest(con, vector, restriction, limit)
 
     def writing(self) -> AbstractContextManager[Transaction]:
@@ -79,6 +87,8 @@ class SqliteStore(SqliteStatistics, SqliteCallers, Store):
         with self._connections.writing(timeout_seconds) as con:
             transaction = SqliteTransaction(con, self._tally)
             yield transaction
+            if transaction.change is not None:
+                vec1_tables.mirror(con, transaction.change)
             batch = self._tally.batch()
             sqlite_tally.write(con, batch)
             con.execute("COMMIT")
@@ -110,6 +120,28 @@ class SqliteStore(SqliteStatistics, SqliteCallers, Store):
     def rebuild(self) -> None:
         with self._changing() as transaction:
             transaction.rebuild()
+
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        from scrubjay.stores import sqlite_backup
+
+        with self._connections.fresh() as con:
+            return sqlite_backup.backup(con, Path(path).absolute(), progress)
+
+    def needs_tending(self) -> bool:
+        with self._reading() as con:
+            unfinished = vec1_tables.tables(con, "filling", "retired")
+            wanted = unfinished or vec1_tables.plan(con, from_vectors=self._index_from)
+            return bool(wanted) and not self._connections.damaged and vec1_tables.able(con)
+
+    def tend(self) -> bool:
+        if not self.needs_tending():
+            return False
+        with self._reading() as con:
+            plan = vec1_tables.plan(con, from_vectors=self._index_from)
+            sample = vec1_tables.sample(con, plan) if plan is not None else []
+        model = vec1_tables.trained(sample, plan) if plan is not None else None
+        with self._changing() as transaction:
+            return transaction.tend(plan, model)
 
     def close(self) -> None:
         if not self._connections.closed:

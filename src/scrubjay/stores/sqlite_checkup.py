@@ -11,16 +11,21 @@ from typing import Any
 
 import apsw
 
-from scrubjay.stores import sqlite_file
+from scrubjay.stores import sqlite_file, vec1_tables
 from scrubjay.stores.base import Checkup
 from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, content_hash, memory_of
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
 UNREADABLE = "The file cannot be read to its end."
+READABLE = "Other users of this machine may read the file."
+INDEX = "The index of vectors is damaged; searches compare exactly until it is made anew."
 
 
 def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Checkup:
     problems = list(dict.fromkeys(_problems(con, path, deep=deep, damaged=damaged)))
+    index = _index(con)
+    if index.get("vector index") == "damaged":
+        problems.append(INDEX)
     wrong: tuple[str, ...] = ()
     try:
         memories = _count(con, "SELECT count(*) FROM memories WHERE state < 4")
@@ -63,8 +68,29 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Che
             "sqlite": apsw.sqlite_lib_version(),
             "journal": str(con.pragma("journal_mode")),
             "permissions": sqlite_file.permissions(path),
+            **index,
         },
     )
+
+
+def _index(con: apsw.Connection) -> dict[str, str]:
+    """The state of the index of vectors, if there is one.
+
+    Looked at by itself, after the file: whoever has the extension loaded cannot check the file if the index is damaged.
+    """
+    try:
+        tables = vec1_tables.tables(con, "filling", "ready", "retired")
+    except (apsw.SQLError, *UNREADABLE_ERRORS):  # an older schema, or damage that others report
+        return {}
+    if not tables:
+        return {}
+    if not vec1_tables.able(con):
+        return {"vector index": "not usable here"}
+    try:
+        lines = [line for table in tables for (line,) in con.execute(f"PRAGMA integrity_check({table.name})")]
+    except vec1_tables.BROKEN:
+        return {"vector index": "damaged"}
+    return {"vector index": tables[-1].state if set(lines) == {"ok"} else "damaged"}
 
 
 def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Iterator[str]:
@@ -78,7 +104,7 @@ def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) ->
     except UNREADABLE_ERRORS:
         yield UNREADABLE
     if sqlite_file.others_may_read(path):
-        yield "Other users of this machine may read the file."
+        yield READABLE
 
 
 def _wrong_hashes(con: apsw.Connection) -> Iterator[str]:

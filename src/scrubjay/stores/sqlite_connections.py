@@ -31,6 +31,7 @@ class Connections:
         self.path = path
         self.closed = False
         self.damaged = False
+        self.read_only = False
         self._timeout_seconds = timeout_seconds
         self._lock = WriteLock(path.with_name(path.name + ".lock"))
         self._writer: apsw.Connection | None = None
@@ -42,7 +43,8 @@ class Connections:
         try:
             with translated_errors():
                 self._make_sure_there_is_a_store()
-                self.damaged = sqlite_file.damaged(path)
+                self.read_only = not sqlite_file.writable(path)
+                self.damaged = not self.read_only and sqlite_file.damaged(path)
                 self._make_sure_of_the_schema()
         except BaseException:
             self.close()
@@ -71,7 +73,10 @@ class Connections:
 
         :raises StorageBusy: if another writer held the store for too long
         :raises StorageDamaged: if the file was found damaged when it was opened
+        :raises StorageError: if it may not be written
         """
+        if self.read_only:
+            raise translated(PermissionError())
         with self._lock.held(self._timeout_seconds if timeout_seconds is None else timeout_seconds) as deadline:
             self._check_open()
             if self.damaged:
@@ -127,6 +132,11 @@ class Connections:
         con = self._reader()
         self._idle.append(con)
         if sqlite_file.schema_version(con) < sqlite_file.SCHEMA_VERSION and not self.damaged:
+            if self.read_only:
+                raise StorageError(
+                    "The store was made by an older scrubjay and cannot be brought up to date here.",
+                    hint="Open it once where it may be written.",
+                )
             with self._lock.held(self._timeout_seconds):
                 sqlite_file.migrate(self._writable())
 
@@ -148,7 +158,7 @@ class Connections:
             self._undo(con)
         with self._returned:
             self._borrowed -= 1
-            if con is not None and not self.closed:
+            if con is not None and not self.closed and not self.read_only:  # its owner may change it meanwhile
                 self._idle.append(con)
             elif con is not None:
                 con.close()
@@ -161,7 +171,7 @@ class Connections:
             raise StorageError("The store was opened in another process.", hint="Open it again in this one.")
 
     def _reader(self) -> apsw.Connection:
-        con = sqlite_file.connect(self.path, damaged=self.damaged)
+        con = sqlite_file.connect(self.path, damaged=self.damaged, read_only=self.read_only)
         con.pragma("query_only", "ON")
         sqlite_words.register(con)
         return con

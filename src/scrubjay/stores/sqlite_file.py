@@ -30,17 +30,57 @@ FREE_PAGES = 200  # of 4 kB; less is not worth moving pages about
 CHECK_SECONDS = 1.0
 BUSY_MILLISECONDS = 10_000  # readers wait only for those who open, recover or close the file
 
+MOUNTS = Path("/proc/self/mounts")
+NETWORK_SYSTEMS = frozenset({
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "davfs", "ncpfs",
+    "fuse.sshfs", "fuse.davfs2", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse",
+})  # fmt: skip
+
 SETTINGS = {
     "synchronous": "FULL",  # acknowledged means on the disk
     "secure_delete": "ON",  # what is erased is overwritten
     "foreign_keys": "ON",
     "journal_size_limit": 16 * 1024 * 1024,
     "temp_store": "MEMORY",  # no text of ours in temporary files
-    "cache_size": -8 * 1024,  # KiB
+    "cache_size": -16 * 1024,  # KiB; the upper pages of the indexes of a hundred thousand memories fit
     "mmap_size": 0,
     "cell_size_check": "ON",
     "trusted_schema": "OFF",
 }
+
+
+def check_place(path: Path) -> Path:
+    """Where the store really lies: links are followed, so that its companions stand beside it for everyone.
+
+    :raises StorageError: if a store cannot be there
+    """
+    if path.is_symlink() and not path.exists():
+        raise StorageError("The store's file is a link that leads nowhere.", hint="Mend the link, or remove it.")
+    place = path.resolve()
+    if (system := network_system(place)) is not None:
+        raise StorageError(
+            f"The store would lie on a network drive ({system}), where two writers can destroy it.",
+            hint="Keep it on a local disk, and copy it with `scrubjay backup`.",
+        )
+    return place
+
+
+def network_system(path: Path) -> str | None:
+    """The kind of network file system that holds a path; None on a local one, or where that cannot be told."""
+    if str(path).startswith("\\\\"):  # \\server\share
+        return "smb"
+    try:
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    holder, kind = "", ""
+    for line in mounts:
+        fields = line.split()
+        if len(fields) > 2 and len(fields[1]) >= len(holder):
+            folder = fields[1].replace("\\040", " ")
+            if path.is_relative_to(folder):
+                holder, kind = folder, fields[2]
+    return kind if kind in NETWORK_SYSTEMS else None
 
 
 def check_engine() -> None:
@@ -49,15 +89,20 @@ def check_engine() -> None:
         raise StorageError("SQLite is too old.", hint="Install apsw 3.51.3 or newer.")
 
 
-def connect(path: Path, *, damaged: bool = False) -> apsw.Connection:
+def connect(path: Path, *, damaged: bool = False, read_only: bool = False) -> apsw.Connection:
     """Open an existing file with our settings. Each is a statement of its own: a script stops at the first answer."""
-    con = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    con = _read_only(path) if read_only else apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     con.set_busy_timeout(BUSY_MILLISECONDS)
     if damaged:
         _read_what_is_left(con)
     for name, value in SETTINGS.items():
         con.pragma(name, value)
     return con
+
+
+def writable(path: Path) -> bool:
+    """Whether this process may write the file and make its companions beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def recognised(path: Path) -> bool:
@@ -67,16 +112,38 @@ def recognised(path: Path) -> bool:
     """
     if not os.path.lexists(path):
         return False
-    if path.is_file():
-        with suppress(apsw.Error), closing(_untouched(path)) as con:
-            if con.pragma("application_id") == APPLICATION_ID:
-                return True
-            if con.execute("SELECT 1 FROM sqlite_schema").fetchone():
-                raise StorageDamaged(
-                    "The file where the store should be is a database of another program; it was left as it is.",
-                    hint=f"Choose another file for the store. {DOCTOR}",
-                )
+    if path.is_dir():
+        raise StorageDamaged("There is a folder where the store should be.", hint=f"Name a file in it. {DOCTOR}")
+    if path.is_file() and _size(path) == 0:
+        raise StorageDamaged(
+            "The store's file is empty.", hint=f"Restore a backup, or remove the file to begin anew. {DOCTOR}"
+        )
+    if path.is_file() and not os.access(path, os.R_OK):
+        raise translated(PermissionError())
+    if is_store(path):
+        return True
+    if is_database(path):
+        raise StorageDamaged(
+            "The file where the store should be is a database of another program; it was left as it is.",
+            hint=f"Choose another file for the store. {DOCTOR}",
+        )
     raise StorageDamaged("There is something else where the store should be.", hint=DOCTOR)
+
+
+def is_store(path: Path) -> bool:
+    """Whether the file is ours, whatever its condition."""
+    if path.is_file():
+        with suppress(apsw.Error), closing(untouched(path)) as con:
+            return bool(con.pragma("application_id") == APPLICATION_ID)
+    return False
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file is SQLite's, with something in it."""
+    if path.is_file():
+        with suppress(apsw.Error), closing(untouched(path)) as con:
+            return con.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
+    return False
 
 
 def create(path: Path) -> None:
@@ -92,7 +159,7 @@ def create(path: Path) -> None:
             con.pragma("auto_vacuum", "INCREMENTAL")  # can only be chosen before the first table
             con.pragma("journal_mode", "WAL")
             migrate(con)
-        _publish(draft, path)
+        publish(draft, path)
     except OSError as error:
         raise translated(error) from error
     finally:
@@ -179,7 +246,17 @@ def _damaged_by_crash(path: Path) -> bool:
             return False
 
 
-def _untouched(path: Path) -> apsw.Connection:
+def _read_only(path: Path) -> apsw.Connection:
+    """Open where nothing may be written. Without a log there is nothing to share with writers, and SQLite could not
+    make the file to share it in; so the file is taken to stand still for as long as this connection is used.
+    """
+    if _size(_wal(path)):
+        return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+
+
+def untouched(path: Path) -> apsw.Connection:
     """Open without locks, journal or any other trace: what is there may belong to somebody else.
 
     A crash during a checkpoint leaves a file that is shorter than its header says until the log is read, too.
@@ -195,7 +272,7 @@ def _read_what_is_left(con: apsw.Connection) -> None:
     con.pragma("writable_schema", "ON")
 
 
-def _publish(draft: Path, path: Path) -> None:
+def publish(draft: Path, path: Path) -> None:
     try:
         os.link(draft, path)  # unlike a rename, never replaces what came to be there meanwhile
     except (FileExistsError, FileNotFoundError):

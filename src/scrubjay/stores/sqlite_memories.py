@@ -14,7 +14,7 @@ import apsw
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.memory import Archive, Match, Memory, State, Version, random_suffix
-from scrubjay.stores import sqlite_archives
+from scrubjay.stores import sqlite_archives, vec1_tables
 from scrubjay.stores.base import Change, List, Transaction, milliseconds
 from scrubjay.stores.sqlite_filters import Restriction, space_number
 from scrubjay.stores.sqlite_rows import (
@@ -212,18 +212,41 @@ class SqliteMemories(SqliteStatistics, Transaction):
             (memory.title, memory.path, as_json(memory.metadata), memory.id),
         )
 
-    def drop_vectors(self) -> None:
-        self._con.execute("DELETE FROM vectors")
-        self._con.execute("UPDATE pending SET next_part = 0, attempts = 0")
+    @property
+    def change(self) -> int | None:
+        """The number that it has given to what it changed; None if it has changed no memory."""
+        return self._change
+
+    def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
+        vec1_tables.retire_all(self._con)
+        [(last,)] = self._con.execute(
+            "SELECT max(seq) FROM (SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?)",
+            (after, -1 if limit is None else limit),
+        )
+        if last is None:
+            return None
+        self._con.execute("DELETE FROM vectors WHERE memory > ? AND memory <= ?", (after, last))
+        self._con.execute(
+            "UPDATE pending SET next_part = 0, attempts = 0 WHERE memory > ? AND memory <= ?", (after, last)
+        )
         self._con.execute(
             # What does not wait has been judged already.
             """
             INSERT INTO pending (memory, next_part, judged)
-            SELECT seq, 0, 1 FROM memories WHERE state < 4 AND seq NOT IN (SELECT memory FROM archives)
+            SELECT seq, 0, 1
+            FROM memories
+            WHERE state < 4
+            AND seq > ?
+            AND seq <= ?
+            AND seq NOT IN (SELECT memory FROM archives)
             ON CONFLICT (memory) DO NOTHING
-            """
+            """,
+            (after, last),
         )
-        self._con.execute("UPDATE memories SET change = ? WHERE state < 4", (self._changed(),))
+        self._con.execute(
+            "UPDATE memories SET change = ? WHERE state < 4 AND seq > ? AND seq <= ?", (self._changed(), after, last)
+        )
+        return int(last)
 
     def rebuild(self) -> None:
         [(definition,)] = self._con.execute("SELECT sql FROM sqlite_schema WHERE name = 'words'")
@@ -255,6 +278,22 @@ class SqliteMemories(SqliteStatistics, Transaction):
             """
         )
         self._rebuild_totals()
+        vec1_tables.retire_all(self._con)
+
+    def tend(self, plan: vec1_tables.Plan | None, model: bytes | None) -> bool:
+        """One step towards the index that there should be; False if nothing more can be done here."""
+        if not vec1_tables.able(self._con):
+            return False
+        for table in vec1_tables.tables(self._con, "retired")[:1]:
+            vec1_tables.empty(self._con, table)
+            return True
+        for table in vec1_tables.tables(self._con, "filling")[:1]:
+            vec1_tables.fill(self._con, table)
+            return True
+        if plan is not None and model is not None:
+            vec1_tables.begin(self._con, plan, model)
+            return True
+        return False
 
     def _rebuild_totals(self) -> None:
         """As the schema fills them; when memories were handed out is known nowhere else and stays."""

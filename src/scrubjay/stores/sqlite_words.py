@@ -15,7 +15,8 @@ from typing import NamedTuple, cast
 import apsw
 
 from scrubjay.memory import Match, Memory, State
-from scrubjay.stores.sqlite_filters import Restriction, among
+from scrubjay.stores import sqlite_scope
+from scrubjay.stores.sqlite_filters import Condition, Restriction, among
 from scrubjay.stores.words import query_words, term
 
 SMALL_ROWS = 1_000  # an index in which most words are common by chance; see _small_bm25
@@ -77,20 +78,30 @@ def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: i
     best = sum(weights.values())
     asked = (" ".join(str(weights[word]) for word in known), _expression(known, scope))
     depth = limit + limit // 4
+    narrow = rows >= COMMON_FROM_ROWS and sqlite_scope.small(con, restriction)
+    within, values = _within(restriction) if narrow else ("", [])
     while True:
         # The best passages first, then their memories' filters: reading the memory of every match costs far more.
+        # Where the filters take most of them out, the memories that they admit come first.
         statement = f"""
             SELECT rowid, {ranking} AS score
             FROM {words}
             WHERE {words} MATCH ?2
+            {within}
             ORDER BY score DESC, rowid DESC
-            LIMIT ?3
+            LIMIT {depth}
             """
-        passages = [*con.execute(statement, (*asked, depth))]
+        passages = [*con.execute(statement, (*asked, *values))]
         found = _admitted(con, passages, restriction)
         if len(found) >= limit or len(passages) < depth:
             return [(min(score / best, 1.0), created, seq, memory) for score, created, seq, memory in found]
         depth *= 4  # filters took many out, or long memories took several places each
+        within, values = _within(restriction)
+
+
+def _within(restriction: Restriction) -> Condition:
+    where, values = restriction.condition()
+    return f"AND rowid / 256 IN (SELECT seq FROM {sqlite_scope.memories(restriction)} WHERE {where})", values
 
 
 def _admitted(

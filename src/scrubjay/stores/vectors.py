@@ -1,7 +1,8 @@
 """Finding by meaning: the cosine of a query's vector with the vectors of the rows that a filter admits.
 
 `ExactIndex` is the reference: it compares with every vector of the scope, in memory up to a cap, else read from the
-file. Vectors are unit length, so a cosine is a dot product. A memory of several parts counts by its best one.
+file; vec1.py has the index for large stores. Vectors are unit length, so a cosine is a dot product. A memory of several
+parts counts by its best one.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -64,20 +65,25 @@ def best_cosines(vector: Vector, rows: Iterable[tuple[str, bytes]]) -> dict[str,
     best: dict[str, float] = {}
     if fitting:
         names, blobs = zip(*fitting, strict=True)
-        scores = np.vecdot(_matrix(blobs, len(vector)), vector)
+        scores = np.vecdot(matrix(blobs, len(vector)), vector)
         for name, score in zip(names, scores.tolist(), strict=True):
             best[name] = max(best.get(name, -1.0), score)
     return best
 
 
-def scan(con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
-    """Read the vectors of the scope from the file, a chunk at a time, and keep the best."""
+def scan(
+    con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, *, table: str = "memories"
+) -> list[Match]:
+    """Read the vectors of the scope from the file, a chunk at a time, and keep the best.
+
+    `table` may name the index that finds the memories, where the planner would not take it.
+    """
     where, values = restriction.condition()
     rows = con.execute(
         # Whatever index the conditions have, then the unique index of vectors.
         f"""
         SELECT memories.seq, memories.created_at, vectors.vector
-        FROM memories
+        FROM {table}
         CROSS JOIN vectors ON vectors.memory = memories.seq
         WHERE {where}
         AND length(vectors.vector) = ?
@@ -90,7 +96,7 @@ def scan(con: apsw.Connection, vector: Vector, restriction: Restriction, limit: 
         found = Candidates(
             np.array(memories, dtype=np.int64),
             np.array(created, dtype=np.int64),
-            np.vecdot(_matrix(blobs, len(vector)), vector),
+            np.vecdot(matrix(blobs, len(vector)), vector),
         )
         best = best.and_also(found).best(limit)
     return best.matches(con)
@@ -153,7 +159,7 @@ class ExactIndex(VectorIndex):
         self._cache: Cache | None = None
 
     def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
-        with self._lock, _snapshot(con):
+        with self._lock, snapshot(con):
             cache = self._current(con, len(vector))
             if cache is not None:
                 return cache.nearest(con, vector, restriction).best(limit).matches(con)
@@ -273,7 +279,7 @@ class Cache:
             self._numbers[name][place] = column
         self._importance[place] = importance
         self._ids[place] = ids
-        self._vectors[place] = _matrix(blobs, self.dimension)
+        self._vectors[place] = matrix(blobs, self.dimension)
         self._count += len(chunk)
 
     def _remove(self, memories: Ints) -> None:
@@ -288,7 +294,7 @@ class Cache:
         self._count = left
 
 
-def _matrix(blobs: Iterable[bytes], dimension: int) -> Vector:
+def matrix(blobs: Iterable[bytes], dimension: int) -> Vector:
     return from_blob(b"".join(blobs)).reshape(-1, dimension)
 
 
@@ -298,7 +304,7 @@ def _chunks(rows: apsw.Cursor) -> Iterator[list[Row]]:
 
 
 @contextmanager
-def _snapshot(con: apsw.Connection) -> Iterator[None]:
+def snapshot(con: apsw.Connection) -> Iterator[None]:
     """Let several statements see the same moment."""
     con.execute("BEGIN")
     try:

@@ -1,0 +1,57 @@
+"""How fast memories are taken in by the thousand, beside what two embedding threads alone reach.
+
+    python -m bench.bulk [--memories 2000]
+
+The floor embeds the same texts with the same two threads and does nothing else. Both take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import scrubjay
+from bench import report, sentences
+from scrubjay.embedders.catalogue import DEFAULT, find
+from scrubjay.embedders.local import LocalEmbedder
+from scrubjay.settings import load
+
+TURNS = 3
+GOAL = 0.8
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.bulk", description="Measure bulk loading.")
+    parser.add_argument("--memories", type=int, default=2_000)
+    count = parser.parse_args(arguments).memories
+    model = LocalEmbedder(find(DEFAULT), load().models)
+    model.load()
+    texts = sentences.memories(count)
+    alone, stored = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in range(TURNS):
+            begun = time.perf_counter()
+            for start in range(0, count, 64):
+                model.embed(texts[start : start + 64])
+            alone.append(count / (time.perf_counter() - begun))
+            with scrubjay.open(Path(folder) / f"{turn}.db", embedder=model) as jay:
+                begun = time.perf_counter()
+                jay.store_many({"content": text} for text in texts)
+                stored.append(count / (time.perf_counter() - begun))
+            model.load()
+    share = max(stored) / max(alone)
+    rows = [
+        ["two embedding threads alone, texts/s", f"{max(alone):.0f}"],
+        ["store_many, memories/s", f"{max(stored):.0f}"],
+        ["share", f"{share:.2f}"],
+        ["goal", f"≥ {GOAL}"],
+    ]
+    report.table(f"Bulk loading of {count:,} memories (best of {TURNS})", ["", ""], rows)
+    report.write("bulk", {"alone": alone, "stored": stored, "share": share, "goal": GOAL}, report.machine())
+
+
+if __name__ == "__main__":
+    main()

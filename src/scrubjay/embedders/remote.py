@@ -1,0 +1,180 @@
+"""A model behind an OpenAI-compatible endpoint: `POST <url>/embeddings`, on this machine or elsewhere.
+
+    texts -> batches -> {"model": …, "input": [texts]} -> {"data": [{"index": 0, "embedding": [numbers]}, …]}
+
+What fails for a moment (no connection, a timeout, 429, 5xx) is tried again after a pause that grows; everything else is
+an error at once. Numbers are checked: as many vectors as texts, one dimension for ever, finite, at length 1. Messages
+name neither the address nor the key: they may reach a stranger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import random
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from scrubjay.embedders.base import Embedder, Vector
+from scrubjay.embedders.local import checked
+from scrubjay.errors import EmbeddingError, InvalidInput
+
+PART = 2_000  # characters: within the window of every model in use, whatever its language
+OVERLAP = 100
+BATCH = 64  # texts per request
+ATTEMPTS = 4
+TIMEOUT_SECONDS = 30.0
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 20.0  # also of what the server asks for
+LARGEST_REPLY = 64 * 1024 * 1024
+TRY_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+NETWORK_ERRORS = (urllib.error.URLError, ConnectionError, TimeoutError, ssl.SSLError, http.client.HTTPException)
+
+
+class RemoteEmbedder(Embedder):
+    """One model of one endpoint. Costs nothing until the first text."""
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        key: str = "",
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """:raises InvalidInput: if the address cannot be used, or would carry the key in the clear"""
+        self.name = model
+        self.dimension = 0  # known with the first vector
+        self._url = checked_url(url, key)
+        self._key = key
+        self._timeout_seconds = timeout_seconds
+        self._pause = pause
+        self._lock = threading.Lock()
+        handlers: list[urllib.request.BaseHandler] = [NoRedirects()]
+        if urlsplit(self._url).hostname in LOOPBACK:
+            handlers.append(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    @property
+    def fingerprint(self) -> str:
+        # The address is part of it: two servers may call different things by one name.
+        return f"remote-{self.name}-{hashlib.sha256(self._url.encode()).hexdigest()[:12]}"
+
+    def split(self, text: str) -> list[str]:
+        starts = range(0, max(len(text) - OVERLAP, 1), PART - OVERLAP)
+        return [text[start : start + PART] for start in starts]
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        return [
+            vector for start in range(0, len(texts), BATCH) for vector in self._vectors(texts[start : start + BATCH])
+        ]
+
+    def embed_query(self, text: str) -> Vector:
+        [vector] = self._vectors([text[:PART]])
+        return vector
+
+    def calibrate(self, cosine: float) -> float:
+        return min(max(cosine, 0.0), 1.0)
+
+    def _vectors(self, texts: Sequence[str]) -> list[Vector]:
+        given = [text if text.strip() else "." for text in texts]  # most servers refuse a text without a letter
+        rows = numbers_in(self._answer({"model": self.name, "input": given, "encoding_format": "float"}), len(texts))
+        with self._lock:
+            self.dimension = self.dimension or len(rows[0])
+        return [checked(row, self.dimension) for row in rows]
+
+    def _answer(self, body: dict[str, Any]) -> Any:
+        """The server's answer; waits and tries again as long as there is hope."""
+        pause = FIRST_PAUSE_SECONDS
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._ask(body)
+            except urllib.error.HTTPError as error:
+                asked = error.headers.get("Retry-After", "") if error.headers else ""
+                error.close()
+                if error.code not in TRY_AGAIN or attempt == ATTEMPTS:
+                    raise EmbeddingError(
+                        f"The embedding server refused with status {error.code}.", hint=HINTS.get(error.code)
+                    ) from None
+                wait = float(asked) if asked.isdigit() else pause
+            except NETWORK_ERRORS:
+                if attempt == ATTEMPTS:
+                    raise EmbeddingError(
+                        "The embedding server does not answer.", hint="Check SCRUBJAY_REMOTE_URL, and that it runs."
+                    ) from None
+                wait = pause
+            self._pause(min(wait, LONGEST_PAUSE_SECONDS) * random.uniform(0.8, 1.2))  # noqa: S311 -- no secret
+            pause *= 2
+        raise AssertionError("the last attempt has raised")
+
+    def _ask(self, body: dict[str, Any]) -> Any:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "scrubjay"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        data = json.dumps(body, ensure_ascii=True).encode()
+        request = urllib.request.Request(self._url, data=data, headers=headers)  # noqa: S310 -- checked_url
+        with self._opener.open(request, timeout=self._timeout_seconds) as reply:
+            answer = reply.read(LARGEST_REPLY + 1)
+            if reply.length and len(answer) <= LARGEST_REPLY:  # promised, and not sent
+                raise http.client.IncompleteRead(answer, reply.length)
+        if len(answer) > LARGEST_REPLY:
+            raise EmbeddingError("The embedding server's answer is too long.")
+        try:
+            return json.loads(answer)
+        except (ValueError, RecursionError):
+            raise EmbeddingError("The embedding server did not answer with JSON.") from None
+
+
+HINTS = {
+    401: "Check SCRUBJAY_REMOTE_KEY.",
+    403: "Check SCRUBJAY_REMOTE_KEY.",
+    404: "Check SCRUBJAY_REMOTE_URL (it ends before /embeddings) and SCRUBJAY_REMOTE_MODEL.",
+    429: "It asks for fewer requests; try again later.",
+}
+
+
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The texts and the key go to the address that was configured, and nowhere else."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def checked_url(url: str, key: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise InvalidInput(
+            "The embedding server's address is not understood.",
+            hint="Write https://HOST/v1, the part before /embeddings.",
+            field="remote_url",
+        )
+    if key and parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise InvalidInput("The server's key would travel in the clear.", hint="Use https.", field="remote_url")
+    return f"{url.rstrip('/').removesuffix('/embeddings')}/embeddings"
+
+
+def numbers_in(answer: Any, count: int) -> list[Vector]:
+    """The vectors of an answer, in the order of the texts.
+
+    :raises EmbeddingError: if there is not exactly one list of numbers for each text
+    """
+    try:
+        rows = {entry.get("index", place): entry["embedding"] for place, entry in enumerate(answer["data"])}
+        vectors = [np.array(rows[place], dtype=np.float64) for place in range(count)]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise EmbeddingError("The embedding server's answer holds no vectors.") from None
+    if len(answer["data"]) != count or any(vector.ndim != 1 or not len(vector) for vector in vectors):
+        raise EmbeddingError("The embedding server gave another number of vectors than texts.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return [vector.astype(np.float32) for vector in vectors]

@@ -1,0 +1,57 @@
+"""`scrubjay backup`, `restore` and `reembed`, as people type them."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_a_backup_is_made_refused_a_second_time_and_restored(run, stored, tmp_path):
+    stored("User lives in Seattle")
+    copy = tmp_path / "copy.db"
+    made = run("backup", str(copy), "--json")
+    again = run("backup", str(copy))
+    elsewhere = run("--home", str(tmp_path / "elsewhere"), "restore", str(copy), "--json")
+    listed = run("--home", str(tmp_path / "elsewhere"), "list", "--json")
+
+    assert made.code == 0, made.err
+    assert json.loads(made.out)["memories"] >= 1
+    assert again.code == 1
+    assert "already" in again.err
+    assert elsewhere.code == 0, elsewhere.err
+    assert json.loads(elsewhere.out) == {"restored": True, "replaced": None}
+    assert listed.code == 0
+
+
+def test_a_memory_is_replaced_only_when_asked_and_kept(run, stored, tmp_path):
+    stored("User lives in Seattle")
+    copy = tmp_path / "copy.db"
+    run("backup", str(copy))
+
+    refused = run("restore", str(copy))
+    done = run("restore", str(copy), "--replace", "--json")
+
+    assert refused.code == 1
+    assert "--replace" in refused.err
+    assert done.code == 0, done.err
+    assert "replaced" in json.loads(done.out)["replaced"]
+
+
+def test_a_damaged_backup_is_refused_in_plain_words(run, stored, tmp_path):
+    stored("User lives in Seattle")
+    copy = tmp_path / "copy.db"
+    run("backup", str(copy))
+    copy.write_bytes(copy.read_bytes()[:-4096])
+
+    refused = run("--home", str(tmp_path / "elsewhere"), "restore", str(copy))
+
+    assert refused.code == 1
+    assert "checksum" in refused.err
+    assert not (tmp_path / "elsewhere" / "memories.db").exists()
+
+
+def test_reembedding_with_the_same_model_says_that_there_is_nothing_to_do(run, stored):
+    stored("User lives in Seattle")
+    done = run("reembed", "--json")
+
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["memories"] == 0

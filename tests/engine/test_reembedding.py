@@ -1,0 +1,195 @@
+"""Another model takes over: whatever happens meanwhile, vectors of two models never meet and nothing is lost."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine import reembedding
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import EmbeddingError, Locked, ModelMissing
+from scrubjay.stores.sqlite import SqliteStore
+from tests.reliability.processes import Child
+
+
+class Wider(HashingEmbedder):
+    """Another model: twice as many numbers."""
+
+    dimension = 768
+
+    @property
+    def fingerprint(self) -> str:
+        return "wider-1"
+
+
+class Picky(Wider):
+    """Cannot embed one text."""
+
+    def embed(self, texts):
+        if any("poison" in text for text in texts):
+            raise EmbeddingError("The text could not be embedded.")
+        return super().embed(texts)
+
+
+class Dying(Wider):
+    """Stops the process' work after some batches, as a kill would."""
+
+    def __init__(self, batches: int) -> None:
+        self.left = batches
+
+    def embed(self, texts):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return super().embed(texts)
+
+
+def fill(jay: Engine, count: int = 150) -> list[str]:
+    return list(jay.store_many({"content": f"fact {number} about harbours"} for number in range(count)))
+
+
+def dimensions(jay: Engine) -> set[int]:
+    with jay._records._reading() as con:
+        return {length // 4 for (length,) in con.execute("SELECT DISTINCT length(vector) FROM vectors")}
+
+
+def test_every_memory_gets_the_new_models_vector(open_engine):
+    ids = fill(open_engine())
+    jay = open_engine(Wider())
+    assert jay.search("harbours").degraded
+
+    told: list[tuple[int, int]] = []
+    result = jay.reembed(progress=lambda *now: told.append(now))
+
+    assert (result.memories, result.failed, result.model) == (150, 0, "wider-1")
+    assert told[-1] == (150, 150)
+    assert dimensions(jay) == {768}
+    assert not jay.search("harbours").degraded
+    assert jay.check().with_vectors == len(ids)
+
+
+def test_a_store_that_is_this_models_already_is_left_alone(open_engine):
+    jay = open_engine()
+    fill(jay, 10)
+    before = [memory.version for memory in jay.list(limit=10)]
+
+    assert jay.reembed().memories == 0
+    assert [memory.version for memory in jay.list(limit=10)] == before
+
+
+def test_without_a_model_nothing_is_thrown_away(open_engine):
+    fill(open_engine(), 10)
+
+    with pytest.raises(ModelMissing):
+        open_engine(None).reembed()
+
+    assert dimensions(open_engine()) == {384}
+
+
+def test_a_model_that_fails_at_the_first_text_throws_nothing_away(open_engine):
+    fill(open_engine(), 10)
+
+    class Broken(Wider):
+        def embed(self, texts):
+            raise EmbeddingError("It is broken.")
+
+    with pytest.raises(EmbeddingError):
+        open_engine(Broken()).reembed()
+
+    assert not open_engine().search("harbours").degraded
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_broken_off_anywhere_it_goes_on_where_it_was(open_engine, monkeypatch, batches):
+    monkeypatch.setattr(reembedding, "AT_ONCE", 40)
+    old = open_engine()
+    fill(old)
+    with pytest.raises(KeyboardInterrupt):
+        open_engine(Dying(batches)).reembed()
+
+    # nobody mixes: neither the old model nor the new one searches by meaning or embeds meanwhile
+    for embedder in (HashingEmbedder(), Wider()):
+        meanwhile = open_engine(embedder)
+        found = meanwhile.search("fact 7")
+        assert "reembed" in found.degraded
+        assert found.hits
+        assert meanwhile.store("stored meanwhile").degraded
+
+    result = open_engine(Wider()).reembed()
+
+    jay = open_engine(Wider())
+    assert result.memories <= 152 - 64 * (batches - 1)
+    assert dimensions(jay) == {768}
+    assert jay.check().with_vectors == 152
+
+
+def test_memories_are_stored_changed_and_erased_meanwhile(open_engine):
+    ids = fill(open_engine())
+    with pytest.raises(KeyboardInterrupt):
+        open_engine(Dying(2)).reembed()
+    meanwhile = open_engine()
+
+    meanwhile.forget(ids[0], hard=True)
+    meanwhile.forget(ids[149], hard=True)
+    meanwhile.update(ids[1], content="changed early")
+    meanwhile.update(ids[148], content="changed late")
+    open_engine(Wider()).reembed()
+
+    jay = open_engine(Wider())
+    assert jay.check().memories == jay.check().with_vectors == 148
+    assert [hit.memory.id for hit in jay.search("changed late", limit=1)] == [ids[148]]
+
+
+def test_a_third_model_that_takes_over_half_way_begins_anew(open_engine):
+    fill(open_engine())
+    with pytest.raises(KeyboardInterrupt):
+        open_engine(Dying(2)).reembed()
+
+    assert open_engine().reembed().memories == 150
+    assert dimensions(open_engine()) == {384}
+
+
+def test_a_text_that_cannot_be_embedded_does_not_keep_the_others(open_engine):
+    jay = open_engine()
+    fill(jay, 70)
+    jay.store("poison in the well")
+
+    result = open_engine(Picky()).reembed()
+
+    assert (result.memories, result.failed) == (70, 1)
+    assert [hit.memory.content for hit in open_engine(Picky()).search("well")] == ["poison in the well"]
+
+
+def test_two_at_once_do_not_work_against_each_other(open_engine, monkeypatch):
+    monkeypatch.setattr(reembedding, "PATIENCE_SECONDS", 0.3)
+    fill(open_engine(), 10)
+    jay = open_engine(Wider())
+    assert jay._records.lease("embedding", holder="another", seconds=15)
+
+    with pytest.raises(Locked):
+        jay.reembed()
+
+
+def test_killed_at_any_moment_it_goes_on(tmp_path):
+    path = tmp_path / "memories.db"
+    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+        jay.store_many({"content": f"fact {number}"} for number in range(400))
+    with Child("reembed", path) as child:
+        for _ in range(2):
+            assert child.hear()["done"] > 0
+        child.kill()
+        child.process.wait()
+
+    with closing(SqliteStore(path)) as store:
+        assert store.fact("model").startswith("becoming ")
+    with Child("reembed", path) as child:
+        told = child.rest()
+        assert child.process.wait() == 0, child.errors.decode()
+
+    assert told[-1]["finished"] <= 400 - 2 * 64 + 64
+    with Engine(SqliteStore(path), Wider()) as jay:
+        assert jay.check().with_vectors == 400
+        assert dimensions(jay) == {768}
+        assert [hit.memory.content for hit in jay.search("fact 7", limit=1)] == ["fact 7"]

@@ -1,0 +1,73 @@
+"""A store past the size where vectors are compared one by one: killed at its index's making, opened, served."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+
+import pytest
+
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
+from scrubjay.stores import vec1_tables
+from scrubjay.stores.sqlite import SqliteStore
+from tests.reliability.processes import Child
+from tests.reliability.rounds import short_and_long
+from tests.reliability.wholeness import checked, everything, unfindable
+from tests.servers.peer import Peer
+
+
+@short_and_long("rounds", 3, 30)
+def test_killed_while_the_index_is_made_and_memories_are_written_nothing_is_lost(tmp_path, chance, rounds):
+    """Each round goes on with what the last one left; afterwards the index holds exactly the vectors there are."""
+    path = tmp_path / "memories.db"
+    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+        jay.store_many({"content": f"fact {number} of many"} for number in range(1_500))
+    acknowledged: dict[str, str] = {}
+    for _ in range(rounds):
+        with Child("tend_and_write", path, chance.randrange(10**6)) as child:
+            for _ in range(chance.randint(1, 12)):
+                line = child.hear()
+                if line is None:
+                    break
+                if "id" in line:
+                    acknowledged[line["id"]] = line["text"]
+            child.kill()
+            child.process.wait()
+
+    with closing(SqliteStore(path, index_from=1_000)) as store:
+        while store.tend():
+            pass
+        with store._reading() as con:
+            [table] = vec1_tables.tables(con, "ready", "filling", "retired")
+            assert vec1_tables.able(con)
+            indexed = dict(con.execute(f"SELECT rowid, vector FROM {table.name}"))
+            expected = dict(con.execute("SELECT memory * 4096 + part, vector FROM vectors"))
+        assert indexed == expected
+        there = {id: memory.content for id, memory in everything(store).items()}
+        assert {id: there.get(id) for id in acknowledged} == acknowledged
+        assert unfindable(store, list(acknowledged.items())[-20:]) == []
+    checked(path, pending=True)
+
+
+@pytest.mark.long
+def test_a_server_on_a_hundred_thousand_memories_starts_answers_and_ends_as_quickly_as_on_none(tmp_path):
+    """Twenty starts; the index was made by the load."""
+    path = tmp_path / "memories.db"
+    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+        jay.store_many({"content": f"fact {number} about harbour {number % 977}"} for number in range(100_000))
+    starts = {home: [] for home in (tmp_path, tmp_path / "empty")}
+    (tmp_path / "empty").mkdir()
+    for _ in range(20):
+        for home, taken in starts.items():
+            begun = time.monotonic()
+            with Peer(home) as peer:
+                peer.greet()
+                taken.append(time.monotonic() - begun)
+                assert not peer.call("store_memory", content="one more fact")["isError"]
+                assert not peer.call("search_memories", query="harbour 7")["isError"]
+                peer.close_input()
+                assert peer.end(seconds=10) == 0
+    large, small = (sorted(taken)[10] for taken in starts.values())
+    print(f"greeted after {1000 * large:.0f} ms with 100,000 memories, {1000 * small:.0f} ms with none")
+    assert large < 2 * small + 0.1

@@ -1,0 +1,501 @@
+"""The index for large stores keeps every promise of the exact one; where it cannot, the exact one answers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+
+from scrubjay.embedders.base import Vector
+from scrubjay.errors import Conflict
+from scrubjay.memory import AccessLevel, Audience, Category, Context, Filter, Memory, Scope, Sight, State, Status
+from scrubjay.stores import vec1_tables
+from scrubjay.stores.contract import (
+    DIMENSION,
+    EVERYTHING,
+    NOW,
+    StoreContract,
+    at_cosine,
+    changed,
+    create_spaces,
+    ids,
+    nearest,
+    put,
+    put_in,
+    some,
+    unit,
+)
+from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.vec1 import Vec1Index
+from scrubjay.stores.vec1_tables import Plan, Table
+from scrubjay.stores.vectors import to_blob
+from tests.reliability.rounds import wait_until
+from tests.stores.test_vectors import AUDIENCES, FILTERS, _random_memory, reference
+
+
+@cache
+def model() -> bytes:
+    """Trained once, for tests that are about everything else."""
+    learnt = vec1_tables.trained([to_blob(unit(n)) for n in range(1_000)], Plan(DIMENSION, 1, 1_000))
+    assert learnt is not None
+    return learnt
+
+
+def indexed(path: Path, *, few: int = 0) -> SqliteStore:
+    """A store whose every search by meaning goes through a vec1 table, however few memories there are."""
+    store = SqliteStore(path, index=Vec1Index(few=few), index_from=2**40)
+    with store._changing() as tx:
+        if not vec1_tables.tables(tx._con, "ready"):
+            vec1_tables.begin(tx._con, Plan(DIMENSION, 1, 1_000), model())
+    while store.tend():
+        pass
+    assert states(store) == ["ready"]
+    return store
+
+
+def known(store: SqliteStore) -> list[Table]:
+    with store._reading() as con:
+        return vec1_tables.tables(con, "filling", "ready", "retired")
+
+
+def states(store: SqliteStore) -> list[str]:
+    return [table.state for table in known(store)]
+
+
+def rows(store: SqliteStore, table: Table | None = None) -> dict[int, bytes]:
+    """What a table holds, by number of memory and part."""
+    with store._reading() as con:
+        assert vec1_tables.able(con)
+        return dict(con.execute(f"SELECT rowid, vector FROM {(table or known(store)[-1]).name}"))
+
+
+def expected_rows(store: SqliteStore) -> dict[int, bytes]:
+    with store._reading() as con:
+        return dict(con.execute("SELECT memory * 4096 + part, vector FROM vectors"))
+
+
+class TestVec1Store(StoreContract):
+    """Every promise of a store, with the index in place from the first memory on."""
+
+    @pytest.fixture
+    def store(self, path: Path) -> Iterator[SqliteStore]:
+        with closing(indexed(path)) as store:
+            yield store
+
+    @pytest.fixture
+    def reopen(self, store: SqliteStore, path: Path) -> Iterator[Callable[[], SqliteStore]]:
+        opened = [store]
+
+        def again() -> SqliteStore:
+            opened[-1].close()
+            opened.append(SqliteStore(path, index=Vec1Index(few=0)))
+            return opened[-1]
+
+        yield again
+        opened[-1].close()
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        return tmp_path / "memories.db"
+
+
+# --- filters ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def varied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SqliteStore, list[tuple[Memory, list[Vector]]]]]:
+    import random
+
+    chance = random.Random(7)
+    with closing(indexed(tmp_path_factory.mktemp("vec1") / "memories.db")) as store:
+        create_spaces(store, "work")
+        written = []
+        with store.writing() as tx:
+            for n in range(150):
+                vectors = [unit(1000 * n + part) for part in range(chance.randint(1, 4))]
+                written.append((put_in(tx, _random_memory(n, chance), vectors), vectors))
+        yield store, written
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+@pytest.mark.parametrize("filter", FILTERS)
+def test_every_filter_agrees_with_the_reference(varied, filter, audience):
+    store, written = varied
+    expected = reference(written, unit(42), FILTERS[filter], AUDIENCES[audience])
+
+    for limit in (1, 7, 500):
+        found = store.nearest(unit(42), FILTERS[filter], AUDIENCES[audience], now=NOW, limit=limit)
+
+        assert ids(found) == ids(expected[:limit])
+
+
+# --- recall ----------------------------------------------------------------------------------------------------------
+
+MEMORIES = 6_000
+QUERIES = 200
+WIDE = 384
+DAY = timedelta(days=1)
+
+KINDS_OF_FILTER: dict[str, tuple[Filter, Audience, Callable[[int], bool]]] = {
+    "none": (Filter(), EVERYTHING, lambda n: n % 10 != 9),
+    "space": (Filter(), Audience("ann", (Scope("work", Sight.ALL),)), lambda n: n % 3 == 0 and n % 10 != 9),
+    "audience": (
+        Filter(),
+        Audience("user1", (Scope("default", Sight.OWN), Scope("work", Sight.SHARED))),
+        lambda n: n % 10 != 9 and (n % 4 < 2 or (n % 4 == 2 and n % 20 == 1 and n % 3 != 0)),
+    ),
+    "status": (Filter(states=frozenset({State.ARCHIVED})), EVERYTHING, lambda n: n % 10 == 9),
+    "category": (Filter(categories=frozenset({Category.GOAL, Category.FACT})), EVERYTHING, lambda n: False),
+    "tags": (Filter(tags=frozenset({"tag3"})), EVERYTHING, lambda n: n % 30 == 3 and n % 10 != 9),
+    "dates": (
+        Filter(created_since=NOW + 100 * DAY, created_until=NOW + 160 * DAY),
+        EVERYTHING,
+        lambda n: 100 <= n % 365 <= 160 and n % 10 != 9,
+    ),
+    "importance": (
+        Filter(min_importance=0.8, max_importance=0.9),
+        EVERYTHING,
+        lambda n: 80 <= n % 101 <= 90 and n % 10 != 9,
+    ),
+    "conversation": (Filter(conversation_id="c7"), EVERYTHING, lambda n: n % 50 == 7 and n % 10 != 9),
+    "user": (Filter(user_id="user4"), EVERYTHING, lambda n: n % 20 == 4 and n % 10 != 9),
+    "several": (
+        Filter(tags=frozenset({"tag3", "tag4"}), min_importance=0.3, created_since=NOW + 30 * DAY),
+        Audience("user3", (Scope("default", Sight.OWN), Scope("work", Sight.ALL))),
+        lambda n: (
+            n % 30 in (3, 4)
+            and n % 101 >= 30
+            and n % 365 >= 30
+            and n % 10 != 9
+            and (n % 3 == 0 or n % 4 < 2 or (n % 4 == 2 and n % 20 == 3))
+        ),
+    ),
+}
+_CATEGORIES = list(Category)
+
+
+def admitted(kind: str, n: int) -> bool:
+    if kind == "category":
+        return _CATEGORIES[n % 9] in (Category.GOAL, Category.FACT) and n % 10 != 9
+    return KINDS_OF_FILTER[kind][2](n)
+
+
+def by_topic(count: int, seed: int) -> Vector:
+    """Vectors in clusters, some near each other and some alone, as texts are."""
+    chance = np.random.default_rng(seed)
+    topics = np.random.default_rng(11).standard_normal((60, WIDE)).astype(np.float32)
+    chosen = topics[chance.zipf(1.3, count) % 60]
+    spread = chance.uniform(0.5, 1.2, (count, 1)).astype(np.float32)
+    vectors = 1.0 + chosen + spread * chance.standard_normal((count, WIDE)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def numbered(n: int) -> Memory:
+    levels = [AccessLevel.PUBLIC, AccessLevel.SHARED, AccessLevel.PRIVATE, AccessLevel.PRIVATE]
+    return some(
+        f"memory {n}",
+        id=f"mem_{n}",
+        space="work" if n % 3 == 0 else "default",
+        category=_CATEGORIES[n % 9],
+        tags=(f"tag{n % 30}",),
+        importance=(n % 101) / 100,
+        created_at=NOW + (n % 365) * DAY,
+        status=Status.ARCHIVED if n % 10 == 9 else Status.ACTIVE,
+        access_level=levels[n % 4],
+        context=Context(user_id=f"user{n % 20}", conversation_id=f"c{n % 50}"),
+    )
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Vector]]:
+    path = tmp_path_factory.mktemp("many") / "memories.db"
+    vectors = by_topic(MEMORIES, seed=1)
+    with closing(SqliteStore(path, index_from=2_000)) as store:
+        create_spaces(store, "work")
+        for start in range(0, MEMORIES, 2_000):
+            with store.writing() as tx:
+                for n in range(start, start + 2_000):
+                    put_in(tx, numbered(n), [vectors[n]])
+            while store.tend():  # trained on the first two thousand, the others come later
+                pass
+        assert states(store) == ["ready"]
+    return path, vectors
+
+
+@pytest.mark.parametrize("few", [0, 1_000], ids=["by the index alone", "as it is used"])
+@pytest.mark.parametrize("kind", KINDS_OF_FILTER)
+def test_of_the_ten_nearest_at_least_98_in_a_hundred_are_found(many, kind, few):
+    path, vectors = many
+    filter, audience, _ = KINDS_OF_FILTER[kind]
+    scope = np.array([n for n in range(MEMORIES) if admitted(kind, n)])
+    assert len(scope) > 10
+    found = 0
+    with closing(SqliteStore(path, index=Vec1Index(few=few))) as store:
+        for query in by_topic(QUERIES, seed=2):
+            best = scope[np.argsort(-np.vecdot(vectors[scope], query))[:10]]
+            near = store.nearest(query, filter, audience, now=NOW, limit=10)
+            found += len({f"mem_{n}" for n in best} & {match.memory for match in near})
+
+    recall = found / (10 * QUERIES)
+    print(f"{kind}: recall@10 {recall:.4f} over {len(scope)} memories")
+    assert recall >= 0.98
+
+
+# --- the life of a table ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(tmp_path / "memories.db", index=Vec1Index(few=0), index_from=1_000)) as store:
+        yield store
+
+
+def fill(store: SqliteStore, count: int, *, first: int = 0) -> list[Memory]:
+    with store.writing() as tx:
+        return [put_in(tx, some(f"text {n}", id=f"mem_{n}"), [unit(n)]) for n in range(first, first + count)]
+
+
+def tend(store: SqliteStore) -> int:
+    steps = 0
+    while store.tend():
+        steps += 1
+    return steps
+
+
+def test_a_small_store_needs_no_index(store):
+    fill(store, 999)
+
+    assert not store.tend()
+    assert known(store) == []
+
+
+def test_an_index_is_made_of_enough_vectors_and_holds_them_all(store):
+    fill(store, 1_200)
+
+    tend(store)
+
+    assert states(store) == ["ready"]
+    assert rows(store) == expected_rows(store)
+    assert ids(store.nearest(unit(700), Filter(), EVERYTHING, now=NOW, limit=1)) == ["mem_700"]
+
+
+def test_what_is_written_while_an_index_is_filled_is_in_it(store):
+    """New, changed and erased memories, before and behind the place that filling has reached."""
+    memories = fill(store, 1_600)
+    while not known(store) or known(store)[0].filled < 500:
+        assert store.tend()
+    for place in (100, 1_500):
+        newer = replace(memories[place], content="other words", version=2)
+        put(store, newer, [unit(5_000 + place), unit(9_000 + place)])
+        with store.writing() as tx:
+            tx.purge(memories[place + 1].id, at=NOW)
+        changed(store, memories[place + 2], status=Status.ARCHIVED)
+    fill(store, 1, first=3_000)
+
+    tend(store)
+
+    assert states(store) == ["ready"]
+    assert rows(store) == expected_rows(store)
+    assert ids(store.nearest(unit(9_100), Filter(), EVERYTHING, now=NOW, limit=1)) == ["mem_100"]
+    archived = Filter(states=frozenset({State.ARCHIVED}))
+    assert set(ids(store.nearest(unit(1), archived, EVERYTHING, now=NOW, limit=9))) == {"mem_102", "mem_1502"}
+
+
+def test_searches_stay_right_at_every_step_of_a_retraining(store):
+    fill(store, 1_000)
+    tend(store)
+    first = known(store)[0]
+    fill(store, 3_100, first=1_000)
+    seen = set()
+
+    while store.tend():
+        seen.add(tuple(states(store)))
+        place = len(seen) * 97
+        assert ids(store.nearest(unit(place), Filter(), EVERYTHING, now=NOW, limit=1)) == [f"mem_{place}"]
+
+    assert seen >= {("ready", "filling"), ("retired", "ready"), ("ready",)}
+    assert known(store)[0].number > first.number
+    assert rows(store) == expected_rows(store)
+
+
+def test_a_retired_table_leaves_nothing_behind(store):
+    fill(store, 1_000)
+    tend(store)
+    old = known(store)[0].name
+    store.rebuild()
+    tend(store)
+
+    with store._reading() as con:
+        left = [name for (name,) in con.execute("SELECT name FROM sqlite_schema WHERE name GLOB ?", (f"{old}*",))]
+    assert left == []
+    assert states(store) == ["ready"]
+
+
+def test_a_filling_that_was_broken_off_goes_on_in_another_process(store, tmp_path):
+    fill(store, 2_000)
+    while not known(store) or known(store)[0].filled < 500:
+        store.tend()
+    reached = known(store)[0].filled
+
+    with closing(SqliteStore(tmp_path / "memories.db", index_from=1_000)) as other:
+        other.tend()
+        assert known(other)[0].filled > reached
+        tend(other)
+
+    assert rows(store) == expected_rows(store)
+
+
+def test_an_erased_memory_leaves_no_vector_in_the_file(tmp_path):
+    path = tmp_path / "memories.db"
+    secret = unit(77)
+    with closing(indexed(path)) as store:
+        kept = put(store, some(), [unit(1)])
+        erased = put(store, some(), [secret])
+        with store.writing() as tx:
+            tx.purge(erased.id, at=NOW)
+        assert rows(store) == {kept.seq * 4096: to_blob(unit(1))}
+
+    left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert to_blob(unit(1)) in left
+    assert to_blob(secret) not in left
+
+
+def test_dropped_vectors_take_the_index_along(tmp_path):
+    with closing(indexed(tmp_path / "memories.db")) as store:
+        memory = put(store, some(), [at_cosine(0.9)])
+        with store.writing() as tx:
+            tx.drop_vectors()
+
+        assert states(store) == ["retired"]
+        assert nearest(store) == []
+        with store.writing() as tx:
+            tx.add_vectors(memory.id, version=1, first_part=0, vectors=[at_cosine(0.8)], parts=1)
+        assert nearest(store) == [memory.id]
+
+
+# --- worse days ------------------------------------------------------------------------------------------------------
+
+
+def test_a_transaction_that_is_undone_leaves_the_index_as_it_was(tmp_path):
+    with closing(indexed(tmp_path / "memories.db")) as store:
+        put(store, some(), [at_cosine(0.5)])
+        before = rows(store)
+        with pytest.raises(Conflict):
+            put_twice(store)
+
+        assert rows(store) == before == expected_rows(store)
+
+
+def put_twice(store: SqliteStore) -> None:
+    with store.writing() as tx:
+        put_in(tx, some(id="mem_one"), [at_cosine(0.9)])
+        put_in(tx, some(id="mem_one"), [at_cosine(0.8)])
+
+
+DAMAGES = {
+    "codes are garbage": "UPDATE {0}_idx SET val = randomblob(length(val))",
+    "codes are cut": "UPDATE {0}_idx SET val = substr(val, 1, length(val) / 2)",
+    "codes are missing": "DELETE FROM {0}_idx",
+    "numbers are garbage": "UPDATE {0}_meta SET val = randomblob(length(val))",
+    "numbers are missing": "DELETE FROM {0}_meta",
+    "the model is garbage": "UPDATE {0}_model SET val = randomblob(length(val))",
+    "the model is missing": "DELETE FROM {0}_model",
+    "vectors are missing": "DELETE FROM {0}_base",
+    "a piece is missing": "DROP TABLE {0}_idx",
+    "everything is missing": "DROP TABLE {0}",
+}
+
+SURVIVOR = """
+import sys
+from contextlib import closing
+from pathlib import Path
+from scrubjay.memory import Filter
+from scrubjay.stores.contract import EVERYTHING, NOW, put, some, unit
+from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.vec1 import Vec1Index
+with closing(SqliteStore(Path(sys.argv[1]), index=Vec1Index(few=0), index_from=1_000)) as store:
+    def found():
+        return [match.memory for match in store.nearest(unit(7), Filter(), EVERYTHING, now=NOW, limit=3)]
+    found()
+    store.check(deep=True)
+    put(store, some("one more", id="mem_more"), [unit(8_888)])
+    store.rebuild()
+    while store.tend():
+        pass
+    assert found()[0] == "mem_7", found()
+    assert "mem_more" in [m.memory for m in store.nearest(unit(8_888), Filter(), EVERYTHING, now=NOW, limit=1)]
+    assert store.check(deep=True).problems == (), store.check(deep=True).problems
+"""
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_index_is_survived_and_made_anew_by_a_rebuild(store, tmp_path, damage):
+    """In a process of its own: the extension is young, and reads what it finds in the file."""
+    fill(store, 1_100)
+    tend(store)
+    [table] = known(store)
+    store.close()
+    with closing(apsw.Connection(str(tmp_path / "memories.db"))) as con:
+        vec1_tables.able(con)
+        con.execute(DAMAGES[damage].format(table.name))
+
+    done = subprocess.run(
+        [sys.executable, "-c", SURVIVOR, str(tmp_path / "memories.db")],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ},
+    )
+
+    assert done.returncode == 0, done.stderr.decode()[-2_000:]
+
+
+def test_where_the_extension_is_missing_answers_are_exact_and_writes_retire_the_index(tmp_path, monkeypatch):
+    path = tmp_path / "memories.db"
+    with closing(indexed(path)) as store:
+        first = put(store, some(), [at_cosine(0.5)])
+    monkeypatch.setattr("apsw.sqlite_extra.load", _not_here)
+
+    with closing(SqliteStore(path, index=Vec1Index(few=0), index_from=0)) as store:
+        assert nearest(store) == [first.id]
+        second = put(store, some(), [at_cosine(0.9)])
+        assert nearest(store) == [second.id, first.id]
+        assert states(store) == ["retired"]
+        assert not store.tend()
+
+
+def _not_here(*_: object) -> None:
+    raise ValueError("not in this wheel")
+
+
+def test_writers_in_other_processes_find_the_index_and_keep_it_in_step(store, tmp_path):
+    """Started before the index was there."""
+    code = (
+        "import sys; from pathlib import Path; from scrubjay.stores.contract import *;"
+        "from scrubjay.stores.sqlite import SqliteStore;"
+        "store = SqliteStore(Path(sys.argv[1])); print('ready', flush=True); sys.stdin.readline();"
+        "[put(store, some(f'late {n}', id=f'mem_late{n}'), [unit(20_000 + n)]) for n in range(20)]; store.close()"
+    )
+    fill(store, 1_000)
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "memories.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with child:
+        assert child.stdout.readline() == b"ready\n"
+        tend(store)
+        child.communicate(b"go\n", timeout=60)
+    wait_until(lambda: child.poll() is not None)
+
+    assert child.returncode == 0
+    assert rows(store) == expected_rows(store)
+    assert ids(store.nearest(unit(20_007), Filter(), EVERYTHING, now=NOW, limit=1)) == ["mem_late7"]
