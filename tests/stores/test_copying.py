@@ -16,6 +16,7 @@ from scrubjay.stores.base import Part, Store
 from scrubjay.stores.contract import (
     EVERYTHING,
     NOW,
+    a_job,
     a_link,
     a_request,
     an_event,
@@ -29,6 +30,7 @@ from scrubjay.stores.contract import (
     nearest,
     purge,
     put,
+    put_away,
     relate,
     some,
     totals,
@@ -92,6 +94,13 @@ def fill(store: Store) -> None:
         )  # fmt: skip
         tx.grant([Grant(user="bob", space="work", at=NOW, by="ann")])
         tx.open_session(Session(credential="k", guard="g", created_at=NOW, expires_at=later(9)), b"\xff")
+        tx.put_section("work", "notes", description="what is written")
+        tx.keep_as_file([first.id, gone.id])
+        tx.in_sync(first.id, name="inbox/a.md", hash=b"\1" * 32, stamp="1", version=2)
+        tx.mirror("work", on=True)
+        tx.put_job(a_job(cancelling=True))
+        tx.announce_objects(["object"], due=later(5))
+    put_away(store, put(store, some("packed and gone", status=Status.ARCHIVED)))
     keep(store, a_request(), '{"a": 1}', memories=[first.id])
     recall = Recall(at=NOW, space="default", user="ann", client="editor", memories=(first.id,))
     store.count_reads({first.id: 3}, at=later(70), recall=recall)
@@ -141,7 +150,7 @@ def test_a_store_that_moved_goes_on(sqlite: SqliteStore, postgres: PostgresStore
         assert tx.tick(NOW) > 0
     relate(postgres, a_link("x", "y"))
 
-    assert memory.seq == 6
+    assert memory.seq == 7
     assert matched(postgres, "later") == [memory.id]
 
 
@@ -168,7 +177,7 @@ def test_a_copy_that_was_cut_off_goes_on(at: int, sqlite: SqliteStore, postgres:
 
     counts = copy(SqliteCopy(sqlite), PostgresCopy(postgres), quiet)
 
-    assert counts["memories"] == 5
+    assert counts["memories"] == 6
     assert ids(postgres.get(["another"], EVERYTHING)) == ids(sqlite.get(["another"], EVERYTHING))
 
 

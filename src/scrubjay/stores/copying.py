@@ -43,7 +43,7 @@ MEMORY = (
 )  # fmt: skip
 
 TABLES = (
-    Table("spaces", ("name", "description", "created_at", "events", "checkpoints")),
+    Table("spaces", ("name", "description", "created_at", "events", "checkpoints", "mirrored")),
     Table("memories", MEMORY),
     Table("aliases", ("space", "memory", "alias")),
     Table("versions", ("space", "memory", "version", "id", "snapshot", "replaced_at", "replaced_by", "reason")),
@@ -71,6 +71,17 @@ TABLES = (
     Table("grants", ("user", "space", "at", "by")),
     Table("sessions", ("secret", "credential", "guard", "created_at", "expires_at")),
     Table("acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason")),
+    Table("files", ("space", "memory", "name", "path", "version", "hash", "stamp")),
+    Table("outbox", ("space", "memory", "version")),
+    Table("sections", ("space", "path", "description")),
+    Table(
+        "jobs",
+        ("number", "id", "kind", "user", "role", "granted", "spaces", "client", "transport", "dialect", "arguments",
+         "state", "outcome", "done", "total", "note", "cancelling", "attempts", "result", "error", "created_at",
+         "started_at", "finished_at"),
+    ),  # fmt: skip
+    Table("archives", ("space", "memory", "id", "tier", "at", "bytes", "checksum", "object", "packed")),
+    Table("objects_to_remove", ("object", "due")),
     Table("facts", ("key", "value")),
     Table("clock", ("clock",)),
 )

@@ -15,9 +15,10 @@ postgres_connections.py  connections, and the turns of writers; postgres_schema.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
+from pathlib import Path
 
 from scrubjay.errors import StorageError
 from scrubjay.memory import Recall
@@ -126,6 +127,12 @@ class PostgresStore(PostgresStatistics, PostgresCallers, Store):
     def check(self, *, deep: bool = False) -> Checkup:
         with self._connections.apart() as con:
             return postgres_checkup.check(con, self._connections.schema, deep=deep)
+
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        """A backup is a store of its own, in SQLite: it needs no server to be read. See postgres_copying.py."""
+        from scrubjay.stores.postgres_copying import backup
+
+        return backup(self, Path(path).absolute(), progress)
 
     def rebuild(self) -> None:
         with self._changing() as transaction:

@@ -31,7 +31,7 @@ def check(con: Connection, schema: str, *, deep: bool) -> Checkup:
                 SELECT count(*)
                 FROM memories
                 WHERE state < 4
-                AND parts > 0
+                AND (parts > 0 OR packed_bytes IS NOT NULL)  -- what was put away needs none
                 AND parts = (
                     SELECT count(*)
                     FROM vectors
@@ -106,5 +106,15 @@ def _wrong_hashes(con: Connection) -> Iterator[str]:
         rows.execute(f"SELECT {COLUMNS}, memories.content_hash FROM memories WHERE memories.state < 4")
         for row in rows:
             memory = memory_of(row[: len(FIELDS)])
-            if content_hash(memory) != row[-1]:
+            if row[-1] is not None and content_hash(memory) != row[-1]:
                 yield memory.id
+    packed = con.execute(
+        """
+        SELECT memories.id
+        FROM archives
+        JOIN memories ON memories.space = archives.space AND memories.seq = archives.memory
+        WHERE archives.checksum <> sha256(archives.packed)
+        """
+    )
+    for (memory_id,) in packed:
+        yield memory_id

@@ -4,13 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
-from scrubjay.memory import AccessLevel
-from scrubjay.stores.copying import Copyable, Row, Table
+from scrubjay.errors import Conflict
+from scrubjay.memory import AccessLevel, random_suffix
+from scrubjay.stores.base import Checkup
+from scrubjay.stores.copying import Copyable, Progress, Row, Table, copy
 from scrubjay.stores.postgres import PostgresStore
 from scrubjay.stores.postgres_filters import audience_of
+from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_rows import FIELDS, memory_of
 from scrubjay.stores.postgres_transaction import PostgresTransaction
 from scrubjay.stores.postgres_values import vector_bytes, vector_of
@@ -37,20 +43,36 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "grants": ("user_id", "space"),
     "sessions": ("encode(secret, 'hex')",),
     "acts": ("number",),
+    "files": ("space", "memory"),
+    "outbox": ("space", "memory"),
+    "sections": ("space", "path"),
+    "jobs": ("id",),
+    "archives": ("space", "memory"),
+    "objects_to_remove": ("object",),
     "facts": ("key",),
     "clock": ("clock",),
 }
-BOOLEANS = {("links", "given"), ("pending", "judged")}
-NUMBERED = ("links", "recalls", "acts")  # whose next number must be past those that came
+BOOLEANS = {("spaces", "mirrored"), ("links", "given"), ("pending", "judged"), ("jobs", "cancelling")}
+NUMBERED = ("links", "recalls", "acts", "jobs")  # whose next number must be past those that came
 
 
 class PostgresCopy(Copyable):
-    def __init__(self, store: PostgresStore) -> None:
+    def __init__(self, store: PostgresStore, con: Connection | None = None) -> None:
+        """With a connection that is inside a transaction everything is read as of one moment."""
         self._store = store
+        self._con = con
         self.origin = store.origin
 
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        if self._con is not None:
+            yield self._con
+        else:
+            with self._store._connections.apart() as con, con.transaction():
+                yield con
+
     def count(self, table: Table) -> int:
-        with self._store._connections.apart() as con:
+        with self._reading() as con:
             [(count,)] = con.execute(f"SELECT count(*) FROM {_physical(table)} WHERE {_kept(table)}")
             return int(count)
 
@@ -58,7 +80,7 @@ class PostgresCopy(Copyable):
         key = KEYS[table.name]
         columns = ", ".join(_read(table, name) for name in table.columns)
         behind = f"AND ({', '.join(key)}) > ({', '.join(['%s'] * len(key))})" if after else ""
-        with self._store._connections.apart() as con, con.transaction(), con.cursor(name="copied") as found:
+        with self._reading() as con, con.cursor(name="copied") as found:
             found.itersize = 500
             found.execute(
                 f"""
@@ -99,8 +121,39 @@ class PostgresCopy(Copyable):
                     )
                     """
                 )
+            con.execute(
+                """
+                UPDATE memories SET packed_bytes = archives.bytes
+                FROM archives
+                WHERE archives.space = memories.space AND archives.memory = memories.seq
+                """
+            )
             transaction.count_anew()
             con.execute("DELETE FROM facts WHERE key = 'copy'")
+
+
+def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None] | None) -> Checkup:
+    """Copy a store as it is at this moment into a SQLite file, which appears complete and checked, or not at all."""
+    from scrubjay.stores.sqlite import SqliteStore
+    from scrubjay.stores.sqlite_copying import SqliteCopy
+
+    if path.exists():
+        raise Conflict("There is something already where the backup should be.", hint="Choose another name.")
+    draft = path.with_name(f"{path.name}.{random_suffix()}.new")
+    report: Progress = (lambda _table, done, of: None) if progress is None else (lambda _table, done, of: progress(done, of))
+    try:
+        with store._connections.apart() as con, con.transaction():
+            con.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            with closing(SqliteStore(draft)) as target:
+                copy(PostgresCopy(store, con), SqliteCopy(target), report)
+                checkup = target.check(deep=True)
+        os.link(draft, path)  # unlike a rename, never replaces what came to be there meanwhile
+    except FileExistsError:
+        raise Conflict("There is something already where the backup should be.") from None
+    finally:
+        for left in path.parent.glob(f"{draft.name}*"):
+            left.unlink()
+    return checkup
 
 
 def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]) -> None:
@@ -108,11 +161,11 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
     if table.name == "spaces":
         con.cursor().executemany(
             """
-            INSERT INTO spaces (name, description, created_at, events, checkpoints)
-            VALUES (%s, %s, %s, %s, %s)
+            INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored)
+            VALUES (%s, %s, %s, %s, %s, %s = 1)
             ON CONFLICT (name) DO UPDATE SET
                 description = excluded.description, created_at = excluded.created_at,
-                events = excluded.events, checkpoints = excluded.checkpoints
+                events = excluded.events, checkpoints = excluded.checkpoints, mirrored = excluded.mirrored
             """,
             rows,
         )

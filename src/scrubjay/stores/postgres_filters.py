@@ -114,6 +114,8 @@ def _conditions(filter: Filter, now: int) -> Iterator[Condition]:  # noqa: PLR09
         yield "(memories.expires_at IS NULL OR memories.expires_at > %s)", [now]
     if filter.expired is True:
         yield "memories.expires_at <= %s", [now]
+    if filter.accessed_until is not None:
+        yield "memories.accessed_at <= %s", [milliseconds(filter.accessed_until)]
     if filter.created_since is not None:
         yield "memories.created_at >= %s", [milliseconds(filter.created_since)]
     if filter.created_until is not None:

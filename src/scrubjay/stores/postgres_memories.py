@@ -7,17 +7,19 @@ A new memory is one statement, so that storing costs few trips to a database tha
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 
-from scrubjay.errors import Conflict, SpaceNotFound
-from scrubjay.memory import Memory, State, random_suffix
-from scrubjay.stores import postgres_vectors
+from scrubjay.errors import Conflict, NotFound, SpaceNotFound
+from scrubjay.memory import Archive, Memory, State, Version, random_suffix
+from scrubjay.stores import postgres_archives, postgres_vectors
 from scrubjay.stores.base import Change, Transaction, milliseconds
 from scrubjay.stores.postgres_counts import Counted, Counts
 from scrubjay.stores.postgres_history import Connection
@@ -34,13 +36,15 @@ from scrubjay.stores.postgres_rows import (
 from scrubjay.stores.postgres_statistics import PostgresStatistics
 from scrubjay.stores.postgres_values import all_vectors, kept
 from scrubjay.stores.postgres_words import Passage, found_by, passages_of
-from scrubjay.stores.sqlite_rows import snapshot_of
+from scrubjay.stores.sqlite_archives import EMPTY
+from scrubjay.stores.sqlite_rows import as_json, snapshot_of, snapshot_of_memory
 from scrubjay.stores.sqlite_tally import Tally
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-HANGING = ("aliases", "tags", "versions", "vectors", "pending", "words")  # tables with rows of a memory
+HANGING = ("aliases", "tags", "versions", "vectors", "pending", "words", "archives")  # tables with rows of a memory
+AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
 REBUILT_AT_ONCE = 500
 
 
@@ -50,6 +54,7 @@ class Known(NamedTuple):
     row: Row
     counted: Counted
     fingerprint: bytes | None
+    packed_bytes: int | None  # None: it was not put away
     seq: int
 
     @property
@@ -81,10 +86,14 @@ class PostgresMemories(PostgresStatistics, Transaction):
     def put(
         self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
     ) -> Memory:
-        known, repeated = self._looked_up(memory, fingerprint)
+        known, repeated, mirrored = self._looked_up(memory, fingerprint)
         columns = row_of(memory) | {"fingerprint": fingerprint}
         if known is None:
-            return self._insert(memory, columns, vectors or (), parts, repeated=repeated)
+            return self._insert(
+                memory, columns, vectors or (), parts=parts, repeated=repeated, mirrored=mirrored
+            )
+        if known.packed_bytes is not None:
+            return self._replace_put_away(known, memory, columns, vectors, change)
         return self._replace(known, memory, columns, vectors, parts=parts, change=change)
 
     def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
@@ -132,6 +141,8 @@ class PostgresMemories(PostgresStatistics, Transaction):
         if known is None or known.counted.state == State.PURGED:
             return
         space, seq = known.counted.space, known.seq
+        if known.packed_bytes is not None:
+            postgres_archives.take_out(self._con, space, seq, at=at)
         self._remove_words(space, seq)
         for table in HANGING:
             self._con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", (space, seq))
@@ -161,21 +172,132 @@ class PostgresMemories(PostgresStatistics, Transaction):
         erased = known.counted._replace(state=int(State.PURGED), text_bytes=0, vector_bytes=0, repeat=0)
         self._counts.replaced(known.counted, erased)
         self._mark_repeats(known.fingerprint)
+        version = known.memory.version + 1
+        self.file_waits(id, space=space, version=version, state=int(State.PURGED), moved=True)
 
-    def drop_vectors(self) -> None:
+    @abstractmethod
+    def file_waits(self, id: str, *, space: str, version: int, state: int, moved: bool) -> None:
+        """A memory has changed: its file, if it is kept as one, is to be written."""
+
+    def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
+        known = self._known(id)
+        if known is None:
+            raise NotFound(f"No memory {id!r}.")
+        if known.packed_bytes is not None:
+            raise Conflict(f"Memory {id} was put away already.", memory_id=id)
+        postgres_archives.put_away(self._con, known.memory, archive, vectors=keep_vectors)
+        self._recount(known)
+
+    def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
+        known = self._known(memory.id)
+        if known is None or known.packed_bytes is None:
+            raise NotFound(f"Memory {memory.id} was not put away.")
+        space, seq = known.counted.space, known.seq
+        whole = replace(known.memory, **{name: getattr(memory, name) for name in AWAY})
+        postgres_archives.take_out(self._con, space, seq, at=at)
+        columns = row_of(whole)
+        left = {name: columns[name] for name in EMPTY}
+        self._update(space, seq, left)
+        self._con.cursor().executemany(
+            """
+            INSERT INTO versions (space, memory, version, id, snapshot, replaced_at, replaced_by, reason)
+            VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+            ON CONFLICT (space, memory, version) DO NOTHING
+            """,
+            [
+                (
+                    space,
+                    seq,
+                    one.memory.version,
+                    one.id,
+                    snapshot_of_memory(one.memory),
+                    milliseconds(one.replaced_at),
+                    one.replaced_by,
+                    one.reason,
+                )
+                for one in versions
+            ],
+        )
+        return self._tally.laid_over(self._recount(known).memory)
+
+    def describe(self, memory: Memory) -> None:
+        known = self._known(memory.id)
+        if known is not None and known.packed_bytes is not None:
+            left = {"title": memory.title, "path": memory.path, "metadata": as_json(memory.metadata)}
+            self._update(known.counted.space, known.seq, left)
+            self._recount(known)
+
+    def _recount(self, before: Known) -> Known:
+        """The row as it is now; totals follow it."""
+        now = self._known(before.memory.id)
+        assert now is not None
+        self._counts.replaced(before.counted, now.counted)
+        return now
+
+    def _update(self, space: str, seq: int, columns: dict[str, Any]) -> None:
+        assignments = ", ".join(f"{name} = %({name})s" for name in columns)
+        self._con.execute(
+            f"UPDATE memories SET {assignments} WHERE space = %(former_space)s AND seq = %(seq)s",
+            columns | {"former_space": space, "seq": seq},
+        )
+
+    def _replace_put_away(
+        self, known: Known, memory: Memory, columns: dict[str, Any], vectors: Sequence[Vector] | None, change: Change
+    ) -> Memory:
+        """What the row still holds is changed; the rest is packed."""
+        if vectors is not None:
+            raise Conflict(f"Memory {memory.id} was put away.", hint="Bring it back first.", memory_id=memory.id)
+        self._keep_version(known, change)
+        away = {*EMPTY, "content_length", "fingerprint"}
+        self._update(known.counted.space, known.seq, {key: one for key, one in columns.items() if key not in away})
+        now = self._recount(known)
+        self._mark_repeats(known.fingerprint)
+        self.file_waits(
+            memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False
+        )
+        return self._tally.laid_over(now.memory)
+
+    def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
         self.write_gathered()
-        self._con.execute("DELETE FROM vectors")
-        self._con.execute("UPDATE pending SET next_part = 0, attempts = 0")
+        postgres_vectors.drop_indexes(self._con)
+        [(last,)] = self._con.execute(
+            "SELECT max(seq) FROM (SELECT seq FROM memories WHERE seq > %s ORDER BY seq LIMIT %s) AS some_of_them",
+            (after, limit),
+        )
+        if last is None:
+            return None
+        those = "memory > %s AND memory <= %s"
+        self._con.execute(f"DELETE FROM vectors WHERE {those}", (after, last))
+        self._con.execute(f"UPDATE pending SET next_part = 0, attempts = 0 WHERE {those}", (after, last))
         self._con.execute(
             # What does not wait has been judged already.
             """
             INSERT INTO pending (space, memory, next_part, judged)
-            SELECT space, seq, 0, TRUE FROM memories WHERE state < 4
+            SELECT space, seq, 0, TRUE
+            FROM memories
+            WHERE state < 4
+            AND packed_bytes IS NULL
+            AND seq > %s
+            AND seq <= %s
             ON CONFLICT (space, memory) DO NOTHING
-            """
+            """,
+            (after, last),
         )
-        self._con.execute("UPDATE memories SET vector_bytes = 0 WHERE vector_bytes > 0")
-        self._con.execute("UPDATE totals SET vector_bytes = 0 WHERE vector_bytes <> 0")
+        rows = self._con.execute(
+            f"""
+            UPDATE memories SET vector_bytes = 0
+            FROM (SELECT seq, vector_bytes AS size FROM memories WHERE vector_bytes > 0) AS former
+            WHERE memories.seq = former.seq
+            AND memories.seq > %s
+            AND memories.seq <= %s
+            RETURNING {COUNTED}, former.size
+            """,
+            (after, last),
+        )
+        for *row, size in rows:
+            now = Counted(*row)
+            self._counts.replaced(now._replace(vector_bytes=size), now)
+        return int(last)
 
     def rebuild(self) -> None:
         self.write_gathered()
@@ -190,6 +312,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
             FROM memories
             LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
             WHERE memories.state < 4
+            AND memories.packed_bytes IS NULL
             GROUP BY memories.space, memories.seq
             HAVING count(vectors.memory) < greatest(memories.parts, 1)
             ON CONFLICT (space, memory) DO NOTHING
@@ -216,9 +339,18 @@ class PostgresMemories(PostgresStatistics, Transaction):
         self._rebuild_totals()
 
     def _rebuild_words(self) -> None:
-        self._con.execute("DELETE FROM words")
+        # What was put away has no text to make words from: those that it has are counted again.
+        self._con.execute(
+            """
+            DELETE FROM words
+            USING memories
+            WHERE memories.space = words.space AND memories.seq = words.memory AND memories.packed_bytes IS NULL
+            """
+        )
         self._con.execute("DELETE FROM vocabulary")
         self._con.execute("UPDATE spaces SET passages = 0, passage_words = 0")
+        for space, length, terms in self._con.execute("SELECT space, length, tsvector_to_array(terms) FROM words"):
+            self._counts.words(space, _stems_of(terms), length)
         space, seq = "", -1
         while rows := self._con.execute(
             f"""
@@ -226,6 +358,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
             FROM memories
             WHERE (space, seq) > (%s, %s)
             AND state < 4
+            AND packed_bytes IS NULL
             ORDER BY space, seq
             LIMIT %s
             """,
@@ -247,8 +380,8 @@ class PostgresMemories(PostgresStatistics, Transaction):
                 self._counts.arrived(Counted(*row))
         self.write_gathered()
 
-    def _looked_up(self, memory: Memory, fingerprint: bytes) -> tuple[Known | None, bool]:
-        """The row that a memory replaces, and whether others have its text.
+    def _looked_up(self, memory: Memory, fingerprint: bytes) -> tuple[Known | None, bool, bool]:
+        """The row that a memory replaces, whether others have its text, and whether its space is a folder of files.
 
         :raises Conflict, SpaceNotFound: as `put` does
         """
@@ -256,7 +389,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
             # the primary key of spaces, aliases_by_alias, memories_by_path, memories_by_fingerprint, memories_by_id
             f"""
             SELECT
-                EXISTS (SELECT 1 FROM spaces WHERE name = %(space)s),
+                (SELECT mirrored FROM spaces WHERE name = %(space)s),
                 EXISTS (SELECT 1 FROM aliases WHERE alias = %(id)s),
                 EXISTS (
                     SELECT 1
@@ -267,7 +400,9 @@ class PostgresMemories(PostgresStatistics, Transaction):
                 found.*
             FROM (SELECT) AS always
             LEFT JOIN (
-                SELECT {COLUMNS}, {COUNTED}, memories.fingerprint FROM memories WHERE id = %(id)s
+                SELECT {COLUMNS}, {COUNTED}, memories.fingerprint, memories.packed_bytes
+                FROM memories
+                WHERE id = %(id)s
             ) AS found ON TRUE
             """,
             {"space": memory.space, "id": memory.id, "path": memory.path, "fingerprint": fingerprint},
@@ -279,11 +414,11 @@ class PostgresMemories(PostgresStatistics, Transaction):
             self._check_version(memory, known)
         elif alias:
             raise Conflict(f"The id {memory.id!r} is taken.")
-        if not space:
+        if space is None:
             raise SpaceNotFound(f"No space {memory.space!r}.", hint="Create it first.")
         if path and memory.state in (State.ACTIVE, State.SUPERSEDED):
             raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
-        return known, bool(repeated)
+        return known, bool(repeated), bool(space)
 
     def _check_version(self, memory: Memory, known: Known) -> None:
         if memory.version == 1:
@@ -298,12 +433,20 @@ class PostgresMemories(PostgresStatistics, Transaction):
 
     def _known(self, id: str) -> Known | None:
         row = self._con.execute(
-            f"SELECT {COLUMNS}, {COUNTED}, memories.fingerprint FROM memories WHERE id = %s", (id,)
+            f"SELECT {COLUMNS}, {COUNTED}, memories.fingerprint, memories.packed_bytes FROM memories WHERE id = %s",
+            (id,),
         ).fetchone()
         return None if row is None else _known(row)
 
     def _insert(
-        self, memory: Memory, columns: dict[str, Any], vectors: Sequence[Vector], parts: int, *, repeated: bool
+        self,
+        memory: Memory,
+        columns: dict[str, Any],
+        vectors: Sequence[Vector],
+        *,
+        parts: int,
+        repeated: bool,
+        mirrored: bool,
     ) -> Memory:
         placed, passages = all_vectors(vectors), passages_of(memory)
         columns |= first_row_of(memory) | {"parts": parts, "vector_bytes": placed.size}
@@ -325,6 +468,10 @@ class PostgresMemories(PostgresStatistics, Transaction):
         self._counts.arrived(_counted(columns))
         if repeated:
             self._mark_repeats(columns["fingerprint"])
+        if mirrored:
+            self.file_waits(
+                memory.id, space=memory.space, version=memory.version, state=columns["state"], moved=False
+            )
         return self._tally.laid_over(memory_of_columns(columns | {"seq": seq}))
 
     def _replace(
@@ -347,13 +494,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
                 self._con.execute(
                     f"UPDATE {table} SET space = %s WHERE space = %s AND memory = %s", (memory.space, former.space, seq)
                 )
-        self._con.execute(
-            f"""
-            UPDATE memories SET {", ".join(f"{name} = %({name})s" for name in columns)}
-            WHERE space = %(former_space)s AND seq = %(seq)s
-            """,
-            columns | {"former_space": former.space, "seq": seq},
-        )
+        self._update(former.space, seq, columns)
         now = _counted(
             {
                 "vector_bytes": known.counted.vector_bytes,
@@ -373,6 +514,13 @@ class PostgresMemories(PostgresStatistics, Transaction):
             self._write_tags(seq, memory)
         if vectors is not None:
             self._replace_vectors(memory.space, seq, vectors, parts)
+        self.file_waits(
+            memory.id,
+            space=memory.space,
+            version=memory.version,
+            state=now.state,
+            moved=former.path != memory.path,
+        )
         reads = {"seq": seq, "access_count": former.access_count, "accessed_at": milliseconds(former.accessed_at)}
         return self._tally.laid_over(memory_of_columns(columns | reads))
 
@@ -442,7 +590,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
             (space, seq),
         )
         for length, terms in rows:
-            self._counts.words(space, (term for term in terms if not term.startswith("\ue000")), length, -1)
+            self._counts.words(space, _stems_of(terms), length, -1)
 
     def _write_tags(self, seq: int, memory: Memory) -> None:
         self._con.execute("DELETE FROM tags WHERE space = %s AND memory = %s", (memory.space, seq))
@@ -503,8 +651,13 @@ def _inserting(columns: tuple[str, ...]) -> str:
 
 
 def _known(row: Row) -> Known:
-    counted = Counted(*row[len(FIELDS) : -1])
-    return Known(row[: len(FIELDS)], counted, row[-1], row[0])
+    counted = Counted(*row[len(FIELDS) : -2])
+    return Known(row[: len(FIELDS)], counted, row[-2], row[-1], row[0])
+
+
+def _stems_of(terms: Sequence[str]) -> list[str]:
+    """Without the lexeme that names the space."""
+    return [term for term in terms if not term.startswith("\ue000")]
 
 
 def _counted(columns: dict[str, Any]) -> Counted:

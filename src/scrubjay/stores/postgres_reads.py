@@ -13,7 +13,10 @@ from scrubjay.memory import Audience, Filter, Kind, Match, Memory, Order, State,
 from scrubjay.stores import postgres_vectors, postgres_words
 from scrubjay.stores.base import List, Position, moment
 from scrubjay.stores.postgres_filters import Condition, among, joined, restricted, seen, views_of
-from scrubjay.stores.postgres_history import Connection, PostgresHistory
+from scrubjay.stores.postgres_archives import PostgresArchives
+from scrubjay.stores.postgres_files import PostgresFiles
+from scrubjay.stores.postgres_history import Connection
+from scrubjay.stores.postgres_jobs import PostgresJobs
 from scrubjay.stores.postgres_rows import COLUMNS, Row, memory_of
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ OVERLAID: Mapping[Order, str] = {
 }
 
 
-class PostgresReads(PostgresHistory):
+class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
     @abstractmethod
     def _has_index(self, con: Connection, dimension: int) -> bool:
         """Whether there is an index over vectors of this length."""

@@ -12,10 +12,12 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
-from scrubjay.memory import Event, Link
+from scrubjay.memory import Event, Job, Link
+from scrubjay.stores import postgres_archives, postgres_jobs
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
 from scrubjay.stores.postgres_callers import PostgresCallerChanges
 from scrubjay.stores.postgres_counts import Counted
+from scrubjay.stores.postgres_files import AGAIN, PostgresFileChanges
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_memories import PostgresMemories
 from scrubjay.stores.postgres_rows import COUNTED
@@ -25,7 +27,7 @@ from scrubjay.stores.sqlite_tally import HOUR, KEPT_RECALLS, Batch, Tally
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class PostgresTransaction(PostgresMemories, PostgresCallerChanges):
+class PostgresTransaction(PostgresFileChanges, PostgresMemories, PostgresCallerChanges):
     def __init__(self, con: Connection, tally: Tally) -> None:
         super().__init__(con, tally)
         self._clock: int | None = None
@@ -72,25 +74,42 @@ class PostgresTransaction(PostgresMemories, PostgresCallerChanges):
 
     def relate(self, link: Link) -> None:
         self._con.execute(
-            """
-            INSERT INTO links (kind, source, target, score, state, given, reason, created_at, hlc, origin)
-            VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-            ON CONFLICT (source, target, kind) DO UPDATE SET
-                score = excluded.score, state = excluded.state, given = excluded.given, reason = excluded.reason,
-                created_at = excluded.created_at, hlc = excluded.hlc, origin = excluded.origin
-            """,
-            (
-                link.kind,
-                link.source,
-                link.target,
-                link.score,
-                link.state,
-                link.given,
-                link.reason,
-                milliseconds(link.created_at),
-                link.hlc,
-                link.origin,
-            ),
+            # The file of what it leads from names it, and so waits; a proposal is named nowhere.
+            f"""
+            WITH former AS (
+                SELECT state FROM links WHERE source = %(source)s AND target = %(target)s AND kind = %(kind)s
+            ), written AS (
+                INSERT INTO links (kind, source, target, score, state, given, reason, created_at, hlc, origin)
+                VALUES (
+                    %(kind)s, %(source)s, %(target)s, %(score)s, %(state)s, %(given)s, %(reason)s, %(created_at)s,
+                    %(hlc)s, %(origin)s
+                )
+                ON CONFLICT (source, target, kind) DO UPDATE SET
+                    score = excluded.score, state = excluded.state, given = excluded.given, reason = excluded.reason,
+                    created_at = excluded.created_at, hlc = excluded.hlc, origin = excluded.origin
+                RETURNING kind, source, state
+            )
+            INSERT INTO outbox (space, memory, version)
+            SELECT files.space, files.memory, memories.version
+            FROM written
+            JOIN files ON files.memory = written.source
+            JOIN memories ON memories.id = files.memory
+            WHERE written.kind <> 'may_outdate'
+            AND written.state IS DISTINCT FROM (SELECT state FROM former)
+            {AGAIN}
+            """,  # noqa: S608 -- constants
+            {
+                "kind": link.kind,
+                "source": link.source,
+                "target": link.target,
+                "score": link.score,
+                "state": link.state,
+                "given": link.given,
+                "reason": link.reason,
+                "created_at": milliseconds(link.created_at),
+                "hlc": link.hlc,
+                "origin": link.origin,
+            },
         )
 
     def record(self, event: Event) -> Event:
@@ -251,6 +270,27 @@ class PostgresTransaction(PostgresMemories, PostgresCallerChanges):
             """,
             (key, value),
         )
+
+    def announce_objects(self, objects: Sequence[str], *, due: datetime) -> None:
+        postgres_archives.announce(self._con, objects, due=due)
+
+    def objects_removed(self, objects: Sequence[str]) -> None:
+        self._con.execute("DELETE FROM objects_to_remove WHERE object = ANY(%s)", (list(objects),))
+
+    def put_job(self, job: Job) -> None:
+        postgres_jobs.put(self._con, job)
+
+    def drop_jobs(self, *, finished_before: datetime) -> None:
+        self._con.execute("DELETE FROM jobs WHERE finished_at < %s", (milliseconds(finished_before),))
+
+    def hold(self, ids: Sequence[str], *, holder: str, seconds: float) -> str | None:
+        if others := postgres_jobs.held(self._con, ids, but=holder):
+            return others[0]
+        postgres_jobs.hold(self._con, ids, holder=holder, seconds=seconds)
+        return None
+
+    def let_go(self, holder: str) -> None:
+        self._con.execute("DELETE FROM holds WHERE holder = %s", (holder,))  # holds_by_holder
 
     # --- what a store does in a transaction of its own ---
 

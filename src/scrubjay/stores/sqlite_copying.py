@@ -43,6 +43,13 @@ def _of_memory(table: str, *key: str) -> Reading:
     return Reading(f"{table} {_OF_MEMORY.format(table)}", tuple(f"{table}.{name}" for name in key), own)
 
 
+def _of_file(table: str) -> Reading:
+    """A memory stands there by its number, and the space is the file's."""
+    tables = f"CROSS JOIN memories ON memories.seq = {table}.memory CROSS JOIN spaces ON spaces.number = {table}.space"
+    own = {"space": "spaces.name", "memory": "memories.id", "path": f"{table}.path", "version": f"{table}.version"}
+    return Reading(f"{table} {tables}", (f"{table}.memory",), own)
+
+
 READINGS: Mapping[str, Reading] = {
     "spaces": Reading("spaces", ("name",)),
     "memories": Reading(
@@ -69,12 +76,22 @@ READINGS: Mapping[str, Reading] = {
     "result_memories": Reading(
         "result_memories CROSS JOIN results ON results.number = result_memories.result",
         ("result_memories.memory", "result_memories.result"),
-        {"memory": "result_memories.memory"},
+        {"caller": "results.caller", "key": "results.key"},
     ),
     "credentials": Reading("credentials", ("id",)),
     "grants": Reading("grants", ("user", "space")),
     "sessions": Reading("sessions", ("hex(secret)",)),
     "acts": Reading("acts", ("number",)),
+    "files": _of_file("files"),
+    "outbox": _of_file("outbox"),
+    "sections": Reading(
+        "sections CROSS JOIN spaces ON spaces.number = sections.space",
+        ("sections.space", "sections.path"),
+        {"space": "spaces.name", "description": "sections.description"},
+    ),
+    "jobs": Reading("jobs", ("number",)),
+    "archives": _of_memory("archives", "memory"),
+    "objects_to_remove": Reading("objects_to_remove", ("object",)),
     "facts": Reading("facts", ("key",), where=f"key NOT IN {KEPT_BACK}"),
     "clock": Reading("counters", ("clock",)),
 }
@@ -93,7 +110,8 @@ class SqliteCopy(Copyable):
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[tuple[list[Any], Row]]:
         reading, key = READINGS[table.name], ", ".join(READINGS[table.name].key)
-        columns = ", ".join(reading.spelt.get(name, name) for name in table.columns)
+        own = reading.tables.split()[0]
+        columns = ", ".join(reading.spelt.get(name, f"{own}.{name}") for name in table.columns)
         behind = f"AND ({key}) > ({', '.join('?' * len(reading.key))})" if after else ""
         with self._store._reading() as con:
             names = {number: name for number, name in con.execute("SELECT number, name FROM names")}
@@ -145,11 +163,11 @@ class Intake:
     def _spaces(self, row: dict[str, Any]) -> None:
         self._con.execute(
             """
-            INSERT INTO spaces (name, description, created_at, events, checkpoints)
-            VALUES (:name, :description, :created_at, :events, :checkpoints)
+            INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored)
+            VALUES (:name, :description, :created_at, :events, :checkpoints, :mirrored)
             ON CONFLICT (name) DO UPDATE SET
                 description = excluded.description, created_at = excluded.created_at,
-                events = excluded.events, checkpoints = excluded.checkpoints
+                events = excluded.events, checkpoints = excluded.checkpoints, mirrored = excluded.mirrored
             """,
             row,
         )
@@ -166,9 +184,24 @@ class Intake:
             "change": self._tx._changed(),
         }
         seq = self._tx._insert(columns)
+        for table in ("files", "outbox"):  # what a trigger made of it; those of the source come later
+            self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
         if row["state"] < 4:
             self._tx._write_words(seq, memory, space)
             self._tx._write_tags(seq, memory)
+
+    def _files(self, row: dict[str, Any]) -> None:
+        self._insert("files", row | {"space": self._space(row["space"]), "memory": self._memory(row["memory"])})
+
+    def _outbox(self, row: dict[str, Any]) -> None:
+        self._insert("outbox", row | {"space": self._space(row["space"]), "memory": self._memory(row["memory"])})
+
+    def _sections(self, row: dict[str, Any]) -> None:
+        self._insert("sections", row | {"space": self._space(row["space"])})
+
+    def _memory(self, id: str) -> int:
+        [(seq,)] = self._con.execute("SELECT seq FROM memories WHERE id = ?", (id,))
+        return int(seq)
 
     def _events(self, row: dict[str, Any]) -> None:
         self._insert("events", row | {"space": self._space(row["space"])})

@@ -14,4 +14,8 @@ SELECT create_distributed_table('activity', 'space', colocate_with => 'memories'
 SELECT create_distributed_table('events', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('recalls', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('recall_counts', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('archives', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('files', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('outbox', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('sections', 'space', colocate_with => 'memories');
 SELECT create_reference_table('spaces');
