@@ -10,6 +10,7 @@ runs and their median, in milliseconds; a shared machine makes everything else n
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import statistics
 import threading
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 
@@ -99,13 +101,27 @@ def load(store: PostgresStore, data: Data, count: int) -> None:
           f"totals {time.perf_counter() - began:.1f} s")
 
 
-def timed(work: Callable[[], object], rounds: int = 30) -> str:
-    took = []
+def server_cpu(store: PostgresStore) -> float:
+    """Seconds of CPU that the server's side of the store's idle connections has used; 0 where that is not to be had."""
+    used = 0.0
+    for con in store._connections._idle:
+        try:
+            fields = Path(f"/proc/{con.info.backend_pid}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            return 0.0
+        used += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used
+
+
+def timed(store: PostgresStore, work: Callable[[], object], rounds: int = 30) -> str:
+    took, client, server = [], time.process_time(), server_cpu(store)
     for _ in range(rounds):
         began = time.perf_counter()
         work()
         took.append((time.perf_counter() - began) * 1_000)
-    return f"min {min(took):6.1f}   median {statistics.median(took):6.1f}"
+    client, server = time.process_time() - client, server_cpu(store) - server
+    return (f"min {min(took):6.1f}   median {statistics.median(took):6.1f}   "
+            f"cpu: server {server / rounds * 1_000:5.1f}, client {client / rounds * 1_000:4.1f}")
 
 
 FILTERS = {
@@ -122,10 +138,10 @@ def search(store: PostgresStore, data: Data) -> None:
     for name, (wanted, audience) in FILTERS.items():
         asked = iter(questions * 9)
         print(f"words    {name:16}", timed(
-            lambda: store.match(next(asked)[0], wanted, audience, now=contract.NOW, limit=200)))
+            store, lambda: store.match(next(asked)[0], wanted, audience, now=contract.NOW, limit=200)))
         asked = iter(questions * 9)
         print(f"meaning  {name:16}", timed(
-            lambda: store.nearest(next(asked)[1], wanted, audience, now=contract.NOW, limit=200)))
+            store, lambda: store.nearest(next(asked)[1], wanted, audience, now=contract.NOW, limit=200)))
 
 
 def recall(store: PostgresStore, data: Data) -> None:
