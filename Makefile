@@ -43,6 +43,7 @@ bench: .venv/ready-dev model
 	$(RUN) -m bench.archive
 	$(RUN) -m bench.bulk
 	$(RUN) -m bench.large
+	$(RUN) -m bench.load
 
 # A million memories: an hour, and 15 GB of disk.
 bench-million: .venv/ready-dev model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrubjay import errors
-from scrubjay.dialects.table import DIALECTS, find
+from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.dialects.validation import Checker
 
 
@@ -28,7 +28,7 @@ def test_every_error_is_drawn_in_the_tree(kind):
 
 
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("dialect", [find(name) for name in DIALECTS], ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", [find(name) for name in [*DIALECTS, *ONLY_REST]], ids=lambda dialect: dialect.name)
 def test_every_error_is_rendered_by_every_operation_inside_its_schema(dialect, kind):
     for operation in dialect.operations.values():
         reply = dialect.failure(kind("Something.", hint="Do this."), operation.name)

@@ -27,6 +27,7 @@
     ├── EmbeddingError         embedding_failed     no vector could be made
     │   ├── ModelMissing       model_missing        the model's files are not on this machine
     │   └── ModelMismatch      model_mismatch       the store's vectors come from another model
+    ├── ProviderError          provider_failed      the language model's provider gave no answer; try again
     ├── StorageError           storage_failed       the store could not read or write
     │   ├── StorageBusy        storage_busy         another writer held the store too long; try again
     │   ├── StorageFull        storage_full         no room left on the disk
@@ -222,6 +223,13 @@ class ModelMismatch(EmbeddingError):
 
     code = "model_mismatch"
     retryable = False
+
+
+class ProviderError(Error):
+    """The provider gave no answer."""
+
+    code = "provider_failed"
+    retryable = True
 
 
 class StorageError(Error):

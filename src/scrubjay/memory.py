@@ -323,7 +323,7 @@ class Link:
     source: str
     target: str
     score: float | None = None
-    state: str = "open"  # may_outdate: open, kept, superseded; others: open, replaced
+    state: str = "open"  # may_outdate: open, kept, superseded; supersedes: open, replaced, released; others: open
     given: bool = True  # by a client, not found by us
     reason: str | None = None
     created_at: datetime
@@ -373,6 +373,7 @@ class Archive:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
     name: str
+    title: str | None = None  # what people call it, where that is more than its name
     description: str | None = None
     created_at: datetime
     memories: int = 0  # active ones
@@ -396,6 +397,18 @@ class Recall:
     user: str
     client: str
     memories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """Something done to many memories at once, to be undone at once."""
+
+    id: str
+    action: str
+    user: str
+    at: datetime
+    reason: str | None = None
+    memories: tuple[str, ...] = ()
 
 
 class JobStatus(StrEnum):
@@ -434,6 +447,46 @@ class Job:
         return self.status not in (JobStatus.WAITING, JobStatus.RUNNING)
 
 
+# --- conversations ---------------------------------------------------------------------------------------------------
+
+
+class Speaker(StrEnum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A talk in a space. Its id is its space's own: another space may have one of the same id."""
+
+    id: str
+    space: str
+    title: str | None = None
+    system_prompt: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    messages: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    id: str
+    role: Speaker
+    content: str
+    reply_to: str | None = None  # the message that this one answers
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injection:
+    """A memory that somebody put into a conversation, in force or paused."""
+
+    memory: str
+    active: bool = True
+    injected_at: datetime
+
+
 # --- how it is looked for --------------------------------------------------------------------------------------------
 
 
@@ -453,11 +506,14 @@ class Filter:
     max_importance: float | None = None
     user_id: str | None = None
     conversation_id: str | None = None
+    belongs_to: str | None = None  # a conversation: stored in it, or injected into it
     session_id: str | None = None
     access_levels: frozenset[AccessLevel] | None = None
     source: Source | None = None
     client: str | None = None  # provenance
-    flag: str | None = None
+    caller: str | None = None  # provenance
+    transport: str | None = None  # provenance
+    flag: str | None = None  # secret, instruction; any: whatever is flagged
     topic: str | None = None  # however it is spelt: see `topic_key`
     path_prefix: str | None = None  # a folder: itself and everything below
     ids: frozenset[str] | None = None

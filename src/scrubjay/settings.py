@@ -52,6 +52,14 @@ class Settings:
     auto_register: bool = setting(True, "Let a first memory make its store; off closes the list of stores: on or off.")
     category_mode: str = setting("free", "Whether a memory's category is made as needed or must exist: free or strict.")
     quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
+    secrets: str = setting(
+        "flag", "What happens to text that holds a secret: flag, mask (store it without the secret), refuse or off."
+    )
+    instructions: str = setting("flag", "What happens to text that reads like orders to a model: flag, refuse or off.")
+    chat_url: str = setting("", "Where a language model answers in conversations, such as http://127.0.0.1:11434/v1.")
+    chat_model: str = setting("", "Which model answers there.")
+    chat_key: str = setting("", "The key to send there; never shown.")
+    chat_timeout: float = setting(60.0, "Seconds that the model may be silent before it is given up.")
     archive: Path = setting(Path(), "Folder for memories in glacier and deep_archive. Default: archive in the home.")
     archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
     prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03, say.")
@@ -85,6 +93,8 @@ FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
+    "secrets": ("flag", "mask", "refuse", "off"),
+    "instructions": ("flag", "refuse", "off"),
     "log_format": ("text", "json"),
     "category_mode": ("free", "strict"),
     "log_level": ("debug", "info", "warning", "error"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.folders.registry import Registry
     from scrubjay.memory import Prompt
+    from scrubjay.providers.base import Provider
     from scrubjay.stores.base import Store
     from scrubjay.stores.copying import Copyable
 
@@ -36,6 +37,9 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         fetch=model_fetcher(settings),
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
+        provider=open_provider(settings),
+        secrets=settings.secrets,
+        instructions=settings.instructions,
         archive=open_archive(settings),
         archive_quota=settings.archive_quota,
         prices=read_prices(settings.prices),
@@ -176,6 +180,44 @@ def open_embedder(settings: Settings) -> Embedder | None:
 
         logging.getLogger(__name__).warning("%s Only words are searched.", error.message)
         return None
+
+
+def open_provider(settings: Settings) -> Provider | None:
+    """Who answers in conversations; None where nobody is configured.
+
+    :raises InvalidInput: if its address is none
+    """
+    if not settings.chat_url:
+        return None
+    if not settings.chat_url.startswith(("http://", "https://")) or not settings.chat_model:
+        raise InvalidInput(
+            "chat_url must be an http or https address, and chat_model must name a model.", field="chat_url"
+        )
+    return LazyProvider(settings)
+
+
+class LazyProvider:
+    """Connects when the first message is answered: most processes never answer one, and the import is not free."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._provider: Provider | None = None
+
+    def answer(self, messages: Sequence[Mapping[str, str]]) -> Iterator[str]:
+        if self._provider is None:
+            from scrubjay.providers.openai import OpenAiProvider
+
+            self._provider = OpenAiProvider(
+                self._settings.chat_url,
+                self._settings.chat_model,
+                key=self._settings.chat_key,
+                timeout_seconds=self._settings.chat_timeout,
+            )
+        return self._provider.answer(messages)
+
+    def close(self) -> None:
+        if self._provider is not None:
+            self._provider.close()
 
 
 def model_fetcher(settings: Settings) -> Callable[[], None] | None:

@@ -47,6 +47,8 @@ class Site:
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait(timeout=20)
+        self._drain.join()
+        self.process.stderr.close()
 
     @property
     def url(self) -> str:
@@ -68,8 +70,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Site]]:
 
     yield start
     for site in sites:
-        site.process.kill()
-        site.process.wait()
+        if site.process.poll() is None:
+            site.process.kill()
+            site.stop()
 
 
 @pytest.fixture(scope="session")

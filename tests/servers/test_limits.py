@@ -198,3 +198,15 @@ def test_over_mcp_the_same_is_said_in_headers_and_meta(http, jay):
 
 def test_the_local_owner_is_told_of_no_limit(http):
     assert "x-ratelimit-limit" not in http.post("/api/system/list_memories", json={}).headers
+
+
+@pytest.mark.parametrize("limits", ["on", "off"])
+def test_over_stdio_the_owner_is_limited_only_if_asked_for(start, limits):
+    peer = start("--dialect", "system", SCRUBJAY_LIMITS=limits)
+    peer.greet()
+
+    results = [peer.call("forget_memory", memory_id="mem_x") for _ in range(51)]
+
+    refused = results[-1]["structuredContent"]["error"]["code"] == "RATE_LIMITED"
+    assert refused == (limits == "on")
+    assert ("X-RateLimit-Remaining" in results[0].get("_meta", {})) == (limits == "on")

@@ -89,7 +89,7 @@ USUAL = (
 )
 
 
-def fuzzed(jay, *options: str) -> None:
+def fuzzed(jay, folder, *options: str) -> None:
     """What schemathesis finds. Valid arguments may be refused: the schemas are the specifications' own, and some of
     their rules (weights that sum to one, a cursor of this list) cannot be said in them. Streams that never end are
     left out."""
@@ -102,15 +102,16 @@ def fuzzed(jay, *options: str) -> None:
             capture_output=True,
             text=True,
             check=False,
+            cwd=folder,
         )
 
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
-def test_the_server_does_what_its_document_says(jay):
-    fuzzed(jay, "--phases", "fuzzing,stateful", "--max-examples", "3")
+def test_the_server_does_what_its_document_says(jay, tmp_path):
+    fuzzed(jay, tmp_path, "--phases", "fuzzing,stateful", "--max-examples", "3")
 
 
 @pytest.mark.long
-def test_the_server_does_what_its_document_says_at_length(jay):
-    fuzzed(jay, "--phases", "coverage,fuzzing,stateful", "--max-examples", "100")
+def test_the_server_does_what_its_document_says_at_length(jay, tmp_path):
+    fuzzed(jay, tmp_path, "--phases", "coverage,fuzzing,stateful", "--max-examples", "100")

@@ -72,7 +72,7 @@ export interface Whole {
 export async function memory(id: string): Promise<Whole> {
   const { memory } = await get<{ memory: Memory }>(path(id), { deleted: true });
   const [{ versions }, around] = await Promise.all([
-    get<{ versions: Version[] }>(`${path(memory)}/versions`),
+    get<{ versions: Version[] }>(`${path(memory)}/versions`).catch(() => ({ versions: [] })), // none of forgotten ones
     neighbourhood(memory.id, 1).catch(() => ({ memories: [], links: [], centre: memory.id })),
   ]);
   const titles = Object.fromEntries(around.memories.map((one) => [one.id, one.topic ?? one.title]));
@@ -88,8 +88,8 @@ export const revise = (memory: Memory, fields: Record<string, unknown>) => patch
 export const forget = (id: string) => remove(path(id));
 export const recover = (id: string) => post(`${path(id)}/recover`);
 export const restoreVersion = (id: string, version: number) => post(`${path(id)}/versions/${version}/restore`);
-export const archive = (id: string) => post(`${path(id)}/archive`);
-export const restoreArchived = (id: string) => post(`${path(id)}/restore`);
+export const archive = (id: string) => post("/api/system/archive_memory", { memory_id: id });
+export const restoreArchived = (id: string) => post("/api/system/restore_memory", { memory_id: id });
 
 // --- several at once -------------------------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ export const conflicts = async () => (await get<{ conflicts: Pair[] }>("/api/v1/
 export const supersede = (old: string, newer: string) => post(`${path(old)}/supersede`, { new: newer });
 export const keepBoth = (pair: Pair) => post("/api/v1/conflicts/keep", { old: pair.older.id, new: pair.newer.id });
 export const merge = (ids: string[]) =>
-  post("/api/system/consolidate_memories", { memory_ids: ids, consolidation_strategy: "merge" });
+  post("/api/system/consolidate_memories", { memory_ids: ids, consolidation_strategy: "merge_all" });
 
 export interface SyncConflict {
   id: string;
@@ -185,8 +185,10 @@ export const statistics = async () =>
 export interface Job {
   id: string;
   kind: string;
-  state: string;
-  progress?: number;
+  status: string;
+  done: number;
+  total?: number;
+  note?: string;
   created_at: string;
 }
 
@@ -218,6 +220,6 @@ export const signIn = (given: { key: string } | { user: string; password: string
 export const signOut = () => post("/sign-out");
 export const keys = async () => (await get<{ keys: Key[] }>("/api/v1/keys")).keys;
 export const createKey = async (user: string, role: string) =>
-  (await post<{ key: string }>("/api/v1/keys", { user, role })).key;
+  (await post<{ secret: string }>("/api/v1/keys", { user, role })).secret;
 export const revokeKey = (id: string) => ask("DELETE", `/api/v1/keys/${encodeURIComponent(id)}`);
 export const acts = async () => (await get<{ acts: Act[] }>("/api/v1/audit", { limit: 100 })).acts;

@@ -35,6 +35,8 @@ OPTIONS = (
     click.option("--user", metavar="NAME", help="Only this user's."),
     click.option("--conversation", metavar="ID", help="Only from this conversation."),
     click.option("--client", metavar="NAME", help="Only what this program stored."),
+    click.option("--caller", metavar="NAME", help="Only what came with this user's credential."),
+    click.option("--flag", metavar="NAME", help="Only what is flagged: secret, instruction."),
 )
 
 
@@ -47,6 +49,8 @@ def chosen(
     user: str | None,
     conversation: str | None,
     client: str | None,
+    caller: str | None,
+    flag: str | None,
     states: frozenset[State] = frozenset({State.ACTIVE}),
     expired: bool | None = False,
 ) -> Filter:
@@ -60,4 +64,6 @@ def chosen(
         user_id=user,
         conversation_id=conversation,
         client=client,
+        caller=caller,
+        flag=flag,
     )

@@ -34,22 +34,38 @@ def _mama() -> Dialect:
     return mama
 
 
+def _chimera() -> Dialect:
+    from scrubjay.dialects.chimera import chimera
+
+    return chimera
+
+
+def _native() -> Dialect:
+    from scrubjay.dialects import native_access, native_jobs  # noqa: F401 -- they add their operations to the table
+    from scrubjay.dialects.native import native
+
+    return native
+
+
 # By the name used in flags, addresses and manifests; the order is the one that people see.
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
     "cortex": _cortex,
     "system": _system,
     "mama": _mama,
+    "chimera": _chimera,
 }
 
-
 # Over REST alone, each operation at an address of its own.
-ONLY_REST: dict[str, Callable[[], Dialect]] = {}
+ONLY_REST: dict[str, Callable[[], Dialect]] = {
+    "native": _native,
+}
 
 
 def find(name: str) -> Dialect:
     """:raises InvalidInput: naming the dialects that there are"""
-    if name not in DIALECTS:
+    table = {**DIALECTS, **ONLY_REST}
+    if name not in table:
         known = f"Known: {', '.join(DIALECTS)}."
         raise InvalidInput(f"There is no dialect {name[:40]!r}.", hint=known, field="dialect")
-    return DIALECTS[name]()
+    return table[name]()

@@ -83,6 +83,18 @@ def check_store(caller: Caller, space: str) -> None:
         raise Forbidden(f"You may not write into space {space}.", hint="Ask an owner for a grant.", space=space)
 
 
+def check_granted(caller: Caller, space: str) -> None:
+    """:raises Forbidden: if the caller has no part in this space"""
+    if not granted(caller, space):
+        raise Forbidden("Access denied", hint="Ask an owner for a grant.", space=space)
+
+
+def check_owns(caller: Caller, space: str) -> None:
+    """:raises Forbidden: if the caller does not own this space"""
+    if caller.role is not Role.OWNER or not granted(caller, space):
+        raise Forbidden("Only an owner may do that.", space=space)
+
+
 def owner_of_new(caller: Caller, user_id: str | None) -> str:
     """Whose a new memory is: the caller's own, unless an owner names somebody else.
 

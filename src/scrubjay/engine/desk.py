@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.folders import Folders, Shelves
     from scrubjay.folders.registry import Registry
+    from scrubjay.providers.base import Provider
 
 Result = TypeVar("Result")
 Payload = TypeVar("Payload")
@@ -114,6 +115,9 @@ class Desk:
         fetch: Callable[[], None] | None = None,
         strict_embedding: bool = False,
         quota: int = 0,
+        provider: Provider | None = None,
+        secrets: str = "flag",
+        instructions: str = "flag",
         archive: Objects | None = None,
         archive_quota: int = 0,
         prices: Mapping[str, float] | None = None,
@@ -128,6 +132,8 @@ class Desk:
         self._records = store
         self._strict_embedding = strict_embedding
         self._quota = quota
+        self._provider = provider
+        self._trust = {"secrets": secrets, "instructions": instructions}
         self._archive = archive
         self._archive_quota = archive_quota
         self._prices = prices or {}
@@ -194,6 +200,8 @@ class Desk:
         self._backlog.close()
         self._embedding.close()
         self._records.close()
+        if self._provider is not None:
+            self._provider.close()
 
     def __enter__(self) -> Self:
         return self
@@ -292,9 +300,15 @@ class Desk:
         space = self.spaces[0]
         access.check_store(self.caller, space)
         user = access.owner_of_new(self.caller, new.user_id)
-        return intake.admitted(
-            new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now()
+        return self._examined(
+            intake.admitted(new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now())
         )
+
+    def _examined(self, memory: Memory) -> Memory:
+        """The memory with its flags, as the policy says: what reads like a secret, or like instructions to a model."""
+        from scrubjay.engine import trust  # only what writes needs it
+
+        return trust.examined(memory, **{name: trust.Policy(policy) for name, policy in self._trust.items()})
 
     def _enriched(self, memory: Memory, new: NewMemory, vector: Vector | None) -> Memory:
         """What its caller left out, found in the text: category, tags, importance."""
@@ -546,6 +560,7 @@ class Desk:
         return counts
 
     def _count_reads(self, memories: Sequence[Memory]) -> None:
+        """Note who was shown these memories."""
         if memories:
             ids = tuple(memory.id for memory in memories)
             recall = Recall(

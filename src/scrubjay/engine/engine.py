@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access, intake, lifecycle, names
 from scrubjay.engine.desk import Desk
 from scrubjay.engine.ledger import Text
-from scrubjay.errors import Conflict, NotFound, ScopeNotFound
+from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
 from scrubjay.memory import (
+    DEFAULT_SPACE,
+    Audience,
     Filter,
     Forgotten,
     Hits,
@@ -27,6 +30,7 @@ from scrubjay.memory import (
     Order,
     Page,
     Query,
+    Recall,
     Revised,
     Space,
     State,
@@ -36,9 +40,12 @@ from scrubjay.memory import (
 from scrubjay.stores.base import Checkup, Transaction
 
 if TYPE_CHECKING:
+    from scrubjay.engine.bulk import Bulk
     from scrubjay.engine.callers import Callers
     from scrubjay.engine.cold_storage import ColdStorage
     from scrubjay.engine.consolidation import Consolidation
+    from scrubjay.engine.conversations import Conversations
+    from scrubjay.engine.curation import Curation
     from scrubjay.engine.decisions import Decisions
     from scrubjay.engine.feed import Feed
     from scrubjay.engine.jobs import Jobs
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.reembedding import Reembedded
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.transfer import Imported
+    from scrubjay.engine.workspaces import Workspaces
 
 BATCH = 64  # memories of a bulk load per transaction
 ATTEMPTS = 5  # at a change that others keep overtaking
@@ -159,13 +167,20 @@ class Engine(Desk):
         for _ in range(ATTEMPTS):
             known = self._ledger.changeable(self._records, id)
             changed = intake.revision(known, fields, merge, tag_change)
+            flags = known.flags
+            if changed.keys() & {"content", "title", "metadata"}:
+                examined = self._examined(intake.retitled(known, changed))
+                changed, flags = {name: getattr(examined, name) for name in changed}, examined.flags
             text = self._embedded(changed["content"])[0] if "content" in changed else None
 
-            def write(tx: Transaction, known: Memory = known, changed: Any = changed, text: Any = text) -> Revised:
+            def write(
+                tx: Transaction, known: Memory = known, changed: Any = changed, flags: Any = flags, text: Any = text
+            ) -> Revised:
                 current = self._ledger.changeable(tx, id)
                 if expected not in (None, current.version) or current.version != known.version:
                     raise lifecycle.changed_meanwhile(current)
-                return self._ledger.revise(tx, intake.retitled(current, changed), changed, reason=reason, text=text)
+                revised = replace(intake.retitled(current, changed), flags=flags)
+                return self._ledger.revise(tx, revised, changed, reason=reason, text=text)
 
             try:
                 revised = self._transact(Revised, write)
@@ -187,10 +202,14 @@ class Engine(Desk):
     def search(self, query: Query | str, **options: Any) -> Hits:
         """Find memories by words and by meaning, best first; nothing relevant is an empty answer."""
         query = intake.query(query, options)
-        now, audience = query.now or self.now(), self._audience(query.filter)
+        found = self._found(query, self._audience(query.filter), query.now or self.now())
+        self._count_reads([hit.memory for hit in found])
+        return found
+
+    def _found(self, query: Query, audience: Audience, now: datetime) -> Hits:
+        """The search itself; who asks is not noted."""
         candidates, _, degraded = self._candidates(query, audience, now)
         hits = self._hits(candidates, query, audience, now)
-        self._count_reads([hit.memory for hit in hits])
         return Hits(hits=hits, total=len(candidates), degraded=degraded)
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
@@ -293,6 +312,36 @@ class Engine(Desk):
             self.forget(memory.id, reason="expired")
         return pruned
 
+    @property
+    def bulk(self) -> Bulk:
+        """The same done to many memories."""
+        from scrubjay.engine.bulk import Bulk
+
+        return Bulk(self)
+
+    @property
+    def curation(self) -> Curation:
+        """What people do by hand: settle conflicts, take back a supersession, compare, look around."""
+        from scrubjay.engine.curation import Curation
+
+        return Curation(self)
+
+    # --- talking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def conversations(self) -> Conversations:
+        """Conversations, and what memories are put into them."""
+        from scrubjay.engine.conversations import Conversations
+
+        return Conversations(self)
+
+    @property
+    def workspaces(self) -> Workspaces:
+        """Spaces, as workspaces with their memories."""
+        from scrubjay.engine.workspaces import Workspaces
+
+        return Workspaces(self)
+
     # --- counting ----------------------------------------------------------------------------------------------------
 
     def statistics(self, query: StatsQuery | None = None) -> Statistics:
@@ -355,6 +404,47 @@ class Engine(Desk):
         access.check_store(self.caller, intake.check_space(name))
         with self._records.writing() as tx:
             return tx.create_space(name, at=self.now(), description=description)
+
+    def space(self, name: str) -> Space:
+        """:raises SpaceNotFound: if there is none :raises Forbidden: if the caller has no part in it"""
+        access.check_granted(self.caller, name)
+        found = next((space for space in self._records.spaces() if space.name == name), None)
+        if found is None:
+            raise SpaceNotFound(f"No space {name[:100]!r}.", hint="Create it first.")
+        return found
+
+    def describe_space(self, name: str, *, title: str | None = None, description: str | None = None) -> Space:
+        """Change what people read of a space; what is not given stays."""
+        known = self.space(name)
+        access.check_store(self.caller, name)
+        for field, text in (("title", title), ("description", description)):
+            if text is not None:
+                intake.check_text(text, field, maximum=intake.MAX_METADATA)
+        with self._records.writing() as tx:
+            tx.describe_space(name, title=title or known.title, description=description or known.description)
+        return self.space(name)
+
+    def drop_space(self, name: str) -> Space:
+        """Put an empty space away, its conversations with it; storing into it brings it back.
+
+        :raises Conflict: if it holds memories, or is the default one
+        """
+        known = self.space(name)
+        access.check_owns(self.caller, name)
+        if name == DEFAULT_SPACE:
+            raise Conflict("The default space always exists.")
+        with self._records.writing() as tx:
+            tx.drop_space(name, at=self.now())
+        return known
+
+    def shown_to(self, id: str, *, limit: int = 100) -> Sequence[Recall]:
+        """Who was handed a memory and when, newest first: for when it turns out poisoned or wrong.
+
+        :raises Forbidden: if the caller does not own its space
+        """
+        memory = self.get(id, deleted=True)
+        access.check_owns(self.caller, memory.space)
+        return self._records.recalls(memory.id, limit=limit)
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Every memory of this engine's spaces as plain JSON objects, oldest first."""

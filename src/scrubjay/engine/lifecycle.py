@@ -18,6 +18,7 @@ from scrubjay.stores.base import Reads, Transaction
 
 SUPERSEDES = frozenset({LinkKind.SUPERSEDES})
 MAY_OUTDATE = frozenset({LinkKind.MAY_OUTDATE})
+RELEASED = "released"  # of a link: it once said that one memory supersedes another
 RETENTION_DAYS = 30  # how long a forgotten memory can be brought back
 
 
@@ -59,13 +60,36 @@ def outdate(
     )
 
 
+def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
+    """Take back that anything outdates a memory; it is true as long as it was before."""
+    for link in tx.links([memory.id], kinds=SUPERSEDES):
+        if link.target != memory.id or link.state == RELEASED:
+            continue
+        tx.relate(replace(link, state=RELEASED, hlc=tx.tick(ledger.now()), origin=ledger.origin))
+        for successor in tx.get([link.source], access.EVERYTHING):
+            if successor.supersedes == memory.id:
+                ledger.change(tx, replace(successor, supersedes=None), "updated", "supersedes")
+    former = next((one.memory for one in tx.versions(memory.id) if one.memory.superseded_by is None), memory)
+    return ledger.change(
+        tx,
+        replace(memory, superseded_by=None, valid_until=former.valid_until),
+        "released",
+        "superseded_by",
+        "valid_until",
+    )
+
+
 def successors(reads: Reads, memory: Memory) -> set[str]:
     """Everything that supersedes this memory, through any number of steps."""
     found: set[str] = set()
     front = [memory.id]
     while front:
         links = reads.links(front, kinds=SUPERSEDES)
-        front = [link.source for link in links if link.target in front and link.source not in found]
+        front = [
+            link.source
+            for link in links
+            if link.target in front and link.source not in found and link.state != RELEASED
+        ]
         found.update(front)
     return found
 
@@ -163,7 +187,11 @@ def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> None
 
 
 def newest_successor(reads: Reads, outdated: Memory) -> str | None:
-    links = [link for link in reads.links([outdated.id], kinds=SUPERSEDES) if link.target == outdated.id]
+    links = [
+        link
+        for link in reads.links([outdated.id], kinds=SUPERSEDES)
+        if link.target == outdated.id and link.state != RELEASED
+    ]
     alive = {
         memory.id
         for memory in reads.get([link.source for link in links], access.EVERYTHING)

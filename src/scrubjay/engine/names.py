@@ -2,6 +2,7 @@
 
     decision_auth_strategy_1732530000_k3x9      its topic, when it was made, four random characters
     checkpoint_3                                counts per space
+    memory-4x1k9c0d2m7q                         Chimera's spelling of mem_4x1k9c0d2m7q
 
 A name stands in the memory's `detail` and is an alias of its id. Checkpoints count per space, so their alias carries
 the space's name, and a bare `checkpoint_3` is looked for in the spaces that one works in.
@@ -58,7 +59,9 @@ def alias_of(memory: Memory) -> str | None:
 
 def ids_for(id: str, spaces: Sequence[str]) -> list[str]:
     """What an id may stand for, most likely first."""
-    return [f"{space}/{id}" for space in spaces] if CHECKPOINT.fullmatch(id) else [id]
+    if CHECKPOINT.fullmatch(id):
+        return [f"{space}/{id}" for space in spaces]
+    return [id, f"mem_{id.removeprefix('memory-')}"] if id.startswith("memory-") else [id]
 
 
 def slug(topic: str) -> str:

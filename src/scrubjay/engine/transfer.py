@@ -139,7 +139,7 @@ def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
     provenance = Provenance(**source) if source else replace(memory.provenance, transport="import")
     status = Status(given.pop("status", Status.ACTIVE))
     tags = intake.checked_tags(given.pop("auto_tags", ()))
-    flags = tuple(given.pop("flags", ()))
+    flags = tuple(dict.fromkeys((*memory.flags, *intake.checked_tags(given.pop("flags", ())))))
     intake.check_known(given, (*intake.FIELDS, *KEPT))
     return replace(memory, provenance=provenance, status=status, auto_tags=tags, flags=flags, **given)
 

@@ -4,7 +4,7 @@
     /mcp/{dialect}    MCP, in each
     /api/…            REST (rest.py)
     /openapi.json     REST described, and /docs to read it
-    /sign-in …        sessions for the page (sessions.py)
+    /                 the page (page.py), and /sign-in … for its sessions (sessions.py)
     /healthz          the process lives
     /readyz           and its store answers
     /metrics          for Prometheus
@@ -48,6 +48,7 @@ from scrubjay.servers.limits import Limits
 from scrubjay.servers.mcp import build_endpoint, build_server, owned_by, running
 from scrubjay.servers.metrics import Metrics
 from scrubjay.servers.openapi import description
+from scrubjay.servers.page import page_routes
 from scrubjay.servers.rest import Stopping, address_of, failed, refused, rest_routes
 from scrubjay.servers.sessions import SignInLink, session_routes
 from scrubjay.servers.tokens import Tokens
@@ -108,6 +109,8 @@ def build_app(
             *(Route(f"/mcp/{name}", endpoint=McpAddress(one.app, f"/mcp/{name}")) for name, one in endpoints.items()),
             *rest,
             *session_routes(engine, limits, link or SignInLink()),
+            *page_routes(),
+            *page_routes(),
             Route("/openapi.json", endpoint=description(tables)),
             Route("/docs", endpoint=docs),
             Route("/metrics", endpoint=metrics.shown),
@@ -253,13 +256,16 @@ def listening(host: str, port: int, engine: Engine | None = None) -> socket.sock
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server(("127.0.0.1" if host == "localhost" else host, port), family=family)
+        listener = socket.create_server(("127.0.0.1" if host == "localhost" else host, port), family=family)
     except (OSError, OverflowError):
         raise InvalidInput(
             f"Port {port} of this address cannot be used; perhaps another server has it.",
             hint="Choose another with --port.",
             field="port",
         ) from None
+    # Connections inherit it. Without it the second half of each answer waits 40 ms for a word from the client.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def is_loopback(host: str) -> bool:

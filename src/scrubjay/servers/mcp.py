@@ -58,7 +58,7 @@ from scrubjay.servers.turns import Turns
 from scrubjay.servers.workers import Workers
 
 if TYPE_CHECKING:
-    from scrubjay.servers.limits import Rate
+    from scrubjay.servers.limits import Limits, Rate
 
 Arguments = Mapping[str, Any] | None
 
@@ -224,10 +224,18 @@ def run_streams(
     deliver: Callable[[int | str | None, bytes], None],
     *,
     extras: bool = False,
+    limits: Limits | None = None,
     serving: threading.Event,
 ) -> None:
     """Serve one client until the inbox says None. Messages come in parsed, and go out as lines with their ids."""
-    server = build_server(dialects, lambda _ctx: engine(), transport="stdio", extras=extras, one_client=True)
+    server = build_server(
+        dialects,
+        lambda _ctx: engine(),
+        transport="stdio",
+        extras=extras,
+        one_client=True,
+        service=Service(workers=Workers(), limits=limits),
+    )
 
     async def main() -> None:
         send_in, receive_in = anyio.create_memory_object_stream[SessionMessage | Exception](0)

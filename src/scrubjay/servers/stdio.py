@@ -7,15 +7,18 @@ import sys
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
 from scrubjay.servers.opening import Opening
 from scrubjay.servers.options import Options
-from scrubjay.settings import load
+from scrubjay.settings import Settings, load
 from scrubjay.wiring import open_engine
+
+if TYPE_CHECKING:
+    from scrubjay.servers.limits import Limits
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +41,31 @@ def serve(
         inbox,
         deliver,
         extras=options.extras,
+        limits=_limits(options),
         serving=serving,
     )
     opening.close()
 
 
+def _limits(options: Options) -> Limits | None:
+    """None, unless a setting says that the local owner has some."""
+    try:
+        settings = _settings(options)
+    except Error:  # every call will say so
+        return None
+    if not settings.limits:
+        return None
+    from scrubjay.servers.limits import Limits  # a tenth of a second that nobody else should pay
+
+    return Limits(local=True)
+
+
+def _settings(options: Options) -> Settings:
+    return load(home=options.home, space=options.space, dialects=options.dialects)
+
+
 def _open(options: Options) -> Engine:
-    settings = load(home=options.home, space=options.space, dialects=options.dialects)
+    settings = _settings(options)
     logging.getLogger().setLevel(settings.log_level.upper())
     return open_engine(settings)
 

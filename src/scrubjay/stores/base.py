@@ -31,13 +31,17 @@ from scrubjay.memory import (
     Archive,
     Audience,
     Category,
+    Conversation,
+    Deed,
     Event,
     Filter,
+    Injection,
     Job,
     Link,
     LinkKind,
     Match,
     Memory,
+    Message,
     Order,
     Recall,
     Space,
@@ -286,7 +290,39 @@ class Reads(CallerReads):
 
     @abstractmethod
     def spaces(self) -> List[Space]:
-        """All spaces by name, with how many active memories each holds."""
+        """All spaces by name but those that were dropped, with how many active memories each holds."""
+
+    @abstractmethod
+    def conversation(self, space: str, id: str) -> Conversation | None:
+        """A space's conversation with this id."""
+
+    @abstractmethod
+    def conversations(self, space: str, *, limit: int = 20, offset: int = 0) -> List[Conversation]:
+        """A space's conversations, those with the latest message or change first."""
+
+    @abstractmethod
+    def spaces_of_conversation(self, id: str) -> List[str]:
+        """The names of the spaces that have a conversation with this id, in order."""
+
+    @abstractmethod
+    def messages(self, space: str, id: str, *, limit: int, offset: int = 0) -> List[Message]:
+        """The last messages of a conversation in the order in which they came; `offset` leaves out the very last."""
+
+    @abstractmethod
+    def answer_to(self, space: str, id: str, message: str) -> Message | None:
+        """The message of a conversation that answers this one."""
+
+    @abstractmethod
+    def injections(self, space: str, id: str) -> List[Injection]:
+        """The memories put into a conversation, in the order in which that was done."""
+
+    @abstractmethod
+    def deed(self, id: str) -> Deed | None:
+        """What was done to many memories at once under this id."""
+
+    @abstractmethod
+    def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> List[Link]:
+        """Open `may_outdate` links between memories that are visible, active and not expired, newest first."""
 
     @abstractmethod
     def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
@@ -412,7 +448,8 @@ class Transaction(CallerChanges, Reads):
         `pending`. `vectors=None` says that the text has not changed: words and vectors stay as they are.
         A memory whose id is not known is new, whatever its version: it may come from another store. A known one
         replaces the version before it, which is kept in the history with `change`. The state that filters see follows
-        the memory (`Memory.state`). Of a memory that was put away only what its row still holds is changed.
+        the memory (`Memory.state`). Of a memory that was put away only what its row still holds is changed. One that is
+        deleted, or is in another space than before, is taken out of every conversation that it was injected into.
 
         :raises Conflict: if it was put away and `vectors` says that its text has changed; if the stored version is not
             ``memory.version - 1``; if a new memory's id is taken, or its path by another active one of the same space
@@ -468,7 +505,57 @@ class Transaction(CallerChanges, Reads):
 
     @abstractmethod
     def create_space(self, name: str, *, at: datetime, description: str | None = None) -> bool:
-        """Make sure that a space exists; True if it is new."""
+        """Make sure that a space exists; True if it is new, or had been dropped."""
+
+    @abstractmethod
+    def describe_space(self, name: str, *, title: str | None, description: str | None) -> None:
+        """Set what people read of a space.
+
+        :raises SpaceNotFound: if there is none
+        """
+
+    @abstractmethod
+    def drop_space(self, name: str, *, at: datetime) -> None:
+        """Leave a space out of lists, and erase its conversations. Its tombstones and events stay; creating it again
+        brings it back, and so does `put`.
+
+        :raises Conflict: if it holds memories that are not deleted
+        :raises SpaceNotFound: if there is none
+        """
+
+    @abstractmethod
+    def put_conversation(self, conversation: Conversation) -> None:
+        """Write a conversation; one with the same id in the same space is replaced, its messages stay.
+
+        :raises SpaceNotFound: if its space was never created
+        """
+
+    @abstractmethod
+    def drop_conversation(self, space: str, id: str) -> bool:
+        """Erase a conversation, its messages and injections; memories stay. False if there is none."""
+
+    @abstractmethod
+    def add_message(self, space: str, id: str, message: Message) -> None:
+        """Add to a conversation.
+
+        :raises NotFound: if there is no such conversation
+        :raises Conflict: if the message that it answers has an answer already
+        """
+
+    @abstractmethod
+    def inject(self, space: str, id: str, injection: Injection) -> None:
+        """Put a memory into a conversation; where it is in already, only `active` changes.
+
+        :raises NotFound: if there is no such conversation, or no such memory in its space that is not deleted
+        """
+
+    @abstractmethod
+    def take_out(self, space: str, id: str, memory: str) -> bool:
+        """Take a memory out of a conversation. False if it was not in it."""
+
+    @abstractmethod
+    def note_deed(self, deed: Deed) -> None:
+        """Remember what was done to these memories together; a deed noted before is given more of them."""
 
     @abstractmethod
     def set_fact(self, key: str, value: str) -> None:

@@ -31,14 +31,18 @@ from scrubjay.memory import (
     Caller,
     Category,
     Context,
+    Conversation,
+    Deed,
     Event,
     Filter,
+    Injection,
     Job,
     JobStatus,
     Kind,
     Link,
     LinkKind,
     Memory,
+    Message,
     Order,
     Provenance,
     Recall,
@@ -46,6 +50,7 @@ from scrubjay.memory import (
     Scope,
     Sight,
     Source,
+    Speaker,
     State,
     Status,
     Tier,
@@ -194,6 +199,31 @@ def totals(store: Store, part: Part = Part(), audience: Audience = EVERYTHING) -
     return store.totals(part, audience, now=NOW)
 
 
+def _talk(store: Store, id: str, **fields: Any) -> Conversation:
+    usual: dict[str, Any] = {"space": "default", "created_at": NOW, "updated_at": NOW}
+    talk = Conversation(id=id, **usual | fields)
+    with store.writing() as tx:
+        tx.put_conversation(talk)
+    return talk
+
+
+def _message(id: str, **fields: Any) -> Message:
+    usual: dict[str, Any] = {"role": Speaker.USER, "content": f"This is {id}.", "created_at": NOW}
+    return Message(id=id, **usual | fields)
+
+
+def _say(store: Store, conversation: str, id: str, **fields: Any) -> Message:
+    message = _message(id, **fields)
+    with store.writing() as tx:
+        tx.add_message("default", conversation, message)
+    return message
+
+
+def _inject(store: Store, conversation: str, memory: Memory, *, active: bool = True, at: datetime = NOW) -> None:
+    with store.writing() as tx:
+        tx.inject("default", conversation, Injection(memory=memory.id, active=active, injected_at=at))
+
+
 def create_spaces(store: Store, *names: str) -> None:
     with store.writing() as tx:
         for name in names:
@@ -212,7 +242,7 @@ SPECIAL: dict[str, Any] = {
     "context": Context(user_id="bob", conversation_id="c1", session_id="s1"),
     "access_level": AccessLevel.PUBLIC,
     "source": Source.EXPLICIT,
-    "provenance": Provenance(client="editor"),
+    "provenance": Provenance(client="editor", caller="eve", transport="http"),
     "flags": ("secret",),
     "topic": "auth",
     "path": "work/notes/special",
@@ -233,8 +263,12 @@ FILTERS: dict[str, Filter] = {
     "session_id": Filter(session_id="s1"),
     "access_levels": Filter(access_levels=frozenset({AccessLevel.PUBLIC})),
     "source": Filter(source=Source.EXPLICIT),
+    "belongs_to": Filter(belongs_to="c1"),
     "client": Filter(client="editor"),
+    "caller": Filter(caller="eve"),
+    "transport": Filter(transport="http"),
     "flag": Filter(flag="secret"),
+    "any flag": Filter(flag="any"),
     "topic": Filter(topic="auth"),
     "folder": Filter(path_prefix="work"),
     "folder, slashed": Filter(path_prefix="work/notes/"),
@@ -245,6 +279,9 @@ FILTERS: dict[str, Filter] = {
 MISSES: dict[str, Filter] = {
     "other user": Filter(user_id="nobody"),
     "other conversation": Filter(conversation_id="c2"),
+    "other conversation to belong to": Filter(belongs_to="c2"),
+    "other caller": Filter(caller="mallory"),
+    "other flag": Filter(flag="instruction"),
     "other folder": Filter(path_prefix="wor"),
     "folder of the same beginning": Filter(path_prefix="work/note"),
     "no kind": Filter(kinds=frozenset()),
@@ -1458,6 +1495,240 @@ class StoreContract(CallersContract):
         assert [recall.at for recall in store.recalls("a")] == [later(3), later(2), later(1), later(0)]
         assert [recall.at for recall in store.recalls("a", limit=3)] == [later(3), later(2), later(1)]
         assert store.recalls("c") == []
+
+    # --- conversations ---
+
+    def test_an_unknown_conversation_has_nothing(self, store: Store) -> None:
+        assert store.conversation("default", "c1") is None
+        assert store.answer_to("default", "c1", "m1") is None
+        assert [*store.conversations("default"), *store.spaces_of_conversation("c1")] == []
+        assert [*store.messages("default", "c1", limit=9), *store.injections("default", "c1")] == []
+        with store.writing() as tx:
+            assert not tx.drop_conversation("default", "c1")
+            assert not tx.take_out("default", "c1", "mem_a")
+        with pytest.raises(NotFound), store.writing() as tx:
+            tx.add_message("default", "c1", _message("m1"))
+        with pytest.raises(NotFound), store.writing() as tx:
+            tx.inject("default", "c1", Injection(memory="mem_a", injected_at=NOW))
+
+    def test_a_conversation_is_kept_with_all_it_says_of_itself(self, store: Store, reopen: Reopen) -> None:
+        talk = _talk(store, "c1", title="Harbour", system_prompt="Be brief.")
+
+        assert reopen().conversation("default", "c1") == talk
+
+    def test_a_conversation_needs_its_space(self, store: Store) -> None:
+        with pytest.raises(SpaceNotFound):
+            _talk(store, "c1", space="nowhere")
+
+    def test_two_spaces_may_have_a_conversation_of_the_same_id(self, store: Store) -> None:
+        create_spaces(store, "work")
+        _talk(store, "c1", title="at home")
+        _talk(store, "c1", space="work", title="at work")
+        _say(store, "c1", "m1")
+
+        assert store.spaces_of_conversation("c1") == ["default", "work"]
+        assert [one.title for one in store.conversations("work")] == ["at work"]
+        assert store.messages("work", "c1", limit=9) == []
+
+    def test_a_conversation_written_again_keeps_its_messages(self, store: Store) -> None:
+        talk = _talk(store, "c1")
+        _say(store, "c1", "m1")
+
+        _talk(store, "c1", title="new", created_at=later(9))
+
+        again = store.conversation("default", "c1")
+        assert again == replace(talk, title="new", messages=1, updated_at=NOW)
+
+    def test_conversations_come_in_the_order_of_their_last_message(self, store: Store) -> None:
+        for name in ("a", "b", "c"):
+            _talk(store, name)
+        _say(store, "a", "m1", created_at=later(5))
+
+        assert [one.id for one in store.conversations("default")] == ["a", "c", "b"]
+        assert [one.id for one in store.conversations("default", limit=1, offset=1)] == ["c"]
+
+    def test_the_last_messages_come_in_the_order_in_which_they_came(self, store: Store) -> None:
+        _talk(store, "c1")
+        for number in range(5):
+            _say(store, "c1", f"m{number}", created_at=NOW)
+
+        assert [one.id for one in store.messages("default", "c1", limit=3)] == ["m2", "m3", "m4"]
+        assert [one.id for one in store.messages("default", "c1", limit=3, offset=3)] == ["m0", "m1"]
+
+    def test_a_message_is_answered_once(self, store: Store) -> None:
+        _talk(store, "c1")
+        _say(store, "c1", "m1")
+        answer = _say(store, "c1", "m2", role=Speaker.ASSISTANT, reply_to="m1")
+
+        with pytest.raises(Conflict):
+            _say(store, "c1", "m3", role=Speaker.ASSISTANT, reply_to="m1")
+        assert store.answer_to("default", "c1", "m1") == answer
+        assert store.answer_to("default", "c1", "m2") is None
+
+    def test_a_memory_is_put_into_a_conversation_once(self, store: Store) -> None:
+        first, second = put_all(store, [some(), some()])
+        _talk(store, "c1")
+        _inject(store, "c1", second, at=later(1))
+        _inject(store, "c1", first, at=later(2))
+        _inject(store, "c1", second, active=False, at=later(3))
+
+        assert store.injections("default", "c1") == [
+            Injection(memory=second.id, active=False, injected_at=later(1)),
+            Injection(memory=first.id, active=True, injected_at=later(2)),
+        ]
+
+    def test_a_memory_of_another_space_is_not_put_into_a_conversation(self, store: Store) -> None:
+        create_spaces(store, "work")
+        memory = put(store, some(space="work"))
+        _talk(store, "c1")
+
+        with pytest.raises(NotFound):
+            _inject(store, "c1", memory)
+        assert store.injections("default", "c1") == []
+
+    def test_a_memory_is_taken_out_of_a_conversation(self, store: Store) -> None:
+        memory = put(store, some())
+        _talk(store, "c1")
+        _inject(store, "c1", memory)
+
+        with store.writing() as tx:
+            assert tx.take_out("default", "c1", memory.id)
+            assert not tx.take_out("default", "c1", memory.id)
+        assert store.injections("default", "c1") == []
+
+    @pytest.mark.parametrize("gone", ["deleted", "purged", "moved"])
+    def test_what_is_gone_from_the_space_is_gone_from_its_conversations(self, store: Store, gone: str) -> None:
+        create_spaces(store, "work")
+        memory, other = put_all(store, [some(), some()])
+        for name in ("c1", "c2"):
+            _talk(store, name)
+            _inject(store, name, memory)
+            _inject(store, name, other)
+
+        if gone == "purged":
+            with store.writing() as tx:
+                tx.purge(memory.id, at=NOW)
+        else:
+            changed(store, memory, **({"status": Status.DELETED} if gone == "deleted" else {"space": "work"}))
+
+        assert ids(store.injections("default", "c1")) == ids(store.injections("default", "c2")) == [other.id]
+        if gone != "moved":
+            with pytest.raises(NotFound):
+                _inject(store, "c1", memory)
+
+    def test_what_is_outdated_or_archived_stays_in_its_conversations(self, store: Store) -> None:
+        memory, other = put_all(store, [some(), some()])
+        _talk(store, "c1")
+        _inject(store, "c1", memory)
+        _inject(store, "c1", other)
+
+        changed(store, memory, superseded_by=other.id)
+        changed(store, other, status=Status.ARCHIVED)
+
+        assert ids(store.injections("default", "c1")) == [memory.id, other.id]
+
+    def test_an_injected_memory_belongs_to_the_conversation_too(self, store: Store) -> None:
+        stored = put(store, some(context=Context(conversation_id="c1")))
+        injected, _ = put_all(store, [some(created_at=later(1)), some()])
+        _talk(store, "c1")
+        _inject(store, "c1", injected)
+
+        assert listed(store, Filter(belongs_to="c1")) == [injected.id, stored.id]
+        assert sorted(nearest(store, Filter(belongs_to="c1"))) == sorted([injected.id, stored.id])
+        assert store.count(Filter(belongs_to="c1"), EVERYTHING, now=NOW) == 2
+        assert listed(store, Filter(conversation_id="c1")) == [stored.id]
+
+    def test_a_dropped_conversation_takes_its_messages_and_leaves_the_memories(self, store: Store) -> None:
+        memory = put(store, some(context=Context(conversation_id="c1")))
+        _talk(store, "c1")
+        _say(store, "c1", "m1")
+        _inject(store, "c1", memory)
+
+        with store.writing() as tx:
+            assert tx.drop_conversation("default", "c1")
+
+        _talk(store, "c1")
+        assert [*store.messages("default", "c1", limit=9), *store.injections("default", "c1")] == []
+        assert got(store, memory.id)
+
+    def test_a_transaction_that_raises_leaves_no_conversation(self, store: Store) -> None:
+        def broken_off() -> None:
+            with store.writing() as tx:
+                tx.put_conversation(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW))
+                tx.add_message("default", "c1", _message("m1"))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            broken_off()
+
+        assert store.conversation("default", "c1") is None
+
+    # --- spaces put away, deeds, conflicts ---
+
+    def test_a_space_is_described_anew(self, store: Store) -> None:
+        create_spaces(store, "work")
+        with store.writing() as tx:
+            tx.describe_space("work", title="The office", description="what pays")
+
+        [_, work] = store.spaces()
+        assert (work.title, work.description) == ("The office", "what pays")
+        with pytest.raises(SpaceNotFound), store.writing() as tx:
+            tx.describe_space("nowhere", title=None, description=None)
+
+    def test_only_a_space_without_memories_is_dropped(self, store: Store) -> None:
+        create_spaces(store, "work")
+        memory = put(store, some(space="work"))
+        with pytest.raises(Conflict), store.writing() as tx:
+            tx.drop_space("work", at=NOW)
+        changed(store, memory, status=Status.DELETED)
+        _talk(store, "c1", space="work")
+
+        with store.writing() as tx:
+            tx.drop_space("work", at=NOW)
+
+        assert [space.name for space in store.spaces()] == ["default"]
+        assert store.spaces_of_conversation("c1") == []
+        with store.writing() as tx:
+            assert tx.create_space("work", at=later(1))
+            assert not tx.create_space("work", at=later(1))
+        assert [space.name for space in store.spaces()] == ["default", "work"]
+        with pytest.raises(SpaceNotFound), store.writing() as tx:
+            tx.drop_space("nowhere", at=NOW)
+
+    def test_a_deed_is_remembered_with_all_its_memories(self, store: Store, reopen: Reopen) -> None:
+        deed = Deed(id="deed_1", action="forgotten", user="ann", at=NOW, reason="poisoned", memories=("mem_a", "mem_b"))
+        with store.writing() as tx:
+            tx.note_deed(deed)
+            tx.note_deed(replace(deed, at=later(1), memories=("mem_b", "mem_c")))
+
+        assert store.deed("deed_2") is None
+        assert reopen().deed("deed_1") == replace(deed, memories=("mem_a", "mem_b", "mem_c"))
+
+    def test_open_conflicts_are_between_living_memories(self, store: Store) -> None:
+        old, new, expired, deleted = put_all(
+            store, [some(), some(), some(expires_at=later(-1)), some(status=Status.DELETED)]
+        )
+        conflict = a_link(new.id, old.id, kind=LinkKind.MAY_OUTDATE, score=0.8)
+        relate(
+            store,
+            conflict,
+            a_link(old.id, expired.id, kind=LinkKind.MAY_OUTDATE),
+            a_link(deleted.id, old.id, kind=LinkKind.MAY_OUTDATE),
+            a_link(old.id, new.id, kind=LinkKind.MAY_OUTDATE, state="kept"),
+            a_link(old.id, new.id),
+        )
+
+        assert store.open_conflicts(EVERYTHING, now=NOW, limit=9) == [conflict]
+        assert store.open_conflicts(NOTHING, now=NOW, limit=9) == []
+        assert store.open_conflicts(EVERYTHING, now=NOW, limit=9, offset=1) == []
+
+    def test_open_conflicts_with_what_one_may_not_see_are_not_shown(self, store: Store) -> None:
+        mine, hers = put_all(store, [some(), some(access_level=AccessLevel.PRIVATE, context=Context(user_id="ann"))])
+        relate(store, a_link(mine.id, hers.id, kind=LinkKind.MAY_OUTDATE))
+
+        for user, found in (("ann", 1), ("bob", 0)):
+            audience = Audience(user, (Scope("default", Sight.OWN),))
+            assert len(store.open_conflicts(audience, now=NOW, limit=9)) == found
 
     # --- results of requests ---
 

@@ -6,6 +6,7 @@ sqlite_reads.py        finding memories; links, versions, events … in sqlite_h
 sqlite_files.py        paths, and the files that memories are kept in
 sqlite_words.py        finding by words; by meaning: vectors.py, and vec1.py with vec1_tables.py in a large store
 sqlite_statistics.py   totals and what happened when
+sqlite_conversations.py  conversations, messages, injected memories; sqlite_talk.py writes them
 sqlite_callers.py      credentials, grants, sessions and the audit
 sqlite_filters.py      filter and audience as conditions
 sqlite_rows.py         rows as values
@@ -31,8 +32,8 @@ from scrubjay.stores import sqlite_checkup, sqlite_file, sqlite_tally, vec1_tabl
 from scrubjay.stores.base import Checkup, List, Store, Transaction
 from scrubjay.stores.sqlite_callers import SqliteCallers
 from scrubjay.stores.sqlite_connections import Connections
+from scrubjay.stores.sqlite_conversations import SqliteConversations
 from scrubjay.stores.sqlite_filters import Restriction
-from scrubjay.stores.sqlite_statistics import SqliteStatistics
 from scrubjay.stores.sqlite_tally import Tally
 from scrubjay.stores.sqlite_transaction import SqliteTransaction
 
@@ -45,7 +46,7 @@ FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go 
 FLUSH_WAITING = 1_000  # … and no more of them than this
 
 
-class SqliteStore(SqliteStatistics, SqliteCallers, Store):
+class SqliteStore(SqliteConversations, SqliteCallers, Store):
     def __init__(
         self,
         path: Path,

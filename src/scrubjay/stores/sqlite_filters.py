@@ -129,6 +129,8 @@ def restricted(
         or few_in_conversation
         or filter.expired is True
         or filter.ids is not None
+        or filter.belongs_to is not None
+        or filter.flag is not None
         or filter.topic is not None,
     )
 
@@ -201,24 +203,53 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
     if filter.tags is not None:  # tags_by_tag; the plus keeps the planner from starting with many rows
         sql, values = among("tag", sorted(filter.tags))
         yield f"{'' if few_tags else '+'}memories.seq IN (SELECT memory FROM tags WHERE {sql})", values
+    if filter.belongs_to is not None:
+        yield _belonging(filter.belongs_to)
     if filter.accessed_until is not None:
         yield "memories.accessed_at <= ?", [milliseconds(filter.accessed_until)]
     if filter.session_id is not None:
         yield "memories.session = ?", [filter.session_id]
     if filter.access_levels is not None:
         yield _at_levels(filter.access_levels)
-    if filter.source is not None:
-        yield "memories.source = ?", [filter.source]
-    if filter.client is not None:
-        yield "memories.client = ?", [filter.client]
+    for column in ("source", "client", "caller", "transport"):
+        if (value := getattr(filter, column)) is not None:
+            yield f"memories.{column} = ?", [value]
     if filter.flag is not None:
-        yield "EXISTS (SELECT 1 FROM json_each(memories.flags) WHERE value = ?)", [filter.flag]
+        yield _flagged(filter.flag)
     if filter.topic is not None:  # memories_by_topic
         yield "memories.topic_key = ?", [topic_key(filter.topic)]
     if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
         yield "(memories.path = ? OR (memories.path >= ? AND memories.path < ?))", [folder, folder + "/", folder + "0"]
     if filter.ids is not None:
         yield among("memories.id", sorted(filter.ids))
+
+
+def _flagged(flag: str) -> Condition:
+    """With this flag, or with any."""
+    sql = "memories.flags <> '[]'"  # memories_by_flag
+    if flag == "any":
+        return sql, []
+    return f"{sql} AND EXISTS (SELECT 1 FROM json_each(memories.flags) WHERE value = ?)", [flag]
+
+
+def _belonging(conversation: str) -> Condition:
+    """Stored in a conversation, or injected into it. Only memories of its own space are ever injected."""
+    return (
+        # memories_by_conversation, conversations_by_id
+        """
+        memories.seq IN (
+            SELECT seq
+            FROM memories AS stored
+            WHERE stored.conversation = (SELECT number FROM names WHERE name = ?)
+            UNION ALL
+            SELECT injections.memory
+            FROM conversations
+            JOIN injections ON injections.conversation = conversations.number
+            WHERE conversations.id = ?
+        )
+        """,
+        [conversation, conversation],
+    )
 
 
 def _at_levels(levels: frozenset[AccessLevel]) -> Condition:

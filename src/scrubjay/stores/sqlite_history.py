@@ -12,7 +12,7 @@ from datetime import datetime
 
 import apsw
 
-from scrubjay.memory import Archive, Event, Job, Link, LinkKind, Recall, Space, Version
+from scrubjay.memory import Archive, Deed, Event, Job, Link, LinkKind, Recall, Space, Version
 from scrubjay.stores import sqlite_archives, sqlite_jobs
 from scrubjay.stores.base import List, Pending, Reads, moment
 from scrubjay.stores.sqlite_filters import among, joined, space_number
@@ -91,16 +91,33 @@ class SqliteHistory(Reads):
             rows = con.execute(
                 # memories_by_created
                 """
-                SELECT name, description, created_at,
+                SELECT name, title, description, created_at,
                     (SELECT count(*) FROM memories WHERE space = spaces.number AND state = 0)
                 FROM spaces
+                WHERE deleted_at IS NULL
                 ORDER BY name
                 """
             )
             return [
-                Space(name=name, description=description, created_at=moment(at), memories=memories)
-                for name, description, at, memories in rows
+                Space(name=name, title=title, description=description, created_at=moment(at), memories=memories)
+                for name, title, description, at, memories in rows
             ]
+
+    def deed(self, id: str) -> Deed | None:
+        with self._reading() as con:
+            row = con.execute("SELECT id, action, user, at, reason FROM deeds WHERE id = ?", (id,)).fetchone()
+            if row is None:
+                return None
+            memories = con.execute("SELECT memory FROM deed_memories WHERE deed = ? ORDER BY memory", (id,))
+            name, action, user, at, reason = row
+            return Deed(
+                id=name,
+                action=action,
+                user=user,
+                at=moment(at),
+                reason=reason,
+                memories=tuple(memory for (memory,) in memories),
+            )
 
     def fact(self, key: str) -> str | None:
         with self._reading() as con:

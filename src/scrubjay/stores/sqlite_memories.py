@@ -16,6 +16,7 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.memory import Archive, Match, Memory, State, Version, random_suffix
 from scrubjay.stores import sqlite_archives, vec1_tables
 from scrubjay.stores.base import Change, List, Transaction, milliseconds
+from scrubjay.stores.sqlite_conversations import SqliteConversations
 from scrubjay.stores.sqlite_filters import Restriction, space_number
 from scrubjay.stores.sqlite_rows import (
     COLUMNS,
@@ -28,7 +29,6 @@ from scrubjay.stores.sqlite_rows import (
     snapshot_of,
     snapshot_of_memory,
 )
-from scrubjay.stores.sqlite_statistics import SqliteStatistics
 from scrubjay.stores.sqlite_tally import Tally
 from scrubjay.stores.sqlite_words import found_by, scope_token
 from scrubjay.stores.words import MAX_PASSAGES, indexed, passages
@@ -42,7 +42,7 @@ AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory 
 _VERSION = list(FIELDS).index("version")
 
 
-class SqliteMemories(SqliteStatistics, Transaction):
+class SqliteMemories(SqliteConversations, Transaction):
     """The part of a transaction that changes memories."""
 
     def __init__(self, con: apsw.Connection, tally: Tally) -> None:

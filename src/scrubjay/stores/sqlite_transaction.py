@@ -7,19 +7,20 @@ from dataclasses import replace
 from datetime import datetime
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
-from scrubjay.memory import Event, Job, Link
+from scrubjay.memory import Deed, Event, Job, Link
 from scrubjay.stores import sqlite_archives, sqlite_jobs
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
 from scrubjay.stores.sqlite_callers import SqliteCallerChanges
 from scrubjay.stores.sqlite_files import SqliteFileChanges
-from scrubjay.stores.sqlite_memories import SqliteMemories
+from scrubjay.stores.sqlite_filters import space_number
 from scrubjay.stores.sqlite_rows import as_json
+from scrubjay.stores.sqlite_talk import SqliteTalk
 from scrubjay.stores.sqlite_tally import HOUR
 
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class SqliteTransaction(SqliteMemories, SqliteFileChanges, SqliteCallerChanges):
+class SqliteTransaction(SqliteTalk, SqliteFileChanges, SqliteCallerChanges):
     def tick(self, now: datetime) -> int:
         # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
         [(clock,)] = self._con.execute(
@@ -163,10 +164,39 @@ class SqliteTransaction(SqliteMemories, SqliteFileChanges, SqliteCallerChanges):
 
     def create_space(self, name: str, *, at: datetime, description: str | None = None) -> bool:
         self._con.execute(
-            "INSERT INTO spaces (name, description, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING",
+            """
+            INSERT INTO spaces (name, description, created_at)
+            VALUES (?, ?, ?)
+            ON CONFLICT (name) DO UPDATE SET deleted_at = NULL WHERE deleted_at IS NOT NULL
+            """,
             (name, description, milliseconds(at)),
         )
         return self._con.changes() == 1
+
+    def describe_space(self, name: str, *, title: str | None, description: str | None) -> None:
+        self._con.execute("UPDATE spaces SET title = ?, description = ? WHERE name = ?", (title, description, name))
+        if self._con.changes() == 0:
+            raise SpaceNotFound(f"No space {name!r}.")
+
+    def drop_space(self, name: str, *, at: datetime) -> None:
+        space = space_number(self._con, name)
+        if space is None:
+            raise SpaceNotFound(f"No space {name!r}.")
+        if self._con.execute("SELECT 1 FROM memories WHERE space = ? AND state IN (0, 1, 2)", (space,)).fetchone():
+            raise Conflict(f"Space {name} still holds memories.", hint="Forget them or move them first.")
+        self._con.execute("DELETE FROM conversations WHERE space = ?", (space,))
+        self._con.execute("UPDATE spaces SET deleted_at = ? WHERE number = ?", (milliseconds(at), space))
+        self.erased = True
+
+    def note_deed(self, deed: Deed) -> None:
+        self._con.execute(
+            "INSERT INTO deeds (id, action, user, at, reason) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+            (deed.id, deed.action, deed.user, milliseconds(deed.at), deed.reason),
+        )
+        self._con.executemany(
+            "INSERT INTO deed_memories (deed, memory) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [(deed.id, memory) for memory in deed.memories],
+        )
 
     def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
         row = self._con.execute(

@@ -1,0 +1,170 @@
+"""What people do by hand to keep a memory in order: settle conflicts, undo a supersession, compare, look around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.engine import access, intake, lifecycle
+from scrubjay.engine.values import plain
+from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.frozen import dataclass
+from scrubjay.memory import Filter, Link, LinkKind, Memory, Status
+from scrubjay.stores.base import Transaction
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+MAX_STEPS = 3
+MAX_AROUND = 200
+SIMILAR = 5  # near memories shown beside linked ones
+TEXTS = ("content", "title")
+BOOKKEEPING = ("version", "updated_at", "accessed_at", "access_count", "hlc", "origin", "seq")  # differ by themselves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """An open question: does the newer memory outdate the older one?"""
+
+    older: Memory
+    newer: Memory
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One field of two versions."""
+
+    field: str
+    old: Any
+    new: Any
+    lines: tuple[str, ...] = ()  # of a text, as `diff -u` shows them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """A memory, what it is linked with so many steps far, and the links between them."""
+
+    memories: tuple[Memory, ...]
+    links: tuple[Link, ...]
+
+
+class Curation:
+    """Works at an engine's desk."""
+
+    def __init__(self, desk: Engine) -> None:
+        self._desk = desk
+
+    def conflicts(self, *, limit: int = 50, offset: int = 0) -> Sequence[Pair]:
+        """Open conflicts in the engine's spaces, newest first."""
+        intake.check_limit(limit, offset)
+        desk = self._desk
+        audience = desk._audience(Filter())
+        links = desk._records.open_conflicts(audience, now=desk.now(), limit=limit, offset=offset)
+        ends = list(dict.fromkeys(end for link in links for end in (link.source, link.target)))
+        known = {memory.id: memory for memory in desk._records.get(ends, audience)}
+        return [
+            Pair(older=known[link.target], newer=known[link.source], score=link.score)
+            for link in links
+            if link.source in known and link.target in known
+        ]
+
+    def keep(self, *, old: str, new: str) -> Pair:
+        """Both are true: the question is settled and not asked again.
+
+        :raises NotFound: if there is no such question
+        """
+
+        def write(tx: Transaction) -> Pair:
+            older, newer = self._desk._ledger.changeable(tx, old), self._desk._ledger.seen(tx, new)
+            for link in tx.links([older.id], kinds=lifecycle.MAY_OUTDATE):
+                if {link.source, link.target} == {older.id, newer.id}:
+                    tx.relate(
+                        replace(link, state="kept", hlc=tx.tick(self._desk.now()), origin=self._desk._records.origin)
+                    )
+                    self._desk._ledger.record(tx, older, "kept", "links")
+                    return Pair(older=older, newer=newer, score=link.score)
+            raise NotFound(f"There is no conflict between {older.id} and {newer.id}.")
+
+        return self._desk._transact(Pair, write)
+
+    def release(self, id: str) -> Memory:
+        """Take a supersession back: the memory is current again, and true as long as it was before.
+
+        :raises Conflict: if nothing supersedes it
+        """
+
+        def write(tx: Transaction) -> Memory:
+            memory = self._desk._ledger.changeable(tx, id)
+            if memory.superseded_by is None:
+                raise Conflict(f"Memory {memory.id} is not superseded.", memory_id=memory.id)
+            return lifecycle.release(self._desk._ledger, tx, memory)
+
+        return self._desk._transact(Memory, write)
+
+    def diff(self, id: str, *, old: int, new: int | None = None) -> Sequence[Difference]:
+        """How two versions of a memory differ; without a second one, from what it is now.
+
+        :raises NotFound: if it never was at one of these versions
+        """
+        memory = self._desk.get(id, deleted=True)
+        states = {memory.version: memory, **{one.memory.version: one.memory for one in self._desk.history(id)}}
+        try:
+            before, after = states[old], states[memory.version if new is None else new]
+        except KeyError as error:
+            raise NotFound(f"Memory {memory.id} has no version {error.args[0]}.", memory_id=memory.id) from None
+        return [
+            difference(entry.name, getattr(before, entry.name), getattr(after, entry.name))
+            for entry in fields(Memory)
+            if entry.name not in BOOKKEEPING and getattr(before, entry.name) != getattr(after, entry.name)
+        ]
+
+    def around(self, id: str, *, steps: int = 1, similar: bool = False) -> Neighbourhood:
+        """What a memory is linked with, so many steps far; if asked also what is like it, as links found by us."""
+        if not 1 <= steps <= MAX_STEPS:
+            raise InvalidInput(f"steps must be from 1 to {MAX_STEPS}.", field="steps")
+        desk = self._desk
+        centre = desk.get(id, deleted=True)
+        audience = access.audience_anywhere(desk.caller)
+        known = {centre.id: centre}
+        for _ in range(steps):
+            links = desk._records.links(list(known))
+            ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
+            there = [one for one in desk._records.get(list(ends), audience) if one.status is not Status.DELETED]
+            known |= {memory.id: memory for memory in there[: max(0, MAX_AROUND - len(known))]}
+        found = [link for link in desk._records.links(list(known)) if {link.source, link.target} <= known.keys()]
+        if similar:
+            found += self._like(centre, known)
+        return Neighbourhood(memories=tuple(known.values()), links=tuple(found))
+
+    def _like(self, centre: Memory, known: dict[str, Memory]) -> list[Link]:
+        """The nearest memories of the same space, added to the known ones."""
+        desk = self._desk
+        vector = desk._records.vectors([centre.id]).get(centre.id)
+        if vector is None:
+            return []
+        audience = access.audience_in(desk.caller, (centre.space,))
+        near = desk._records.nearest(vector, Filter(), audience, now=desk.now(), limit=SIMILAR + 1)
+        fresh = [match for match in near if match.memory not in known]
+        known |= {memory.id: memory for memory in desk._records.get([one.memory for one in fresh], audience)}
+        return [
+            Link(
+                kind=LinkKind.RELATED,
+                source=centre.id,
+                target=match.memory,
+                score=desk._embedding.calibrate(match.score),
+                given=False,
+                created_at=desk.now(),
+            )
+            for match in fresh
+            if match.memory in known
+        ]
+
+
+def difference(name: str, old: Any, new: Any) -> Difference:
+    lines: Sequence[str] = ()
+    if name in TEXTS:
+        lines = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]  # without file names
+    return Difference(field=name, old=plain(old), new=plain(new), lines=tuple(lines))

@@ -1,0 +1,19 @@
+"""What a provider promises: an answer to a conversation, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+
+class Provider(Protocol):
+    def answer(self, messages: Sequence[Mapping[str, str]]) -> Iterator[str]:
+        """The answer to messages of `role` and `content`, in pieces as they come; closing it ends the call.
+
+        :raises ProviderError: if there is none, or only half of one
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of connections. Twice is no error."""
+        ...
