@@ -42,7 +42,8 @@ def clock() -> Clock:
 @pytest.fixture
 def open_store(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[str], Store]:
     """Opens this test's stores: files, or with SCRUBJAY_TEST_STORE=postgres schemas of a real server."""
-    if os.environ.get("SCRUBJAY_TEST_STORE") != "postgres":
+    chosen = getattr(request, "param", os.environ.get("SCRUBJAY_TEST_STORE"))
+    if chosen != "postgres":
         return lambda file: SqliteStore(tmp_path / file)
     from scrubjay.stores.postgres import PostgresStore
 

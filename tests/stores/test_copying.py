@@ -11,7 +11,22 @@ from typing import Any
 import pytest
 
 from scrubjay.errors import Conflict, StorageDamaged
-from scrubjay.memory import AccessLevel, Context, Credential, CredentialKind, Grant, Recall, Role, Session, Status
+from scrubjay.memory import (
+    AccessLevel,
+    Context,
+    Conversation,
+    Credential,
+    CredentialKind,
+    Deed,
+    Grant,
+    Injection,
+    Message,
+    Recall,
+    Role,
+    Session,
+    Speaker,
+    Status,
+)
 from scrubjay.stores.base import Part, Store
 from scrubjay.stores.contract import (
     EVERYTHING,
@@ -94,6 +109,12 @@ def fill(store: Store) -> None:
         )  # fmt: skip
         tx.grant([Grant(user="bob", space="work", at=NOW, by="ann")])
         tx.open_session(Session(credential="k", guard="g", created_at=NOW, expires_at=later(9)), b"\xff")
+        tx.put_conversation(Conversation(id="c1", space="work", title="t", created_at=NOW, updated_at=NOW))
+        tx.add_message("work", "c1", Message(id="m1", role=Speaker.USER, content="hello", created_at=NOW))
+        tx.put_conversation(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW))
+        tx.inject("default", "c1", Injection(memory=first.id, active=True, injected_at=NOW))
+        tx.describe_space("work", title="Work", description=None)
+        tx.note_deed(Deed(id="deed", action="forget", user="ann", at=NOW, memories=(first.id,)))
         tx.put_section("work", "notes", description="what is written")
         tx.keep_as_file([first.id, gone.id])
         tx.in_sync(first.id, name="inbox/a.md", hash=b"\1" * 32, stamp="1", version=2)

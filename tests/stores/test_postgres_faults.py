@@ -319,6 +319,8 @@ WITHOUT_SPACE = {
     "rates": "they belong to callers",
     "jobs": "they belong to callers",
     "holds": "they belong to jobs",
+    "deeds": "they may reach into several spaces",
+    "deed_memories": "they may reach into several spaces",
     "objects_to_remove": "they are no memory's any more",
 }
 

@@ -43,7 +43,7 @@ MEMORY = (
 )  # fmt: skip
 
 TABLES = (
-    Table("spaces", ("name", "description", "created_at", "events", "checkpoints", "mirrored")),
+    Table("spaces", ("name", "description", "created_at", "events", "checkpoints", "mirrored", "title", "deleted_at")),
     Table("memories", MEMORY),
     Table("aliases", ("space", "memory", "alias")),
     Table("versions", ("space", "memory", "version", "id", "snapshot", "replaced_at", "replaced_by", "reason")),
@@ -82,6 +82,11 @@ TABLES = (
     ),  # fmt: skip
     Table("archives", ("space", "memory", "id", "tier", "at", "bytes", "checksum", "object", "packed")),
     Table("objects_to_remove", ("object", "due")),
+    Table("conversations", ("number", "space", "id", "title", "system_prompt", "created_at", "updated_at")),
+    Table("messages", ("number", "space", "conversation", "id", "role", "content", "reply_to", "created_at")),
+    Table("injections", ("number", "space", "conversation", "memory", "active", "injected_at")),
+    Table("deeds", ("id", "action", "user", "at", "reason")),
+    Table("deed_memories", ("deed", "memory")),
     Table("facts", ("key", "value")),
     Table("clock", ("clock",)),
 )

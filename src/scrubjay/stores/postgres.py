@@ -5,6 +5,7 @@ postgres_transaction.py  every change; those of memories in postgres_memories.py
 postgres_reads.py        finding memories; links, versions, events … in postgres_history.py
 postgres_words.py        finding by words, postgres_vectors.py by meaning
 postgres_statistics.py   totals and what happened when
+postgres_files.py        paths and files; postgres_jobs.py, postgres_archives.py, postgres_conversations.py
 postgres_callers.py      credentials, grants, sessions and the audit
 postgres_filters.py      filter and audience as conditions
 postgres_rows.py         rows as values; postgres_values.py how values cross the wire
@@ -26,8 +27,8 @@ from scrubjay.stores import postgres_checkup, postgres_schema, postgres_vectors
 from scrubjay.stores.base import Checkup, Store, Transaction
 from scrubjay.stores.postgres_callers import PostgresCallers
 from scrubjay.stores.postgres_connections import POOL_SIZE, STATEMENT_SECONDS, Connections
+from scrubjay.stores.postgres_conversations import PostgresConversations
 from scrubjay.stores.postgres_history import Connection
-from scrubjay.stores.postgres_statistics import PostgresStatistics
 from scrubjay.stores.postgres_transaction import PostgresTransaction
 from scrubjay.stores.sqlite_tally import NOTHING, Tally
 
@@ -37,7 +38,7 @@ FLUSH_WAITING = 1_000  # … and no more of them than this
 INDEX_KNOWN_SECONDS = 30.0
 
 
-class PostgresStore(PostgresStatistics, PostgresCallers, Store):
+class PostgresStore(PostgresConversations, PostgresCallers, Store):
     def __init__(
         self,
         url: str,

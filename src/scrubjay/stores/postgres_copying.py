@@ -49,11 +49,16 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "jobs": ("id",),
     "archives": ("space", "memory"),
     "objects_to_remove": ("object",),
+    "conversations": ("space", "id"),
+    "messages": ("space", "conversation", "number"),
+    "injections": ("space", "conversation", "memory"),
+    "deeds": ("id",),
+    "deed_memories": ("deed", "memory"),
     "facts": ("key",),
     "clock": ("clock",),
 }
-BOOLEANS = {("spaces", "mirrored"), ("links", "given"), ("pending", "judged"), ("jobs", "cancelling")}
-NUMBERED = ("links", "recalls", "acts", "jobs")  # whose next number must be past those that came
+BOOLEANS = {("spaces", "mirrored"), ("links", "given"), ("pending", "judged"), ("jobs", "cancelling"), ("injections", "active")}
+NUMBERED = ("links", "recalls", "acts", "jobs", "conversations", "messages", "injections")  # whose next number must be past those that came
 
 
 class PostgresCopy(Copyable):
@@ -161,11 +166,12 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
     if table.name == "spaces":
         con.cursor().executemany(
             """
-            INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored)
-            VALUES (%s, %s, %s, %s, %s, %s = 1)
+            INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored, title, deleted_at)
+            VALUES (%s, %s, %s, %s, %s, %s = 1, %s, %s)
             ON CONFLICT (name) DO UPDATE SET
                 description = excluded.description, created_at = excluded.created_at,
-                events = excluded.events, checkpoints = excluded.checkpoints, mirrored = excluded.mirrored
+                events = excluded.events, checkpoints = excluded.checkpoints, mirrored = excluded.mirrored,
+                title = excluded.title, deleted_at = excluded.deleted_at
             """,
             rows,
         )
@@ -181,14 +187,14 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
         _copy(con, "vectors", table.columns, vectors, binary=True)
     else:
         kept = [_bool(table, row) for row in rows]
-        _copy(con, table.name, [_column(name) for name in table.columns], kept)
+        _copy(con, table.name, [_column(table.name, name) for name in table.columns], kept)
 
 
 def _take_in_memories(transaction: PostgresTransaction, rows: Sequence[dict[str, Any]]) -> None:
     con = transaction._con
     for row in rows:
         row["audience"] = audience_of(AccessLevel(row["access_level"]), row["user"])
-    columns = [_column(name) for name in rows[0]]
+    columns = [_column("memories", name) for name in rows[0]]
     _copy(con, "memories", columns, (tuple(row.values()) for row in rows))
     living = [(memory_of([row[name] for name in FIELDS]), row["seq"]) for row in rows if row["state"] < 4]
     tags = ((memory.space, seq, tag) for memory, seq in living for tag in sorted({*memory.tags, *memory.auto_tags}))
@@ -221,14 +227,16 @@ def _kept(table: Table) -> str:
     return f"key NOT IN {KEPT_BACK}" if table.name == "facts" else "TRUE"
 
 
-def _column(name: str) -> str:
-    return {"user": "user_id", "conversation": "conversation_id", "session": "session_id"}.get(name, name)
+def _column(table: str, name: str) -> str:
+    if table == "memories" and name in ("conversation", "session"):
+        return f"{name}_id"
+    return "user_id" if name == "user" else name
 
 
 def _read(table: Table, name: str) -> str:
     if name == "vector":
         return "vector_send(vector)"
-    return f"{name}::INTEGER" if (table.name, name) in BOOLEANS else _column(name)
+    return f"{name}::INTEGER" if (table.name, name) in BOOLEANS else _column(table.name, name)
 
 
 def _plain(table: Table, row: Row) -> Row:

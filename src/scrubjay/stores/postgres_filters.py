@@ -139,12 +139,19 @@ def _conditions(filter: Filter, now: int) -> Iterator[Condition]:  # noqa: PLR09
         yield "memories.session_id = %s", [filter.session_id]
     if filter.access_levels is not None:
         yield among("memories.access_level", sorted(filter.access_levels))
-    if filter.source is not None:
-        yield "memories.source = %s", [filter.source]
-    if filter.client is not None:
-        yield "memories.client = %s", [filter.client]
-    if filter.flag is not None:
-        yield holds("memories.flags", filter.flag)
+    for column in ("source", "client", "caller", "transport"):
+        if (value := getattr(filter, column)) is not None:
+            yield f"memories.{column} = %s", [value]
+    if filter.flag is not None:  # memories_by_flag
+        yield "memories.flags <> '[]'", []
+    if filter.flag not in (None, "any"):
+        yield holds("memories.flags", str(filter.flag))
+    if filter.belongs_to is not None:  # stored in a conversation, or injected into it
+        injected = "SELECT 1 FROM injections WHERE injections.space = memories.space AND injections.memory = memories.id"
+        yield (
+            f"(memories.conversation_id = %s OR EXISTS ({injected} AND injections.conversation = %s))",
+            [filter.belongs_to, filter.belongs_to],
+        )
     if filter.topic is not None:  # memories_by_topic
         yield "memories.topic_key = %s", [topic_key(filter.topic)]
     if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"

@@ -98,17 +98,18 @@ class PostgresHistory(Reads):
             rows = con.execute(
                 # the primary key of totals
                 """
-                SELECT name, description, created_at, coalesce(active.memories, 0)::BIGINT
+                SELECT name, title, description, created_at, coalesce(active.memories, 0)::BIGINT
                 FROM spaces
                 LEFT JOIN (
                     SELECT space, sum(memories) AS memories FROM totals WHERE part = '' AND state = 0 GROUP BY space
                 ) AS active ON active.space = spaces.name
+                WHERE deleted_at IS NULL
                 ORDER BY name
                 """
             )
             return [
-                Space(name=name, description=description, created_at=moment(at), memories=memories)
-                for name, description, at, memories in rows
+                Space(name=name, title=title, description=description, created_at=moment(at), memories=memories)
+                for name, title, description, at, memories in rows
             ]
 
     def fact(self, key: str) -> str | None:

@@ -21,6 +21,7 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.memory import Archive, Memory, State, Version, random_suffix
 from scrubjay.stores import postgres_archives, postgres_vectors
 from scrubjay.stores.base import Change, Transaction, milliseconds
+from scrubjay.stores.postgres_conversations import PostgresConversations
 from scrubjay.stores.postgres_counts import Counted, Counts
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_rows import (
@@ -33,7 +34,6 @@ from scrubjay.stores.postgres_rows import (
     memory_of_columns,
     row_of,
 )
-from scrubjay.stores.postgres_statistics import PostgresStatistics
 from scrubjay.stores.postgres_values import all_vectors, kept
 from scrubjay.stores.postgres_words import Passage, found_by, passages_of
 from scrubjay.stores.sqlite_archives import EMPTY
@@ -62,7 +62,7 @@ class Known(NamedTuple):
         return memory_of(self.row)
 
 
-class PostgresMemories(PostgresStatistics, Transaction):
+class PostgresMemories(PostgresConversations, Transaction):
     """The part of a transaction that changes memories."""
 
     def __init__(self, con: Connection, tally: Tally) -> None:
@@ -171,6 +171,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
         )
         erased = known.counted._replace(state=int(State.PURGED), text_bytes=0, vector_bytes=0, repeat=0)
         self._counts.replaced(known.counted, erased)
+        self._seen_gone(id, known.counted, erased)
         self._mark_repeats(known.fingerprint)
         version = known.memory.version + 1
         self.file_waits(id, space=space, version=version, state=int(State.PURGED), moved=True)
@@ -227,11 +228,17 @@ class PostgresMemories(PostgresStatistics, Transaction):
             self._update(known.counted.space, known.seq, left)
             self._recount(known)
 
+    def _seen_gone(self, id: str, before: Counted, now: Counted) -> None:
+        """What is deleted, or has moved away, is in no conversation any more."""
+        if before.state < State.DELETED <= now.state or before.space != now.space:
+            self._con.execute("DELETE FROM injections WHERE space = %s AND memory = %s", (before.space, id))
+
     def _recount(self, before: Known) -> Known:
         """The row as it is now; totals follow it."""
         now = self._known(before.memory.id)
         assert now is not None
         self._counts.replaced(before.counted, now.counted)
+        self._seen_gone(before.memory.id, before.counted, now.counted)
         return now
 
     def _update(self, space: str, seq: int, columns: dict[str, Any]) -> None:
@@ -505,6 +512,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
             | columns
         )
         self._counts.replaced(known.counted, now)
+        self._seen_gone(memory.id, known.counted, now)
         if (known.fingerprint, known.counted.state) != (columns["fingerprint"], now.state):
             self._mark_repeats(*{known.fingerprint, columns["fingerprint"]})
         if found_by(former) != found_by(memory) or former.space != memory.space:

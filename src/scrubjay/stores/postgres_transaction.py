@@ -16,6 +16,7 @@ from scrubjay.memory import Event, Job, Link
 from scrubjay.stores import postgres_archives, postgres_jobs
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
 from scrubjay.stores.postgres_callers import PostgresCallerChanges
+from scrubjay.stores.postgres_conversations import PostgresTalk
 from scrubjay.stores.postgres_counts import Counted
 from scrubjay.stores.postgres_files import AGAIN, PostgresFileChanges
 from scrubjay.stores.postgres_history import Connection
@@ -27,7 +28,7 @@ from scrubjay.stores.sqlite_tally import HOUR, KEPT_RECALLS, Batch, Tally
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class PostgresTransaction(PostgresFileChanges, PostgresMemories, PostgresCallerChanges):
+class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresMemories, PostgresCallerChanges):
     def __init__(self, con: Connection, tally: Tally) -> None:
         super().__init__(con, tally)
         self._clock: int | None = None
@@ -245,7 +246,7 @@ class PostgresTransaction(PostgresFileChanges, PostgresMemories, PostgresCallerC
         created = self._con.execute(
             """
             INSERT INTO spaces (name, description, created_at) VALUES (%s, %s, %s)
-            ON CONFLICT (name) DO NOTHING
+            ON CONFLICT (name) DO UPDATE SET deleted_at = NULL WHERE spaces.deleted_at IS NOT NULL
             """,
             (name, description, milliseconds(at)),
         ).rowcount

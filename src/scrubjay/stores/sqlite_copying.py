@@ -50,6 +50,15 @@ def _of_file(table: str) -> Reading:
     return Reading(f"{table} {tables}", (f"{table}.memory",), own)
 
 
+def _of_conversation(table: str) -> Reading:
+    tables = f"{table} CROSS JOIN conversations ON conversations.number = {table}.conversation"
+    more = {"space": "spaces.name", "conversation": "conversations.id"}
+    if table == "injections":
+        tables += " CROSS JOIN memories ON memories.seq = injections.memory"
+        more["memory"] = "memories.id"
+    return Reading(f"{tables} CROSS JOIN spaces ON spaces.number = conversations.space", (f"{table}.number",), more)
+
+
 READINGS: Mapping[str, Reading] = {
     "spaces": Reading("spaces", ("name",)),
     "memories": Reading(
@@ -92,6 +101,15 @@ READINGS: Mapping[str, Reading] = {
     "jobs": Reading("jobs", ("number",)),
     "archives": _of_memory("archives", "memory"),
     "objects_to_remove": Reading("objects_to_remove", ("object",)),
+    "conversations": Reading(
+        "conversations CROSS JOIN spaces ON spaces.number = conversations.space",
+        ("conversations.number",),
+        {"space": "spaces.name"},
+    ),
+    "messages": _of_conversation("messages"),
+    "injections": _of_conversation("injections"),
+    "deeds": Reading("deeds", ("id",)),
+    "deed_memories": Reading("deed_memories", ("deed", "memory")),
     "facts": Reading("facts", ("key",), where=f"key NOT IN {KEPT_BACK}"),
     "clock": Reading("counters", ("clock",)),
 }
@@ -163,11 +181,12 @@ class Intake:
     def _spaces(self, row: dict[str, Any]) -> None:
         self._con.execute(
             """
-            INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored)
-            VALUES (:name, :description, :created_at, :events, :checkpoints, :mirrored)
+            INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored, title, deleted_at)
+            VALUES (:name, :description, :created_at, :events, :checkpoints, :mirrored, :title, :deleted_at)
             ON CONFLICT (name) DO UPDATE SET
                 description = excluded.description, created_at = excluded.created_at,
-                events = excluded.events, checkpoints = excluded.checkpoints, mirrored = excluded.mirrored
+                events = excluded.events, checkpoints = excluded.checkpoints, mirrored = excluded.mirrored,
+                title = excluded.title, deleted_at = excluded.deleted_at
             """,
             row,
         )
@@ -198,6 +217,19 @@ class Intake:
 
     def _sections(self, row: dict[str, Any]) -> None:
         self._insert("sections", row | {"space": self._space(row["space"])})
+
+    def _conversations(self, row: dict[str, Any]) -> None:
+        self._insert("conversations", row | {"space": self._space(row["space"])})
+
+    def _messages(self, row: dict[str, Any]) -> None:
+        self._insert("messages", self._in_conversation(row))
+
+    def _injections(self, row: dict[str, Any]) -> None:
+        self._insert("injections", self._in_conversation(row) | {"memory": self._memory(row["memory"])})
+
+    def _in_conversation(self, row: dict[str, Any]) -> dict[str, Any]:
+        number = self._tx._known_conversation(row["space"], row["conversation"])
+        return {name: value for name, value in row.items() if name != "space"} | {"conversation": number}
 
     def _memory(self, id: str) -> int:
         [(seq,)] = self._con.execute("SELECT seq FROM memories WHERE id = ?", (id,))

@@ -18,4 +18,7 @@ SELECT create_distributed_table('archives', 'space', colocate_with => 'memories'
 SELECT create_distributed_table('files', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('outbox', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('sections', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('conversations', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('messages', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('injections', 'space', colocate_with => 'memories');
 SELECT create_reference_table('spaces');
