@@ -4,7 +4,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all page page-if-newer browser serve test test-long check bench bench-million bench-quality model vectors manifests docs lock clean
+.PHONY: all page page-if-newer browser serve test test-long check simulate bench bench-million bench-quality model vectors manifests docs lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -37,10 +37,15 @@ check: .venv/ready-dev
 	$(RUN) -c "from importlinter.cli import lint_imports_command; lint_imports_command()" --no-cache
 	$(RUN) -m scrubjay.servers.manifest --check
 
+# Ten thousand sequences of three stores on a bad line; about twenty minutes of one core.
+simulate: .venv/ready-dev
+	SCRUBJAY_SIMULATIONS=10000 $(RUN) -m pytest tests/sync/test_simulation.py --timeout=14400
+
 bench: .venv/ready-dev model
 	$(RUN) -m bench.speed
 	$(RUN) -m bench.system
 	$(RUN) -m bench.archive
+	$(RUN) -m bench.sync
 	$(RUN) -m bench.bulk
 	$(RUN) -m bench.large
 	$(RUN) -m bench.load

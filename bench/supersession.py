@@ -18,6 +18,7 @@ from typing import Any
 import scrubjay
 from bench.cached import CachedEmbedder, say
 from bench.data import moment
+from scrubjay.engine.twins import same_said
 from scrubjay.memory import LinkKind
 
 NAMED = 5
@@ -33,6 +34,7 @@ class Grades:
     missed: int = 0
     kept: int = 0  # pairs that are both true, both seen …
     kept_flagged: int = 0  # … and flagged all the same
+    twins: int = 0  # updates whose old and new text would be reported as saying the same
 
 
 def run(name: str, streams: Sequence[Any], embedder: CachedEmbedder, metrics: ModuleType) -> dict[str, Any]:
@@ -55,6 +57,7 @@ def run(name: str, streams: Sequence[Any], embedder: CachedEmbedder, metrics: Mo
             "labelled": flagged(grades.labelled, grades.missed, metrics),
         },
         "non_updates": f"{grades.kept_flagged} of {grades.kept}",
+        "twins": grades.twins,
     }
 
 
@@ -68,6 +71,7 @@ def watch(stream: Any, embedder: CachedEmbedder, grades: Grades) -> None:
         kept.setdefault(new, set()).add(other)
     with tempfile.TemporaryDirectory() as home, scrubjay.open(Path(home) / "stream.db", embedder=embedder) as jay:
         names: dict[str, str] = {}
+        texts = {item.id: item.text for item in stream.memories}
         for item in stream.memories:
             old = outdated.get(item.id, set())
             if old:
@@ -86,6 +90,7 @@ def watch(stream: Any, embedder: CachedEmbedder, grades: Grades) -> None:
             }
             if old:
                 grade(grades, "proposed by store", similar, old)
+                grades.twins += sum(same_said(texts[name], item.text) for name in old)
             flags = [(scores[name], name in old) for name in similar]
             grades.everywhere += flags
             grades.labelled += flags if old or item.id in kept else []

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from bench.cached import CachedEmbedder
+from scrubjay.engine.twins import same_said
 from scrubjay.stores.words import query_words
 
 
@@ -17,6 +18,7 @@ def run(pairs: Sequence[Any], embedder: CachedEmbedder, metrics: ModuleType) -> 
         "similarity": lambda pair: embedder.calibrate(float(embedder.embed_query(pair.a) @ first(embedder, pair.b))),
         "cosine of both texts": lambda pair: float(first(embedder, pair.a) @ first(embedder, pair.b)),
         "shared words": lambda pair: shared_words(pair.a, pair.b),
+        "reported as twins": lambda pair: float(same_said(pair.a, pair.b)),
     }
     result: dict[str, Any] = {}
     for name, measure in measures.items():

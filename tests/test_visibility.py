@@ -6,9 +6,11 @@ Each dialect adds its rows here; a cell is (verb, condition) and what the verb d
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from scrubjay.dialects.chimera import chimera
 from scrubjay.dialects.cortex import cortex
 from scrubjay.dialects.mama import mama
 from scrubjay.dialects.memento import memento
@@ -205,6 +207,49 @@ def cortex_prune(world):
     return "pruned" if world.path in [one["path"] for one in pruned] else "untouched"
 
 
+def in_chimera(world, tool, name, **arguments):
+    found = chimera.call(world.engine, tool, arguments).body["data"][name]
+    mine = [memory for memory in found if memory["id"] == world.it.replace("mem_", "memory-")]
+    return ("marked" if "superseded_by" in mine[0] else "shown") if mine else "hidden"
+
+
+def chimera_search(world):
+    return in_chimera(world, "search", "results", query="Who is the harbour master?")
+
+
+def chimera_inject(world):
+    return in_chimera(world, "inject", "memories", conversation_id="c1")
+
+
+def chimera_context(world):
+    return in_chimera(world, "build_context", "memories", conversation_id="c1")
+
+
+def chimera_list(world):
+    return in_chimera(world, "list_memories", "memories", conversation_id="c1")
+
+
+def sync(world):
+    """What another store has of it after a sync."""
+    import tempfile
+
+    from scrubjay.engine.access import EVERYTHING
+    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.peers import StorePeer
+    from scrubjay.stores.sqlite import SqliteStore
+
+    with tempfile.TemporaryDirectory() as folder, Engine(SqliteStore(Path(folder) / "other.db"), None) as other:
+
+        def connect(_url, _create):
+            return StorePeer(other._records, now=world.clock, user="local", owned=False)
+
+        world.engine._connect, world.engine._endpoints = connect, {"other": "other"}
+        world.engine.sync.run(destination="other")
+        if other._records.get([world.it], EVERYTHING):
+            return "travels"
+        return "tombstone" if world.it in other._records.stamps([world.it], EVERYTHING) else "stays"
+
+
 CELLS = {
     #                             active    superseded expired  archived  deleted      purged
     memento_search:              ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
@@ -231,6 +276,8 @@ CELLS = {
     cortex_add:                  ("refused", "refused", "refused", "ok", "ok", "ok"),
     cortex_prune:                ("untouched", "untouched", "pruned", "untouched", "untouched", "untouched"),
     system_duplicate:            ("blocks", "free", "free", "blocks", "free", "free"),
+    chimera_search:              ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    sync:                        ("travels", "travels", "travels", "travels", "travels", "tombstone"),
 }  # fmt: skip
 CONDITIONS = ("active", "superseded", "expired", "archived", "deleted", "purged")
 
@@ -245,6 +292,40 @@ CONDITIONS = ("active", "superseded", "expired", "archived", "deleted", "purged"
 )
 def test_who_sees_what(jay, clock, verb, condition, expected):
     world = World(jay, clock)
+    world.become(condition)
+
+    assert verb(world) == expected
+
+
+# --- in a conversation ---
+
+
+class WorldOfConversations(World):
+    """The same with the memory put into a conversation while all is well."""
+
+    def __init__(self, engine, clock):
+        super().__init__(engine, clock)
+        engine.conversations.link("c1", self.it)
+
+
+CONVERSATION_CELLS = {
+    #                 active    superseded expired  archived  deleted      purged
+    chimera_inject:  ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    chimera_context: ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    chimera_list:    ("shown", "marked", "hidden", "hidden", "hidden", "hidden"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verb", "condition", "expected"),
+    [
+        pytest.param(verb, condition, expected, id=f"{verb.__name__}-{condition}")
+        for verb, row in CONVERSATION_CELLS.items()
+        for condition, expected in zip(CONDITIONS, row, strict=True)
+    ],
+)
+def test_who_sees_what_in_a_conversation(jay, clock, verb, condition, expected):
+    world = WorldOfConversations(jay, clock)
     world.become(condition)
 
     assert verb(world) == expected

@@ -5,6 +5,7 @@
     │   └── QueryTooComplex    query_too_complex    too many filter values in one question
     ├── NotFound               not_found            no such memory, or none the caller may see
     │   ├── SpaceNotFound      space_not_found
+    │   ├── EndpointNotFound   endpoint_not_found   no place of this name to sync with
     │   ├── ScopeNotFound      scope_not_found      no such user, conversation or category to count
     │   ├── JobNotFound        job_not_found        no such job, or none of the caller's
     │   ├── SectionNotFound    section_not_found    no such section of a space
@@ -15,7 +16,8 @@
     │   ├── Duplicate          duplicate            the same text is already there
     │   ├── TooDissimilar      too_dissimilar       memories that have nothing in common are not consolidated
     │   ├── AlreadyArchived    already_archived
-    │   └── AlreadyActive      already_active       there is nothing to restore
+    │   ├── AlreadyActive      already_active       there is nothing to restore
+    │   └── Undecided          undecided            a sync left conflicts for somebody to decide
     ├── Unprocessable          unprocessable        understood, but it cannot be done to this memory
     │   └── ArchiveDamaged     archive_damaged      what was put away is missing or no longer whole
     ├── ArchiveUnavailable     archive_unavailable  the place where memories are put away cannot be reached
@@ -24,6 +26,8 @@
     ├── RateLimited            rate_limited         too many calls in a minute; try again later
     ├── TimedOut               timed_out            the call took longer than a server waits
     ├── QuotaExceeded          quota_exceeded       the user may keep no more memories
+    ├── EndpointUnreachable    endpoint_unreachable the other side of a sync is not there; try again
+    ├── SyncFailed             sync_failed          a sync broke off; what was synced stays
     ├── EmbeddingError         embedding_failed     no vector could be made
     │   ├── ModelMissing       model_missing        the model's files are not on this machine
     │   └── ModelMismatch      model_mismatch       the store's vectors come from another model
@@ -84,6 +88,12 @@ class SpaceNotFound(NotFound):
     """No such space."""
 
     code = "space_not_found"
+
+
+class EndpointNotFound(NotFound):
+    """No such endpoint."""
+
+    code = "endpoint_not_found"
 
 
 class ScopeNotFound(NotFound):
@@ -152,6 +162,12 @@ class AlreadyActive(Conflict):
     code = "already_active"
 
 
+class Undecided(Conflict):
+    """Conflicts wait for somebody to decide."""
+
+    code = "undecided"
+
+
 class Unprocessable(Error):
     """This cannot be done to this memory."""
 
@@ -203,6 +219,20 @@ class QuotaExceeded(Error):
     """No more memories may be kept."""
 
     code = "quota_exceeded"
+
+
+class EndpointUnreachable(Error):
+    """The other side cannot be reached."""
+
+    code = "endpoint_unreachable"
+    retryable = True
+
+
+class SyncFailed(Error):
+    """The sync broke off."""
+
+    code = "sync_failed"
+    retryable = True
 
 
 class EmbeddingError(Error):

@@ -582,6 +582,25 @@ class Match(NamedTuple):
     score: float
 
 
+class Glimpse(NamedTuple):
+    """What ranking wants to know of a memory beside how well it matches."""
+
+    created_at: datetime
+    valid_from: datetime | None
+    valid_until: datetime | None
+    conversation: str | None
+    length: int  # of the content, in characters
+    opening: str  # the content's first few hundred characters
+
+
+class Period(NamedTuple):
+    """A stretch of time that a question names: from `start` to just before `end`."""
+
+    start: datetime
+    end: datetime
+    words: str  # as they stand in the question
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why a memory was found."""
@@ -590,7 +609,7 @@ class Explanation:
     word_score: float = 0.0  # share of the query's distinctive words found, 0..1
     cosine: float | None = None
     similarity: float = 0.0  # calibrated
-    boosts: Mapping[str, float] = field(default_factory=dict)
+    boosts: Mapping[str, float] = field(default_factory=dict)  # what the second look added to the score, by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -619,6 +638,7 @@ class Hits:
     hits: tuple[Hit, ...] = ()
     total: int = 0  # candidates before paging
     degraded: str | None = None  # why only words were used, if so
+    periods: tuple[Period, ...] = ()  # the times that the question names: what is from then comes first
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -668,6 +688,15 @@ class Revised:
     fields: tuple[str, ...]  # that differ from before
     previous: str  # id of the former version
     embedded: bool  # whether its text got new vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenConflict:
+    """Two memories of which the newer may outdate the older; nobody has said yet whether it does."""
+
+    new: Memory
+    old: Memory
+    score: float  # how likely it does, 0..1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

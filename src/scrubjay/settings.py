@@ -70,6 +70,7 @@ class Settings:
     synthesis_key: str = setting("", "The key for that address, if it wants one.")
     synthesis_wait: float = setting(60.0, "Seconds that a consolidation waits for that model.")
     least_similarity: float = setting(0.3, "How alike memories must be on average to be consolidated, from 0 to 1.")
+    sync: str = setting("", "Stores to sync with, beside those of `scrubjay sync add`: NAME=URL, separated by spaces.")
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
     allowed_hosts: str = setting("", "Names that the HTTP server answers to beside this machine's own, with commas.")

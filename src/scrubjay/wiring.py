@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.peers import Peer
     from scrubjay.folders.registry import Registry
     from scrubjay.memory import Prompt
     from scrubjay.providers.base import Provider
@@ -40,6 +42,8 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         provider=open_provider(settings),
         secrets=settings.secrets,
         instructions=settings.instructions,
+        connect=lambda url, create: open_peer(url, create=create, user=settings.user),
+        endpoints=endpoints_of(settings.sync),
         archive=open_archive(settings),
         archive_quota=settings.archive_quota,
         prices=read_prices(settings.prices),
@@ -150,7 +154,38 @@ def restore(
         raise InvalidInput("Only a store in a file can be restored from one.", field="store")
     from scrubjay.stores import sqlite_backup
 
-    return sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
+    aside = sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
+    with closing(open_store(settings.store)) as store, store.writing() as tx:
+        tx.renew_origin()  # what it signs from now on is not what it signed after the backup was made
+    return aside
+
+
+def open_peer(url: str, *, create: bool, user: str) -> Peer:
+    """The other side of a sync.
+
+    :raises FileNotFoundError: if there is nothing, and nothing may be made: a drive that is away is not an empty one
+    """
+    from scrubjay.engine.peers import StorePeer
+    from scrubjay.times import utc_now
+
+    objects = None
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite":
+        from scrubjay.archives.folder import FolderObjects
+
+        path = Path(rest.removeprefix("/"))
+        if not (path.parent if create else path).exists():
+            raise FileNotFoundError
+        objects = FolderObjects(path.parent / "archive")  # as in a home
+    return StorePeer(open_store(url), now=utc_now, user=user, objects=objects)
+
+
+def endpoints_of(setting: str) -> dict[str, str]:
+    """:raises InvalidInput: if the setting is not a list of names and addresses"""
+    pairs = [entry.partition("=") for entry in setting.split()]
+    if not all(name and url for name, _, url in pairs):
+        raise InvalidInput("The setting sync is not understood.", hint="Write NAME=URL NAME=URL …", field="sync")
+    return {name: url for name, _, url in pairs}
 
 
 def open_embedder(settings: Settings) -> Embedder | None:

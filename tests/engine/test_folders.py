@@ -12,6 +12,8 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.archiving import Criteria
+from scrubjay.engine.consolidation import Plan, Strategy
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Conflict, Error, FileDamaged, InvalidInput, NotFound, RegistryDamaged, StorageError
 from scrubjay.folders.folder import MARKER, Folder
@@ -356,17 +358,29 @@ def test_a_hard_delete_leaves_nothing_of_the_text(jay, folder, filed):
     assert names(jay) == []
 
 
-def test_archiving_removes_the_file_and_restoring_writes_it(jay, folder, filed):
-    def become(status):
-        with jay._records.writing() as tx:
-            jay._ledger.change(tx, replace(jay.get(filed), status=status), "changed", "status")
-        jay._write_files()
-
-    become(Status.ARCHIVED)
+@pytest.mark.parametrize("by_criteria", [False, True])
+def test_archiving_removes_the_file_and_restoring_writes_it(jay, folder, filed, by_criteria):
+    written = file(folder, "project/harbour").read_bytes()
+    if by_criteria:
+        jay.cold_storage.archive_matching(Criteria(below_importance=1.0))
+    else:
+        jay.cold_storage.archive([filed])
     assert not file(folder, "project/harbour").exists()
     look(jay)
-    become(Status.ACTIVE)
-    assert document(folder, "project/harbour").id == filed
+    assert jay.get(filed).status is Status.ARCHIVED
+    jay.cold_storage.restore([filed])
+
+    assert file(folder, "project/harbour").read_bytes() == written
+    look(jay)
+    assert jay.get(filed).status is Status.ACTIVE
+
+
+def test_consolidating_leaves_the_results_file_alone(jay, folder, filed):
+    other = jay.paths.add(STORE, "project/harbour-master", "The harbour master is called Ottilie Brandt").memory.id
+    jay.consolidation.merge(Plan(ids=(filed, other), strategy=Strategy.KEEP_PRIMARY, primary=other))
+
+    assert not file(folder, "project/harbour").exists()
+    assert document(folder, "project/harbour-master").id == other
 
 
 def test_superseding_adds_a_key_to_the_front_matter(jay, folder, filed):

@@ -21,9 +21,7 @@ def test_odd_texts_have_an_importance_too(text):
     assert 0 <= worth(text) <= 1
 
 
-@given(
-    st.text(max_size=300), st.sampled_from(Category), st.sampled_from(Source), st.floats(min_value=0, max_value=1)
-)
+@given(st.text(max_size=300), st.sampled_from(Category), st.sampled_from(Source), st.floats(min_value=0, max_value=1))
 def test_it_lies_within_0_and_1_and_has_two_places(text, category, source, confidence):
     value = worth(text, category, source, confidence)
 

@@ -30,6 +30,7 @@ RESCUE = (
     "Stop every scrubjay and copy the home folder. What can still be read: scrubjay export rescued.jsonl; "
     "then import it into a new home."
 )
+LOOKED_AT = 300  # memories that are compared with their neighbours
 REBUILD = "scrubjay doctor --rebuild"
 PULL = "scrubjay model pull"
 
@@ -176,6 +177,8 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
         embedder = open_embedder(settings)
         if embedder is not None:
             yield from fingerprint(opened, embedder.fingerprint)
+        if not checkup.problems:
+            yield from twins(opened)
     except Error as error:
         yield Finding(PROBLEM, "store", error.message, remedy(error))
     finally:
@@ -226,6 +229,26 @@ def counts(checkup: Checkup) -> Iterator[Finding]:
     found = f"{checkup.with_vectors:,} of {total:,} are found by meaning; {checkup.pending:,} wait for the model."
     do = f"A running server sees to it; or: {REBUILD}" if checkup.pending else REBUILD
     yield Finding(WARNING, "vectors", found, do)
+
+
+def twins(opened: Store) -> Iterator[Finding]:
+    """Memories that say the same as another one, among the newest: looking at all is for `scrubjay duplicates`."""
+    from itertools import islice
+
+    from scrubjay.engine.access import EVERYTHING
+    from scrubjay.engine.twins import beside, same_said
+    from scrubjay.times import utc_now
+
+    pairs = 0
+    for memory, near in islice(beside(opened, EVERYTHING, now=utc_now()), LOOKED_AT):
+        others = opened.get(list(near), EVERYTHING) if near else ()
+        same_place = [one for one in others if one.space == memory.space and one.seq < memory.seq]
+        pairs += any(same_said(memory.text, one.text) for one in same_place)
+    if pairs:
+        found = f"{pairs:,} of the newest {LOOKED_AT} memories say the same as an older one."
+        yield Finding(WARNING, "duplicates", found, "scrubjay duplicates")
+    else:
+        yield Finding(OK, "duplicates", f"None among the newest {LOOKED_AT} memories.", "All: scrubjay duplicates")
 
 
 def archive(settings: Settings, opened: Store) -> Iterator[Finding]:

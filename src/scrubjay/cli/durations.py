@@ -20,6 +20,7 @@ UNITS = {
 }
 SPAN = r"([0-9]+)\s*([A-Za-z]*)"
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+HOW_ON = "Write 2026-11-15, 2026-11, yesterday, last week, March 2026."
 HOW = "Write 45min, 12h, 30d, 6w or 1y, a date like 2026-12-01, or a time like 2026-12-01T10:00:00Z."
 
 
@@ -96,6 +97,19 @@ def read_since(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 def read_until(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
     """`--until 2026-11-15`, which includes that day"""
     return None if value is None else _usable(lambda: ago(value, utc_now(), end=True))
+
+
+def read_on(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[datetime, datetime] | None:
+    """`--on 2026-11-15`, `--on 2026-11`, `--on 2026`, `--on "last week"`: the first and the last moment of it"""
+    if value is None:
+        return None
+    from scrubjay.engine.when import periods
+
+    year = f"in {value.strip()}" if re.fullmatch(r"[0-9]{4}", value.strip()) else value
+    found = periods(year, utc_now()) or periods(f"in {value}", utc_now())
+    if len(found) != 1:
+        raise click.BadParameter(f"{value!r} is no day, week, month or year. {HOW_ON}")
+    return found[0].start, found[0].end - timedelta(milliseconds=1)
 
 
 def _usable(read: Callable[[], datetime]) -> datetime:

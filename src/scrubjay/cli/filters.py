@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from scrubjay.cli.durations import read_since, read_until
+from scrubjay.cli.durations import read_on, read_since, read_until
 from scrubjay.memory import Category, Filter, State
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -32,6 +32,7 @@ OPTIONS = (
     ),
     click.option("--since", callback=read_since, metavar="WHEN", help="Only stored since then: 7d, 12h, 2026-11-01."),
     click.option("--until", callback=read_until, metavar="WHEN", help="Only stored until then."),
+    click.option("--on", callback=read_on, metavar="WHEN", help="Only from then: 2026-11-15, 2026-11, yesterday."),
     click.option("--user", metavar="NAME", help="Only this user's."),
     click.option("--conversation", metavar="ID", help="Only from this conversation."),
     click.option("--client", metavar="NAME", help="Only what this program stored."),
@@ -46,6 +47,7 @@ def chosen(
     categories: tuple[str, ...],
     since: datetime | None,
     until: datetime | None,
+    on: tuple[datetime, datetime] | None,
     user: str | None,
     conversation: str | None,
     client: str | None,
@@ -54,6 +56,8 @@ def chosen(
     states: frozenset[State] = frozenset({State.ACTIVE}),
     expired: bool | None = False,
 ) -> Filter:
+    if on is not None:
+        since, until = max(on[0], since or on[0]), min(on[1], until or on[1])
     return Filter(
         states=states,
         expired=expired,

@@ -28,6 +28,7 @@ ORDERS = {
     examples="""
     scrubjay list --limit 50
     scrubjay list --tag home --since 7d
+    scrubjay list --on yesterday
     scrubjay list --deleted
     """,
 )

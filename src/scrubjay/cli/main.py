@@ -24,6 +24,7 @@ SECTIONS = {
         "store": "Keep a memory.",
         "update": "Change a memory; its former state stays in the history.",
         "supersede": "Mark a memory as outdated by a newer one.",
+        "conflicts": "List what a newer memory may have outdated, or settle it.",
         "consolidate": "Make one memory of several that belong together.",
     },
     "Find": {
@@ -31,6 +32,7 @@ SECTIONS = {
         "list": "List memories, newest first.",
         "show": "Show everything about a memory.",
         "history": "Show a memory's former states, or bring one back.",
+        "duplicates": "List memories that say the same in the same words.",
         "decisions": "Show how decisions evolved, topic by topic.",
     },
     "Forget": {
@@ -42,6 +44,7 @@ SECTIONS = {
         "export": "Write every memory of a space as lines of JSON.",
         "import": "Take in lines of JSON: an export, or a list of your own.",
         "copy": "Copy a whole store into a new one, between SQLite and PostgreSQL too.",
+        "sync": "Keep several stores the same: a second machine, a shared drive.",
         "backup": "Copy the whole memory to a new file, while others use it.",
         "restore": "Make a backup the memory again.",
     },

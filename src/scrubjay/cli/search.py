@@ -41,6 +41,8 @@ def search(
         found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
         if found.degraded:
             note(f"Found by words only: {found.degraded} `scrubjay doctor` knows more.", session)
+        for period in found.periods if explain else ():
+            note(f"Preferred, for {period.words!r}: {when(period.start)} to {when(period.end)}.", session)
         if session.as_json:
             from scrubjay.engine.values import plain
 

@@ -501,7 +501,9 @@ def clear_conversation(engine: Engine, args: Body) -> Body:
     changes=False,
     listed=False,
     route=Route("GET", "/api/conversations/{conversation_id}/messages"),
-    takes=object_schema({**OF_CONVERSATION, "limit": LIMIT, "offset": OFFSET}, required=("conversation_id",)),
+    takes=object_schema(
+        {**OF_CONVERSATION, "limit": {**LIMIT, "maximum": 1000}, "offset": OFFSET}, required=("conversation_id",)
+    ),
     gives=gives({"messages": {"type": "array", "items": MESSAGE}}),
 )
 def list_messages(engine: Engine, args: Body) -> Body:

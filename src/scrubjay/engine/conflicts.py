@@ -7,13 +7,15 @@ fact, other value*, or a restatement. It advises; it never supersedes anything b
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from itertools import product
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import subjects
 from scrubjay.engine.attributes import Attributes, same_kinds
+from scrubjay.engine.conflict_weights import BIAS, WEIGHTS
 from scrubjay.engine.neighbours import Neighbours
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Kind, Memory, Status
@@ -24,35 +26,32 @@ if TYPE_CHECKING:
     from scrubjay.engine.embedding import Embedding
 
 MOST = 5  # proposals for one memory
-PROPOSE = 0.5  # the judge's probability from which a memory is named
+PROPOSE = 0.5  # the judge's probability from which a memory is named …
+PROPOSE_IN_TALK = 0.73  # … where texts have several sentences, some of which have words in common by chance
+CLOSE = 1.0  # how far behind the likeliest (in logits) another may lie and still be named
+
+Rarity = Mapping[str, float]  # how much a word tells, 0..1; what is not in it is as rare as can be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What the judge sees of an (old, new) pair; each roughly from -1 to 1 or 0 to 1."""
+    """What the judge sees of an (old, new) pair; each roughly from -1 to 1 or 0 to 1.
+
+    Words are compared between the two statements, one of each text, that share most.
+    """
 
     closeness: float  # how near the two texts are in meaning, 0 at the level of any two facts on one subject
     restated: float  # nearly the same sentence: beyond what two different facts reach
     exclusive: float  # both are of a kind that has one value at a time
     same_kind: float  # both are of the same kind at all
     same_subject: float
-    number_differs: float  # the same words around another number, version or date
+    shared: float  # which share of the two statements' words stands in both …
+    shared_many: float  # … and how many words that are
+    number_differs: float  # the same words around another number, version, day or date
     denial_differs: float  # one says no, the other does not
+    says_now: float  # the new one says "now", "no longer", "just" about the same things
+    asks: float  # one of the statements is a question
     nothing_new: float  # every name and number of the new one stands in the old one: rather more detail than a change
-
-
-# Set by hand on sentences of our own (see tests/engine/test_conflicts.py); a later script fits them.
-WEIGHTS = Features(
-    closeness=2.0,
-    restated=6.0,
-    exclusive=6.5,
-    same_kind=3.0,
-    same_subject=5.0,
-    number_differs=1.5,
-    denial_differs=1.5,
-    nothing_new=-2.5,
-)
-BIAS = -11.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +69,7 @@ class Judge:
         self._attributes: Attributes | None = None
 
     def proposals(
-        self, new: Memory, neighbours: Neighbours, *, twins: Sequence[Memory], now: datetime
+        self, new: Memory, neighbours: Neighbours, reads: Reads, *, twins: Sequence[Memory], now: datetime
     ) -> list[Proposal]:
         """Earlier memories that the new one may outdate or restate, most likely first; those with the same words
         before all others."""
@@ -78,18 +77,22 @@ class Judge:
             return []
         same = [memory for memory in twins if current(memory, new, now)]
         proposals = [Proposal(memory=memory, score=1.0, features=None) for memory in reversed(same)]
-        judged: list[Proposal] = []
         known = {memory.id for memory in same}
-        said = subjects.read(new.text)
-        for name, best in neighbours.promising.items():
-            old = neighbours.memories.get(name)
-            if old is None or name in known or not current(old, new, now):
-                continue
-            features = compared(subjects.read(old.text), said, best)
+        olds = [
+            memory
+            for name in neighbours.promising
+            if (memory := neighbours.memories.get(name)) and name not in known and current(memory, new, now)
+        ]
+        said = subjects.statements(new.text)
+        rarity = reads.rarity(sorted({word for sentence in said for word in sentence.words})) if olds else {}
+        judged = []
+        for old in olds:
+            told = subjects.statements(old.text)
+            features = compared(told, said, neighbours.promising[old.id], rarity)
             score = probability(features)
-            if score >= PROPOSE:
+            if score >= (PROPOSE if len(said) == len(told) == 1 else PROPOSE_IN_TALK):
                 judged.append(Proposal(memory=old, score=score, features=features))
-        return [*proposals, *sorted(judged, key=lambda one: -one.score)][:MOST]
+        return [*proposals, *likeliest(judged)][:MOST]
 
     def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> dict[str, Features]:
         """Those that would be proposed if their words said what speaks for it most; the others need not be read."""
@@ -103,7 +106,8 @@ class Judge:
         """Whether one sentence, newer than another, makes that one outdated or says it again."""
         cosine = float((old_vector * new_vector).sum())
         [kind] = self._kinds(new_vector, [old_vector])
-        return probability(compared(subjects.read(old), subjects.read(new), at_best(cosine, *kind))) >= PROPOSE
+        best = at_best(cosine, *kind)
+        return probability(compared([subjects.read(old)], [subjects.read(new)], best, {})) >= PROPOSE
 
     def _kinds(self, vector: Vector, others: Sequence[Vector]) -> list[tuple[float, float]]:
         """How far each of the others is of the same kind as the vector, and of an exclusive one."""
@@ -116,6 +120,16 @@ class Judge:
         return same_kinds(profiles[1:], profiles[0])
 
 
+def likeliest(proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Most likely first, without those that are far behind the best: a fact replaces one other, seldom five."""
+    ordered = sorted(proposals, key=lambda one: -one.score)
+    return [one for one in ordered if logit(one.score) >= logit(ordered[0].score) - CLOSE]
+
+
+def logit(probability: float) -> float:
+    return math.log(probability / (1 - probability)) if probability < 1 else math.inf
+
+
 def current(old: Memory, new: Memory, now: datetime) -> bool:
     """Only what still counts as true can be outdated, and only by something newer."""
     alive = old.status is Status.ACTIVE and (old.expires_at is None or old.expires_at > now)
@@ -124,21 +138,41 @@ def current(old: Memory, new: Memory, now: datetime) -> bool:
     return old.id != new.id and old.superseded_by is None and alive and earlier
 
 
-def compared(old: subjects.Sentence, new: subjects.Sentence, best: Features) -> Features:
-    """What the words say, on top of what the vectors say at best."""
-    same_subject = subjects.same_subject(old, new)
-    numbers_differ = bool(old.numbers and new.numbers and old.numbers != new.numbers)
-    around_old, around_new = old.words - old.numbers, new.words - new.numbers
-    words_around = len(around_old & around_new) / max(1, len(around_old | around_new))
-    values = (new.names | new.numbers) - set(new.subject)
+def compared(
+    old: Sequence[subjects.Sentence], new: Sequence[subjects.Sentence], best: Features, rarity: Rarity
+) -> Features:
+    """What the words of the statements that share most say, on top of what the vectors say at best."""
+    one, other = max(product(old, new), key=lambda pair: likeness(pair[0], pair[1], rarity))
+    same_subject = subjects.same_subject(one, other)
+    common = weight(one.words & other.words, rarity)
+    context = min(1.0, common / 2)
+    values = (other.names | other.numbers) - set(other.subject)
     return replace(
         best,
         restated=best.restated if same_subject else 0.0,
         same_subject=float(same_subject),
-        number_differs=words_around if numbers_differ else 0.0,
-        denial_differs=float(old.denied != new.denied),
-        nothing_new=float(bool(values) and values <= old.names | old.numbers),
+        shared=common / max(0.1, weight(one.words | other.words, rarity)),
+        shared_many=min(1.0, common / 4),
+        number_differs=context if numbers_differ(one, other) else 0.0,
+        denial_differs=context if one.denied != other.denied else 0.0,
+        says_now=context if other.now else 0.0,
+        asks=float(one.asks or other.asks),
+        nothing_new=float(bool(values) and values <= one.names | one.numbers),
     )
+
+
+def likeness(old: subjects.Sentence, new: subjects.Sentence, rarity: Rarity) -> float:
+    """How much two statements have to do with each other: rare words in common, more so around different numbers."""
+    doubt = 0.6 if old.asks or new.asks else 1.0
+    return weight(old.words & new.words, rarity) * doubt * (1.25 if numbers_differ(old, new) else 1.0)
+
+
+def numbers_differ(old: subjects.Sentence, new: subjects.Sentence) -> bool:
+    return bool(old.numbers) and bool(new.numbers) and not new.numbers <= old.numbers
+
+
+def weight(words: Iterable[str], rarity: Rarity) -> float:
+    return sum(rarity.get(word, 1.0) for word in words)
 
 
 def at_best(cosine: float, same_kind: float, exclusive: float) -> Features:
@@ -149,15 +183,16 @@ def at_best(cosine: float, same_kind: float, exclusive: float) -> Features:
         exclusive=exclusive,
         same_kind=same_kind,
         same_subject=1.0,
+        shared=1.0,
+        shared_many=1.0,
         number_differs=1.0,
         denial_differs=1.0,
+        says_now=1.0,
+        asks=0.0,
         nothing_new=0.0,
     )
 
 
 def probability(features: Features) -> float:
-    total = BIAS + sum(weight * getattr(features, name) for name, weight in TABLE)
+    total = BIAS + sum(weight * getattr(features, name) for name, weight in WEIGHTS.items())
     return 1 / (1 + math.exp(-total))
-
-
-TABLE = [(entry.name, getattr(WEIGHTS, entry.name)) for entry in fields(Features)]

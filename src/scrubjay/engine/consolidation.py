@@ -220,13 +220,15 @@ class Consolidation:
             expires_at=latest([one.expires_at for one in sources]),
             **fields,
         )
-        admitted = intake.admitted(
-            new,
-            id=new_id(),
-            space=primary.space,
-            user=primary.context.user_id,
-            provenance=held.provenance,
-            now=held.now(),
+        admitted = held._examined(
+            intake.admitted(
+                new,
+                id=new_id(),
+                space=primary.space,
+                user=primary.context.user_id,
+                provenance=held.provenance,
+                now=held.now(),
+            )
         )
         embedded, _ = held._embedded(admitted.text)
         memory = held._enriched(admitted, new, embedded.first)

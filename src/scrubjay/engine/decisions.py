@@ -251,7 +251,7 @@ class Decisions:
         wanted = Filter(states=CURRENT, kinds=frozenset(kinds))
         query = intake.query(Query(text=question, limit=limit, filter=wanted), {})
         now, audience = desk.now(), desk._audience(wanted)
-        candidates, vector, degraded = desk._candidates(query, audience, now)
+        candidates, vector, degraded, _ = desk._candidates(query, audience, now)
         hits = desk._records.get([one.memory for one in candidates[:limit]], audience)
         page = self._unfolded(hits, wanted, limit)
         desk._count_reads(page)

@@ -12,7 +12,7 @@ from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from scrubjay.engine import access, cursors, intake, ranking, values
+from scrubjay.engine import access, cursors, finding, intake, ranking, values
 from scrubjay.engine.backlog import Backlog
 from scrubjay.engine.embedding import AT_ONCE, Embedding
 from scrubjay.engine.housekeeping import Housekeeper
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.conflicts import Judge, Proposal
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.folders import Folders, Shelves
+    from scrubjay.engine.peers import Peer
     from scrubjay.folders.registry import Registry
     from scrubjay.providers.base import Provider
 
@@ -124,6 +125,8 @@ class Desk:
         model: Callable[[Prompt], str] | None = None,
         least_similarity: float = 0.3,
         registry: Registry | None = None,
+        connect: Callable[[str, bool], Peer] | None = None,
+        endpoints: Mapping[str, str] | None = None,
     ) -> None:
         self.caller = caller or Caller()
         self.spaces = tuple(intake.check_space(space) for space in spaces)
@@ -140,6 +143,8 @@ class Desk:
         self._model = model  # a language model that the owner has configured
         self._client_model: Callable[[Prompt], str] | None = None  # that of the client who asks
         self._least_similarity = least_similarity  # of memories that may be consolidated
+        self._connect = connect  # (address, may be made) -> a place to sync with
+        self._endpoints = endpoints or {}  # named in the settings
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self._shared = Shared(self._embedding, self.caller)
         self._registry = registry
@@ -414,7 +419,7 @@ class Desk:
         """What a memory may outdate."""
         same_words = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
         twins = [twin for twin in same_words if twin.kind is Kind.MEMORY]
-        return self._shared.judge.proposals(memory, neighbours, twins=twins, now=self.now())
+        return self._shared.judge.proposals(memory, neighbours, self._records, twins=twins, now=self.now())
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
         for proposal in proposals:
@@ -425,6 +430,8 @@ class Desk:
         proposals = self._proposals(memory, self._neighbours(memory, vector))
         with self._records.writing() as tx:
             self._propose(tx, memory, proposals)
+            if proposals:  # no other event tells the feed of these links
+                self._ledger.record(tx, memory, "linked")
 
     def _relate(self, tx: Transaction, memory: Memory, new: NewMemory, neighbours: Neighbours) -> int:
         """Link a new memory with those that its caller named, and if asked with the nearest; how many that were."""
@@ -472,20 +479,21 @@ class Desk:
                     memory_id=twin.id,
                 )
 
-    def _candidates(
-        self, query: Query, audience: Audience, now: datetime
-    ) -> tuple[list[ranking.Candidate], Vector | None, str | None]:
-        """Everything that may answer the question, best first; the question's vector, or why there is none."""
+    def _candidates(self, query: Query, audience: Audience, now: datetime) -> finding.Found:
+        """Everything that may answer the question, best first."""
         self._look_at_folders()
         vector, degraded = (None, None) if query.words_only else self._asked(query.text)
         self._strict(degraded)
-        by_words = self._records.match(query.text, query.filter, audience, now=now, limit=ranking.DEPTH)
-        if vector is None:
-            return ranking.fuse(by_words, (), {}, self._embedding.calibrate), None, degraded
-        by_meaning = self._records.nearest(vector, query.filter, audience, now=now, limit=ranking.DEPTH)
-        near = {match.memory for match in by_meaning}
-        further = self._records.cosines(vector, [one.memory for one in by_words if one.memory not in near])
-        return ranking.fuse(by_words, by_meaning, further, self._embedding.calibrate), vector, degraded
+        search = finding.Search(
+            query=query,
+            reads=self._records,
+            audience=audience,
+            now=now,
+            calibrate=self._embedding.calibrate,
+            embed=lambda text: self._asked(text)[0],
+        )
+        candidates, periods = search.candidates(vector)
+        return finding.Found(candidates, vector, degraded, periods)
 
     def _hits(
         self, candidates: Sequence[ranking.Candidate], query: Query, audience: Audience, now: datetime

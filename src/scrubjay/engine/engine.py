@@ -27,6 +27,7 @@ from scrubjay.memory import (
     Link,
     Memory,
     NewMemory,
+    OpenConflict,
     Order,
     Page,
     Query,
@@ -52,7 +53,9 @@ if TYPE_CHECKING:
     from scrubjay.engine.paths import Paths
     from scrubjay.engine.reembedding import Reembedded
     from scrubjay.engine.statistics import Statistics, StatsQuery
+    from scrubjay.engine.syncing import Syncing
     from scrubjay.engine.transfer import Imported
+    from scrubjay.engine.twins import Twins
     from scrubjay.engine.workspaces import Workspaces
 
 BATCH = 64  # memories of a bulk load per transaction
@@ -197,6 +200,30 @@ class Engine(Desk):
         """Mark a memory as outdated by a newer one. Both stay; searches show only the newer."""
         return self._transact(tuple[Memory, Memory], lambda tx: lifecycle.supersede(self._ledger, tx, old, new))
 
+    def open_conflicts(self, *, limit: int = 50) -> Sequence[OpenConflict]:
+        """Pairs of which the newer memory may outdate the older, and nobody has said whether it does; newest first."""
+        from scrubjay.engine import settling
+
+        intake.check_limit(limit)
+        return settling.open_conflicts(self._records, self._audience(Filter()), now=self.now(), limit=limit)
+
+    def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
+        """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is no error.
+
+        :raises NotFound: if nobody proposed it
+        """
+        from scrubjay.engine import settling
+
+        return self._transact(
+            tuple[Memory, Memory], lambda tx: settling.settle(self._ledger, tx, old=old, new=new, keep=keep)
+        )
+
+    def duplicates(self) -> Iterator[Twins]:
+        """Pairs of memories that say the same in the same words, but for spelling; a stream, newest first."""
+        from scrubjay.engine import twins
+
+        return twins.found(self._records, self._audience(Filter()), now=self.now())
+
     # --- finding -----------------------------------------------------------------------------------------------------
 
     def search(self, query: Query | str, **options: Any) -> Hits:
@@ -208,9 +235,9 @@ class Engine(Desk):
 
     def _found(self, query: Query, audience: Audience, now: datetime) -> Hits:
         """The search itself; who asks is not noted."""
-        candidates, _, degraded = self._candidates(query, audience, now)
-        hits = self._hits(candidates, query, audience, now)
-        return Hits(hits=hits, total=len(candidates), degraded=degraded)
+        found = self._candidates(query, audience, now)
+        hits = self._hits(found.candidates, query, audience, now)
+        return Hits(hits=hits, total=len(found.candidates), degraded=found.degraded, periods=found.periods)
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
         """A memory by its id; softly deleted ones only if asked for.
@@ -394,6 +421,13 @@ class Engine(Desk):
 
         return ColdStorage(self)
 
+    @property
+    def sync(self) -> Syncing:
+        """Other stores with the same memories: endpoints, runs, conflicts."""
+        from scrubjay.engine.syncing import Syncing
+
+        return Syncing(self)
+
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
     def list_spaces(self) -> Sequence[Space]:
@@ -486,6 +520,8 @@ class Engine(Desk):
             kept = [link for link in links if {link.source, link.target} <= known]
             for link in kept:
                 tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
+            for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):
+                self._ledger.record(tx, memory, "linked")
         self._write_files()
         return len(kept)
 

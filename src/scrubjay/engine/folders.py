@@ -27,6 +27,7 @@ from scrubjay.stores.base import File
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.folders.watching import Watcher
+    from scrubjay.stores.base import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -171,13 +172,18 @@ class Folders:
         if path is not None:
             self._check_local("Only this machine's owner chooses a folder; leave path out.")
         registry = self._needed()
-        if (known := registry.find(name)) is not None and (known.written or name != DEFAULT_SPACE):
-            raise Conflict(f"Store {name!r} already exists.", hint="Choose another name, or use it.")
         store = replace(registry.usual(name), description=checked_description(description))
         if path is not None:
             store = replace(store, path=checked_folder(path))
-        Folder(store.path).check_writable()
-        self._register(store)
+
+        def write(tx: Transaction) -> bool:
+            if (known := registry.find(name)) is not None and (known.written or name != DEFAULT_SPACE):
+                raise Conflict(f"Store {name!r} already exists.", hint="Choose another name, or use it.")
+            Folder(store.path).check_writable()
+            self._registered(tx, store)
+            return True
+
+        self._desk._transact(bool, write)
         Folder(store.path).prepare()
         return store
 
@@ -229,9 +235,13 @@ class Folders:
             tx.mirror(self.check(name), on=False)
 
     def _register(self, store: Registered) -> None:
-        with self._records.writing() as tx:  # so that no other process changes the registry at the same time
-            self._needed().add(replace(store, written=True))
-            tx.create_space(store.name, at=self._desk.now(), description=store.description)
+        with self._records.writing() as tx:
+            self._registered(tx, store)
+
+    def _registered(self, tx: Transaction, store: Registered) -> None:
+        """Inside a transaction, so that no other process changes the registry at the same time."""
+        self._needed().add(replace(store, written=True))
+        tx.create_space(store.name, at=self._desk.now(), description=store.description)
 
     def _create_space(self, name: str, description: str | None) -> None:
         with self._records.writing() as tx:

@@ -66,7 +66,7 @@ class Housekeeper:
         with self._store.writing() as tx:
             for memory in tx.get([id], access.EVERYTHING):
                 ledger.record(tx, memory, "purged", reason="its date had come")
-                tx.purge(memory.id, at=self._now())
+                tx.purge(memory.id, at=self._now(), final=False)
 
     def _run(self) -> None:
         while not self._closing.is_set():

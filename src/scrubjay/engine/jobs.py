@@ -43,6 +43,7 @@ Run = Callable[["Engine", Mapping[str, Any], "Handle"], Mapping[str, Any]]  # th
 # What jobs there are. A name "module:function" is imported when the first job of its kind is run.
 KINDS: dict[str, Run | str] = {
     "restore": "scrubjay.engine.restoring:run_restore",
+    "sync": "scrubjay.engine.syncing:in_background",
 }
 
 

@@ -155,6 +155,11 @@ class Ledger:
             )
         )
 
+    def mark(self, tx: Transaction, link: Link, state: str) -> None:
+        """Let a link say something else; what it says already is no change."""
+        if link.state != state:
+            tx.relate(replace(link, state=state, hlc=tx.tick(self.now()), origin=self.origin))
+
     def _put(
         self, tx: Transaction, memory: Memory, text: Text | None, reason: str | None, *, at: datetime | None = None
     ) -> Memory:

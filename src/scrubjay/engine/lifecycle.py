@@ -45,10 +45,10 @@ def outdate(
     """Let one memory be outdated by another that already says so."""
     for link in tx.links([outdated.id], kinds=SUPERSEDES):
         if link.target == outdated.id:
-            tx.relate(replace(link, state="replaced"))
+            ledger.mark(tx, link, "replaced")
     for link in tx.links([outdated.id], kinds=MAY_OUTDATE):
         if (link.source, link.target) == (successor.id, outdated.id):
-            tx.relate(replace(link, state="superseded"))
+            ledger.mark(tx, link, "superseded")
     ledger.link(tx, LinkKind.SUPERSEDES, successor, outdated, reason=reason)
     ended = outdated.valid_until or successor.valid_from or ledger.now()
     return ledger.change(
@@ -181,9 +181,26 @@ def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> None
         if link.source != memory.id:
             continue
         for outdated in tx.get([link.target], access.EVERYTHING):
-            successor = newest_successor(tx, outdated)
-            if outdated.superseded_by != successor:
-                ledger.change(tx, replace(outdated, superseded_by=successor), "superseded", "superseded_by")
+            if settle(tx, outdated):
+                ledger.record(tx, outdated, "superseded", "superseded_by")
+
+
+def settle(tx: Transaction, memory: Memory) -> bool:
+    """Let a memory say what its links say: whom it supersedes and by whom it is superseded; whether that was news.
+
+    It follows from links and what they lead to, so it is no change of the memory: no version, no stamp, and no edit
+    made in another store meanwhile loses to it.
+    """
+    found = (newest_predecessor(tx, memory), newest_successor(tx, memory))
+    if found == (memory.supersedes, memory.superseded_by):
+        return False
+    tx.point(memory.id, supersedes=found[0], superseded_by=found[1])
+    return True
+
+
+def newest_predecessor(reads: Reads, memory: Memory) -> str | None:
+    links = [link for link in reads.links([memory.id], kinds=SUPERSEDES) if link.source == memory.id]
+    return max(links, key=lambda link: (link.hlc, link.origin)).target if links else None
 
 
 def newest_successor(reads: Reads, outdated: Memory) -> str | None:
@@ -197,4 +214,5 @@ def newest_successor(reads: Reads, outdated: Memory) -> str | None:
         for memory in reads.get([link.source for link in links], access.EVERYTHING)
         if memory.status is not Status.DELETED
     }
-    return next((link.source for link in sorted(links, key=lambda link: -link.hlc) if link.source in alive), None)
+    links = [link for link in links if link.source in alive]
+    return max(links, key=lambda link: (link.hlc, link.origin)).source if links else None

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.conflicts import Features
 
-MOST = 12
-NEAR = 0.78  # cosine of two stored texts; any two sentences on one person reach it
+MOST = 16
+NEAR = 0.72  # cosine of two stored texts; two turns of a chat on one thing reach it
 RELATED = 0.87  # two texts that are worth a link
 RELATED_MOST = 3
 VOTERS = 5

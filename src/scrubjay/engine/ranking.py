@@ -1,25 +1,42 @@
-"""Words and meaning, fused into one order and one score. Pure functions.
+"""Words and meaning, fused into one order and one score; then a second look at the best. Pure functions.
 
 A hit's score is its own: a fixed, rising function of its similarity (the model's calibrated cosine) and its word score
 (share of the question's distinctive words), so the same number means the same for every question. What is neither
 near in meaning nor shares a distinctive word is dropped: nothing relevant is an empty list.
+
+The second look sees how a memory begins, how long it is, when and in which conversation it was made, and adds or takes
+a little (`Candidate.boosts`). What each part is worth was measured: docs/retrieval.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
 
-from scrubjay.memory import Decay, Explanation, Factors, Match, Memory, Weights
+from scrubjay.memory import (
+    Decay,
+    Explanation,
+    Factors,
+    Glimpse,
+    Link,
+    LinkKind,
+    Match,
+    Memory,
+    Period,
+    Weights,
+)
+from scrubjay.stores.words import query_words
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
-MEANING = 0.75  # weight of similarity against words
+MEANING = 0.65  # weight of similarity against words
 FLOOR = 0.22  # similarity below which meaning alone says nothing
 SCORE = itemgetter(1)  # of a Candidate
 DISTINCTIVE = 0.1  # word score from which a shared word is reason enough to keep a memory
+NO_BOOSTS: Mapping[str, float] = {}
 
 
 class Candidate(NamedTuple):
@@ -30,6 +47,7 @@ class Candidate(NamedTuple):
     word_score: float
     cosine: float | None
     similarity: float
+    boosts: Mapping[str, float] = NO_BOOSTS
 
 
 def fuse(
@@ -54,7 +72,133 @@ def fuse(
 
 
 def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:
-    return Explanation(words=words, word_score=one.word_score, cosine=one.cosine, similarity=one.similarity)
+    return Explanation(
+        words=words,
+        word_score=one.word_score,
+        cosine=one.cosine,
+        similarity=one.similarity,
+        boosts={name: value for name, value in one.boosts.items() if round(value, 2)},
+    )
+
+
+# --- the second look -------------------------------------------------------------------------------------------------
+
+LOOKED = 100  # how many of the best are looked at
+LONG = 400  # characters from which a text is long: of many things said in it one will resemble any question …
+LONG_COSTS = 0.07  # … so each doubling costs this …
+MOST_DOUBLINGS = 3  # … at most so often
+TIME = 0.2  # weight of being from the time that the question names
+PERSONAL = 0.1  # for "I" and "my" in a memory, if they stand in the question too …
+PERSONAL_SHARE = 0.1  # … in full from this share of its first words on
+SUBJECT = 0.05  # for beginning with a word of the question: whom it is about, or who said it
+TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
+
+# English, German, French, Spanish.
+FIRST_PERSON = frozenset(
+    """
+    i my me mine myself we our us ich mir mich mein meine meinen meinem meiner wir uns unser unsere je j mon ma mes moi
+    nous notre nos yo mi mis nosotros nuestro nuestra
+    """.split()  # noqa: SIM905 -- read as words
+)
+WORD = re.compile(r"[^\W\d_]+")
+
+
+def second_look(
+    candidates: Sequence[Candidate],
+    glimpses: Mapping[str, Glimpse],
+    question: str,
+    periods: Sequence[Period],
+) -> list[Candidate]:
+    """The candidates anew, best first; those without a glimpse keep their score."""
+    words = {word.lower() for word in query_words(question)}
+    personal = not FIRST_PERSON.isdisjoint(WORD.findall(question.lower()))
+    if periods:
+        from scrubjay.engine.when import fit  # not for the other questions
+    looked = []
+    for one in candidates:
+        if (glimpse := glimpses.get(one.memory)) is None:
+            looked.append(one)
+            continue
+        boosts: dict[str, float] = {}
+        if one.cosine is not None and glimpse.length > LONG:  # the word score has its own way with length
+            boosts["length"] = -LONG_COSTS * min(MOST_DOUBLINGS, math.log2(glimpse.length / LONG))
+        if personal:
+            boosts["first person"] = PERSONAL * min(1.0, first_person_share(glimpse.opening) / PERSONAL_SHARE)
+        first = WORD.search(glimpse.opening)
+        if first and first[0].lower() in words:
+            boosts["subject"] = SUBJECT
+        score = one.score + sum(boosts.values())
+        if periods:
+            suits = fit(periods, glimpse.valid_from or glimpse.created_at, glimpse.valid_until)
+            boosts["time"] = TIME * (suits - score)
+            score += boosts["time"]
+        looked.append(one._replace(score=max(0.0, min(1.0, score)), boosts=boosts))
+    looked = drawn_together(looked, glimpses)
+    looked.sort(key=SCORE, reverse=True)
+    return looked
+
+
+def first_person_share(text: str) -> float:
+    words = WORD.findall(text.lower())
+    return sum(word in FIRST_PERSON for word in words) / max(1, len(words))
+
+
+def drawn_together(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse]) -> list[Candidate]:
+    """What was said around an answer belongs to it: each is drawn a little towards the best of its conversation."""
+    best: dict[str, float] = {}
+    talks = {one.memory: talk for one in candidates if (talk := conversation(glimpses.get(one.memory))) is not None}
+    for one in candidates:
+        if (talk := talks.get(one.memory)) is not None:
+            best[talk] = max(best.get(talk, 0.0), one.score)
+    return [
+        lifted(one, TOGETHER * (best[talk] - one.score)) if (talk := talks.get(one.memory)) is not None else one
+        for one in candidates
+    ]
+
+
+def lifted(one: Candidate, by: float) -> Candidate:
+    return one._replace(score=one.score + by, boosts={**one.boosts, "conversation": by}) if by > 0 else one
+
+
+def conversation(glimpse: Glimpse | None) -> str | None:
+    return None if glimpse is None else glimpse.conversation
+
+
+# --- fresh before stale ----------------------------------------------------------------------------------------------
+
+PAIRS = frozenset({LinkKind.MAY_OUTDATE, LinkKind.SUPERSEDES})
+ANSWERS_TOO = 0.55  # the newer one's score, of the older one's, from which on it is an answer to the same question
+
+
+def fresh_first(candidates: Sequence[Candidate], links: Iterable[Link]) -> list[Candidate]:
+    """Of a pair of which the newer outdates the older, or may, the newer comes first: it moves up to just before the
+    older one and shows its score. Nothing else changes its place by more than one."""
+    ordered = list(candidates)
+    names = {one.memory for one in ordered}
+    best: dict[str, Link] = {}  # for each older one its likeliest successor: guesses must not pile up before an answer
+    for link in links:
+        if link.state == "open" and {link.source, link.target} <= names:
+            known = best.get(link.target)
+            if known is None or (link.score or 0.0) > (known.score or 0.0):
+                best[link.target] = link
+    pairs = [(link.source, link.target) for link in best.values()]
+    for _ in pairs:  # a chain of n needs at most n rounds
+        moves = [pair for pair in pairs if moved_up(ordered, *pair)]
+        if not moves:
+            break
+    return ordered
+
+
+def moved_up(ordered: list[Candidate], newer: str, older: str) -> bool:
+    """Move the newer of a pair before the older, if it stands behind it and is an answer too."""
+    place = {one.memory: number for number, one in enumerate(ordered)}
+    high, low = place[older], place[newer]
+    fresh, stale = ordered[low], ordered[high]
+    if low < high or fresh.score < ANSWERS_TOO * stale.score:
+        return False
+    boosts = {**fresh.boosts, "newer": stale.score - fresh.score}
+    ordered.insert(high, ordered.pop(low)._replace(score=stale.score, boosts=boosts))
+    return True
 
 
 # --- a weighted sum of several factors -------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def plain(value: Any, *, leave_out: tuple[str, ...] = ()) -> Any:
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
+        return {str(name): plain(one) for name, one in value.items()}  # an enum's word is not yet plain text
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     return value

@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 from scrubjay.dialects.base import Body, Dialect, Operation, Pieces, Reply, Schema, Stream
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import (
+    ArchiveUnavailable,
     Conflict,
     EmbeddingError,
     Error,
@@ -33,6 +34,7 @@ from scrubjay.errors import (
     InvalidInput,
     Locked,
     NotFound,
+    ProviderError,
     QueryTooComplex,
     QuotaExceeded,
     RateLimited,
@@ -63,6 +65,8 @@ STATUSES: dict[type[Error], int] = {
     RateLimited: 429,
     Internal: 500,
     Error: 500,
+    ProviderError: 502,
+    ArchiveUnavailable: 503,
     EmbeddingError: 503,
     StorageBusy: 503,
     TimedOut: 503,

@@ -35,6 +35,7 @@ from scrubjay.memory import (
     Deed,
     Event,
     Filter,
+    Glimpse,
     Injection,
     Job,
     Link,
@@ -50,6 +51,7 @@ from scrubjay.memory import (
     Version,
 )
 from scrubjay.stores.callers import CallerChanges, CallerReads
+from scrubjay.stores.replication import ReplicaReads, ReplicaWrites
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
@@ -214,7 +216,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(CallerReads):
+class Reads(CallerReads, ReplicaReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     @abstractmethod
@@ -253,12 +255,20 @@ class Reads(CallerReads):
         """For each of these memories the words of the text that it holds, spelt as in the text."""
 
     @abstractmethod
+    def rarity(self, words: Sequence[str]) -> dict[str, float]:
+        """How much each of these words tells, by the share of texts that hold it: from 0 (all) to 1 (hardly any)."""
+
+    @abstractmethod
     def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         """The memories whose nearest part has the highest cosine with the vector, best first, each once."""
 
     @abstractmethod
     def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
         """The cosine of the vector with each of these memories' nearest part; those without vectors are left out."""
+
+    @abstractmethod
+    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+        """What ranking wants to know of each of these memories; unknown ones are left out."""
 
     @abstractmethod
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
@@ -275,6 +285,11 @@ class Reads(CallerReads):
     @abstractmethod
     def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> List[Link]:
         """Links that touch any of these memories on either side, oldest first."""
+
+    @abstractmethod
+    def open_proposals(self, *, limit: int, offset: int = 0) -> List[Link]:
+        """Links `may_outdate` of the whole store that nobody has settled, newest first. Who may see their ends is the
+        caller's question."""
 
     @abstractmethod
     def versions(self, id: str) -> List[Version]:
@@ -431,7 +446,7 @@ class Reads(CallerReads):
         """Those of these memories that long work holds (`Transaction.hold`); what this holder holds is left out."""
 
 
-class Transaction(CallerChanges, Reads):
+class Transaction(CallerChanges, ReplicaWrites, Reads):
     """A set of changes that become visible and durable together, or never."""
 
     @abstractmethod
@@ -465,12 +480,14 @@ class Transaction(CallerChanges, Reads):
         """Note that embedding failed once more, or that the judgement is done, for a memory in `pending`."""
 
     @abstractmethod
-    def purge(self, id: str, *, at: datetime) -> None:
-        """Erase a memory's text from row, versions, words, vectors, links' reasons, tags and kept results.
+    def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
+        """Erase a memory's text from row, versions, words, vectors, links' reasons, tags, conflicts and kept results.
 
         A tombstone stays, so that totals add up: id, space, kind, category, importance, access level, user,
         conversation, times, reads, version + 1. Purging twice is no error. What was put away is erased as well; an
-        object of it is due for removal at once.
+        object of it is due for removal at once. `final=False` says that nobody wished it, only the date of its deletion
+        has come: version and stamp stay those of the deletion, so that stores which do it each in its own time agree,
+        and a recovery elsewhere is not undone.
         """
 
     @abstractmethod
@@ -673,7 +690,10 @@ class Transaction(CallerChanges, Reads):
 class Store(Reads):
     """One memory's storage. Safe to use from several threads, and together with other processes."""
 
-    origin: str  # names this store among others it may sync with; random, made once
+    @property
+    @abstractmethod
+    def origin(self) -> str:
+        """Names this store among others it may sync with; random, made once and with `renew_origin`."""
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:

@@ -5,6 +5,7 @@ sqlite_transaction.py  every change; those of memories in sqlite_memories.py
 sqlite_reads.py        finding memories; links, versions, events … in sqlite_history.py
 sqlite_files.py        paths, and the files that memories are kept in
 sqlite_words.py        finding by words; by meaning: vectors.py, and vec1.py with vec1_tables.py in a large store
+sqlite_replication.py  memories as they travel between stores, endpoints, conflicts
 sqlite_statistics.py   totals and what happened when
 sqlite_conversations.py  conversations, messages, injected memories; sqlite_talk.py writes them
 sqlite_callers.py      credentials, grants, sessions and the audit
@@ -34,6 +35,7 @@ from scrubjay.stores.sqlite_callers import SqliteCallers
 from scrubjay.stores.sqlite_connections import Connections
 from scrubjay.stores.sqlite_conversations import SqliteConversations
 from scrubjay.stores.sqlite_filters import Restriction
+from scrubjay.stores.sqlite_replication import SqliteReplicaReads
 from scrubjay.stores.sqlite_tally import Tally
 from scrubjay.stores.sqlite_transaction import SqliteTransaction
 
@@ -46,7 +48,7 @@ FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go 
 FLUSH_WAITING = 1_000  # … and no more of them than this
 
 
-class SqliteStore(SqliteConversations, SqliteCallers, Store):
+class SqliteStore(SqliteReplicaReads, SqliteConversations, SqliteCallers, Store):
     def __init__(
         self,
         path: Path,
@@ -67,7 +69,10 @@ class SqliteStore(SqliteConversations, SqliteCallers, Store):
         self._index = index
         self._index_from = index_from
         self._flush_at = time.monotonic() + FLUSH_SECONDS
-        self.origin = self.fact("origin") or ""
+
+    @property
+    def origin(self) -> str:  # read each time: another process may have renewed it
+        return self.fact("origin") or ""
 
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
         return self._connections.reading()

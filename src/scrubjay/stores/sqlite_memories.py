@@ -122,7 +122,7 @@ class SqliteMemories(SqliteConversations, Transaction):
         self._con.execute("DELETE FROM pending WHERE memory = ? AND next_part >= ?", (seq, parts))
         return True
 
-    def purge(self, id: str, *, at: datetime) -> None:
+    def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
         row = self._con.execute("SELECT seq FROM memories WHERE id = ? AND state <> 4", (id,)).fetchone()
         if row is None:
             return
@@ -147,12 +147,21 @@ class SqliteMemories(SqliteConversations, Transaction):
                 client = '', caller = '', transport = '', dialect = NULL,
                 fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
                 status = 'deleted', state = 4, deleted_at = coalesce(deleted_at, :at), recoverable_until = NULL,
-                updated_at = :at, version = version + 1, hlc = :hlc, change = :change,
-                origin = (SELECT value FROM facts WHERE key = 'origin')
+                change = :change, final = :final
             WHERE seq = :seq
             """,
-            {"at": milliseconds(at), "hlc": self.tick(at), "change": self._changed(), "seq": seq},
+            {"at": milliseconds(at), "change": self._changed(), "final": int(final), "seq": seq},
         )
+        if final:
+            self._con.execute(
+                """
+                UPDATE memories SET
+                    updated_at = :at, version = version + 1, hlc = :hlc,
+                    origin = (SELECT value FROM facts WHERE key = 'origin')
+                WHERE seq = :seq
+                """,
+                {"at": milliseconds(at), "hlc": self.tick(at), "seq": seq},
+            )
         self._mark_repeats(fingerprint)
         self.erased = True
 
@@ -228,6 +237,11 @@ class SqliteMemories(SqliteConversations, Transaction):
         self._con.execute("DELETE FROM vectors WHERE memory > ? AND memory <= ?", (after, last))
         self._con.execute(
             "UPDATE pending SET next_part = 0, attempts = 0 WHERE memory > ? AND memory <= ?", (after, last)
+        )
+        self._con.execute(
+            # What was put away gets new vectors when it is back.
+            "UPDATE memories SET parts = 0 WHERE seq > ? AND seq <= ? AND seq IN (SELECT memory FROM archives)",
+            (after, last),
         )
         self._con.execute(
             # What does not wait has been judged already.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from scrubjay.memory import Audience, Filter, Kind, Match, Memory, Order, State, Topic
+from scrubjay.memory import Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import sqlite_lists, sqlite_words
 from scrubjay.stores.base import List, Position, moment
 from scrubjay.stores.sqlite_files import SqliteFiles
@@ -21,6 +21,8 @@ from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, memory_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+
+OPENING = 300  # characters of a glimpse
 
 
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=frozenset({State.ACTIVE, State.SUPERSEDED}))
@@ -115,6 +117,10 @@ class SqliteReads(SqliteFiles):
         with self._reading() as con:
             return sqlite_words.words_held(con, text, ids)
 
+    def rarity(self, words: Sequence[str]) -> dict[str, float]:
+        with self._reading() as con:
+            return sqlite_words.rarities(con, words)
+
     def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
@@ -135,6 +141,24 @@ class SqliteReads(SqliteFiles):
                 (json.dumps(list(ids)),),
             )
             return vectors.best_cosines(vector, rows)
+
+    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+        with self._reading() as con:
+            rows = con.execute(
+                """
+                SELECT
+                    memories.id, memories.created_at, memories.valid_from, memories.valid_until, names.name,
+                    memories.content_length, substr(memories.content, 1, ?)
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON memories.id = wanted.value
+                LEFT JOIN names ON names.number = memories.conversation
+                """,
+                (OPENING, json.dumps(list(ids))),
+            )
+            return {
+                name: Glimpse(moment(created), maybe(since), maybe(until), conversation, length, opening)
+                for name, created, since, until, conversation, length, opening in rows
+            }
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         from scrubjay.stores import vectors
@@ -223,3 +247,7 @@ def _aliased(con: apsw.Connection, aliases: Sequence[str]) -> dict[str, str]:
         values,
     )
     return dict(rows)
+
+
+def maybe(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else moment(milliseconds)

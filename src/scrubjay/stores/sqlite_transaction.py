@@ -13,6 +13,7 @@ from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
 from scrubjay.stores.sqlite_callers import SqliteCallerChanges
 from scrubjay.stores.sqlite_files import SqliteFileChanges
 from scrubjay.stores.sqlite_filters import space_number
+from scrubjay.stores.sqlite_replication import SqliteReplicas
 from scrubjay.stores.sqlite_rows import as_json
 from scrubjay.stores.sqlite_talk import SqliteTalk
 from scrubjay.stores.sqlite_tally import HOUR
@@ -20,7 +21,7 @@ from scrubjay.stores.sqlite_tally import HOUR
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class SqliteTransaction(SqliteTalk, SqliteFileChanges, SqliteCallerChanges):
+class SqliteTransaction(SqliteReplicas, SqliteTalk, SqliteFileChanges, SqliteCallerChanges):
     def tick(self, now: datetime) -> int:
         # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
         [(clock,)] = self._con.execute(

@@ -17,10 +17,9 @@ import apsw
 from scrubjay.memory import Match, Memory, State
 from scrubjay.stores import sqlite_scope
 from scrubjay.stores.sqlite_filters import Condition, Restriction, among
-from scrubjay.stores.words import query_words, term
+from scrubjay.stores.words import ROWS_TO_COME, query_words, rarity_of, term
 
 SMALL_ROWS = 1_000  # an index in which most words are common by chance; see _small_bm25
-ROWS_TO_COME = 50  # how many more a small index is taken to have
 COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
 COMMON_FROM_ROWS = 5_000  # … in an index of this size
 Found = tuple[float, int, int, str]  # score, time and order of arrival, id
@@ -125,6 +124,16 @@ def _admitted(
     return [(scores[seq], created, seq, memory) for seq, created, memory in rows]
 
 
+def rarities(con: apsw.Connection, words: Sequence[str]) -> dict[str, float]:
+    """How much each word tells."""
+    if not words:
+        return {}
+    rows = next((count for (count,) in con.execute("SELECT indexed_rows(words) FROM words LIMIT 1")), 0)
+    stems = _stems(con, words)
+    known = _rows_with(con, set(stems.values()), HOT)
+    return {word: rarity_of(known.get(stem, 0), rows) for word, stem in stems.items()}
+
+
 def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """For each memory the words of the text that it holds."""
     words = [*_stems(con, query_words(text))]
@@ -176,6 +185,12 @@ def _frequencies(con: apsw.Connection, words: Iterable[str], index: Index) -> di
     by_stem: dict[str, str] = {}
     for word, stem in _stems(con, words).items():
         by_stem.setdefault(stem, word)
+    known = _rows_with(con, by_stem, index)
+    return {word: int(known.get(stem, 0)) for stem, word in by_stem.items()}
+
+
+def _rows_with(con: apsw.Connection, stems: Iterable[str], index: Index) -> dict[str, int]:
+    """In how many rows each of these stems stands; those in none are left out."""
     rows = con.execute(
         f"""
         SELECT known.term, known.doc
@@ -183,10 +198,9 @@ def _frequencies(con: apsw.Connection, words: Iterable[str], index: Index) -> di
         CROSS JOIN {index.vocabulary} AS known ON known.term = wanted.value
         WHERE known.col = 'text'
         """,
-        (json.dumps(list(by_stem)),),
+        (json.dumps(list(stems)),),
     )
-    known = dict(rows)
-    return {word: int(known.get(stem, 0)) for stem, word in by_stem.items()}
+    return dict(rows)
 
 
 def _stems(con: apsw.Connection, words: Iterable[str]) -> dict[str, str]:

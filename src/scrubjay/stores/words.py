@@ -17,11 +17,14 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
+from math import log
 
 PASSAGE = 2_500  # characters
 MAX_PASSAGES = 256
 MAX_QUERY_WORDS = 64
 MAX_WORD = 100  # characters; what is longer is no word, and is found by its beginning
+ROWS_TO_COME = 50  # how many more rows than it has an index is taken to have when the rarity of a word is judged
+RARE = 5.0  # inverse frequency from which on a word is as rare as can be
 MAX_WHOLE = 64  # an identifier longer than this is found by its parts only
 
 # Words that say nothing about what is looked for, and cost most: they stand in nearly every row.
@@ -101,6 +104,12 @@ def query_words(text: str) -> list[str]:
         if len(words) == MAX_QUERY_WORDS:
             break
     return list((words or stopped).values())[:MAX_QUERY_WORDS]
+
+
+def rarity_of(rows_with_it: int, rows: int) -> float:
+    """How much a word tells, from 0 (stands everywhere) to 1 (rare); a young store is taken to have rows to come."""
+    more = rows + ROWS_TO_COME
+    return min(1.0, log(1 + (more - rows_with_it + 0.5) / (rows_with_it + 0.5)) / RARE)
 
 
 def term(word: str) -> str:

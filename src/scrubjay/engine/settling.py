@@ -1,0 +1,58 @@
+"""What may be outdated, and what a person says about it: superseded, or both are true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from itertools import count, islice
+
+from scrubjay.engine.ledger import Ledger
+from scrubjay.engine.lifecycle import MAY_OUTDATE, supersede
+from scrubjay.errors import Conflict, NotFound
+from scrubjay.memory import Audience, Memory, OpenConflict, State
+from scrubjay.stores.base import Reads, Transaction
+
+PAGE = 200
+
+
+def open_conflicts(reads: Reads, audience: Audience, *, now: datetime, limit: int) -> list[OpenConflict]:
+    """Unsettled proposals between two memories that the audience sees and that both still count, newest first."""
+    return list(islice(_open_conflicts(reads, audience, now), limit))
+
+
+def _open_conflicts(reads: Reads, audience: Audience, now: datetime) -> Iterator[OpenConflict]:
+    for page in count():
+        links = reads.open_proposals(limit=PAGE, offset=page * PAGE)
+        ends = dict.fromkeys(end for link in links for end in (link.source, link.target))
+        seen = {memory.id: memory for memory in reads.get(list(ends), audience) if counts(memory, now)}
+        for link in links:
+            if link.source in seen and link.target in seen:
+                yield OpenConflict(new=seen[link.source], old=seen[link.target], score=link.score or 0.0)
+        if len(links) < PAGE:
+            return
+
+
+def counts(memory: Memory, now: datetime) -> bool:
+    return memory.state is State.ACTIVE and (memory.expires_at is None or memory.expires_at > now)
+
+
+def settle(ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool) -> tuple[Memory, Memory]:
+    """Say of a proposal that the newer memory supersedes the older, or that both are kept."""
+    outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
+    links = tx.links([outdated.id], kinds=MAY_OUTDATE)
+    proposed = next((link for link in links if (link.source, link.target) == (successor.id, outdated.id)), None)
+    if proposed is None:
+        raise NotFound(
+            f"Nobody has proposed that {successor.id} outdates {outdated.id}.",
+            hint="`scrubjay conflicts` lists what is open; `scrubjay supersede` needs no proposal.",
+            memory_id=outdated.id,
+        )
+    if not keep:
+        return supersede(ledger, tx, outdated.id, successor.id)
+    if proposed.state == "superseded":
+        raise Conflict(f"{outdated.id} is already superseded by {successor.id}.", memory_id=outdated.id)
+    if proposed.state != "kept":
+        tx.relate(replace(proposed, state="kept", hlc=tx.tick(ledger.now())))
+        ledger.record(tx, outdated, "kept")
+    return outdated, successor

@@ -1,0 +1,93 @@
+"""Doubts and duplicates on the command line, and the memories of a day."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def pair(stored):
+    """The same words twice: a proposal for which no model is needed."""
+    return stored("User drinks tea"), stored("User drinks tea")
+
+
+def test_nothing_is_in_doubt_in_an_empty_memory(call):
+    done = call("conflicts")
+
+    assert (done.code, done.out) == (0, "")
+
+
+def test_an_open_pair_is_listed_and_settled_by_keeping(call, pair):
+    [line] = call("conflicts").out.splitlines()
+    assert line.split("\t")[1::2][:2] == list(pair)
+
+    assert "kept" in call("conflicts", "--keep", *pair).out
+
+    assert call("conflicts", "--json").json == []
+
+
+def test_an_open_pair_is_settled_by_superseding(call, pair):
+    done = call("conflicts", "--supersede", *pair, "--json")
+
+    assert done.json == {"old": pair[0], "new": pair[1], "settled": "superseded"}
+    assert [memory["id"] for memory in call("list", "--json").json] == [pair[1]]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--keep", "mem_1"), 2),
+        (("--keep", "mem_1", "mem_2"), 3),
+        (("--supersede", "mem_1", "mem_2"), 3),
+        (("--keep", "a", "b", "--supersede", "a", "b"), 2),
+        (("--limit", "0"), 2),
+    ],
+)
+def test_a_wrong_pair_is_refused(call, pair, options, code):
+    assert call("conflicts", *options).code == code
+    assert len(call("conflicts", "--json").json) == 1
+
+
+def test_duplicates_are_listed(call, pair):
+    [found] = call("duplicates", "--json").json
+
+    assert (found["older"]["id"], found["newer"]["id"]) == pair
+    assert "drinks tea" in call("duplicates").out
+
+
+def test_no_duplicates_is_no_error(call, stored):
+    stored("User drinks tea")
+
+    assert (call("duplicates").code, call("duplicates").out) == (0, "")
+
+
+def test_doctor_tells_of_duplicates(call, pair):
+    findings = {one["check"]: one for one in call("doctor", "--json").json["findings"]}
+
+    assert findings["duplicates"]["state"] == "warning"
+    assert findings["duplicates"]["do"] == "scrubjay duplicates"
+
+
+def test_a_day_is_listed_without_a_query(call, stored):
+    then = '{"content": "then", "created_at": "2026-05-07T12:00:00Z"}'
+    later = '{"content": "later", "created_at": "2026-05-08T00:00:00Z"}'
+    call("import", "-", stdin=f"{then}\n{later}")
+    stored("today")
+
+    def listed(*options):
+        return [memory["content"] for memory in call("list", *options, "--json").json]
+
+    assert listed("--on", "2026-05-07") == ["then"]
+    assert listed("--on", "2026-05") == ["later", "then"]
+    assert listed("--on", "May 2026") == ["later", "then"]
+    assert listed("--on", "today") == ["today"]
+    assert listed("--since", "2026-05-08", "--until", "2026-05-08") == ["later"]
+    assert listed("--on", "2026-05", "--since", "2026-05-08") == ["later"]
+
+
+@pytest.mark.parametrize("when", ["", "whenever", "2026-13-01", "99", "in", "2026-05-07 and 2026-05-08"])
+def test_what_is_no_day_is_refused(call, when):
+    done = call("list", "--on", when)
+
+    assert done.code == 2
+    assert "no day" in done.err

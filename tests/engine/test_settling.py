@@ -1,0 +1,109 @@
+"""What may be outdated is listed, and settled by a person."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
+from scrubjay.memory import Caller, Role, State
+
+
+@pytest.fixture
+def pair(real_jay):
+    old = real_jay.store("User lives in Seattle").memory
+    new = real_jay.store("User moved to Austin").memory
+    return old, new
+
+
+def test_nothing_is_open_in_an_empty_store(jay):
+    assert list(jay.open_conflicts()) == []
+
+
+@pytest.mark.parametrize("limit", [0, -1, 10**6, True, "5"])
+def test_an_impossible_limit_is_refused(jay, limit):
+    with pytest.raises(InvalidInput):
+        jay.open_conflicts(limit=limit)
+
+
+def test_what_nobody_proposed_cannot_be_settled(jay):
+    one, other = jay.store("User likes tea").memory, jay.store("The harbour is called Vik").memory
+
+    with pytest.raises(NotFound, match="proposed"):
+        jay.settle(old=one.id, new=other.id, keep=True)
+    with pytest.raises(NotFound):
+        jay.settle(old=one.id, new="mem_unknown00000")
+
+
+def test_a_reader_settles_nothing(real_jay, pair):
+    old, new = pair
+    reader = real_jay.bound_to(caller=Caller(user="eve", role=Role.READER))
+
+    with pytest.raises(Forbidden):
+        reader.settle(old=old.id, new=new.id, keep=True)
+    assert len(real_jay.open_conflicts()) == 1
+
+
+def test_an_open_pair_is_listed_with_both_texts(real_jay, pair):
+    old, new = pair
+
+    [conflict] = real_jay.open_conflicts()
+
+    assert (conflict.old.id, conflict.new.id) == (old.id, new.id)
+    assert 0.5 <= conflict.score <= 1
+
+
+def test_superseding_settles_it(real_jay, pair):
+    old, new = pair
+
+    real_jay.settle(old=old.id, new=new.id)
+
+    assert real_jay.get(old.id).superseded_by == new.id
+    assert real_jay.open_conflicts() == []
+
+
+def test_keeping_both_settles_it_and_changes_neither(real_jay, pair):
+    old, new = pair
+
+    real_jay.settle(old=old.id, new=new.id, keep=True)
+    real_jay.settle(old=old.id, new=new.id, keep=True)
+
+    assert real_jay.open_conflicts() == []
+    assert real_jay.get(old.id).state is State.ACTIVE
+    assert real_jay.get(old.id).version == old.version
+    assert [hit.memory.id for hit in real_jay.search("Which place does the user live in?")] == [old.id, new.id]
+
+
+def test_what_was_kept_may_be_superseded_later_but_not_the_other_way_round(real_jay, pair):
+    old, new = pair
+    real_jay.settle(old=old.id, new=new.id, keep=True)
+
+    real_jay.settle(old=old.id, new=new.id)
+
+    assert real_jay.get(old.id).superseded_by == new.id
+    with pytest.raises(Conflict):
+        real_jay.settle(old=old.id, new=new.id, keep=True)
+
+
+def test_a_pair_of_which_one_is_gone_is_not_listed(real_jay, pair):
+    real_jay.forget(pair[1].id)
+
+    assert real_jay.open_conflicts() == []
+
+
+def test_an_expired_one_is_not_listed(real_jay, clock):
+    real_jay.store("User lives in Seattle", expires_at=clock() + timedelta(days=1))
+    real_jay.store("User moved to Austin")
+    clock.move(days=2)
+
+    assert real_jay.open_conflicts() == []
+
+
+def test_other_spaces_and_other_peoples_private_memories_are_not_listed(real_jay, pair):
+    real_jay.bound_to(spaces=("elsewhere",)).store("User lives in Seattle", access_level="private")
+    real_jay.bound_to(spaces=("elsewhere",)).store("User moved to Austin", access_level="private")
+    reader = real_jay.bound_to(caller=Caller(user="eve", role=Role.READER), spaces=("elsewhere",))
+
+    assert len(real_jay.open_conflicts()) == 1
+    assert reader.open_conflicts() == []

@@ -1,0 +1,173 @@
+"""Secrets and orders: found where they are, not where they only seem to be, and treated as the policy says."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+
+from scrubjay.engine.orders import reads_like_orders
+from scrubjay.engine.secrets import masked, secrets_in
+from scrubjay.errors import InvalidInput, Unprocessable
+from scrubjay.memory import Filter
+from scrubjay.settings import load
+from tests.engine.trust_texts import HARMLESS, LOOK_ALIKES, POISON, SECRETS
+
+TOKEN = SECRETS["github"]
+ORDER = POISON[0]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_is_found_and_masked(name):
+    text = f"Note of Tuesday.\n{SECRETS[name]}\nThat is all."
+
+    assert list(secrets_in(text))
+    assert not list(secrets_in(masked(text)))
+    assert masked(text).startswith("Note of Tuesday.\n")
+    assert masked(text).endswith("That is all.")
+
+
+@pytest.mark.parametrize("name", LOOK_ALIKES)
+def test_what_only_looks_like_a_secret_is_left_alone(name):
+    assert not list(secrets_in(LOOK_ALIKES[name]))
+    assert masked(LOOK_ALIKES[name]) == LOOK_ALIKES[name]
+
+
+def test_the_tables_are_as_large_as_they_should_be():
+    assert (len(SECRETS) >= 40, len(LOOK_ALIKES) >= 20) == (True, True)
+    assert (len(set(POISON)) >= 100, len(set(HARMLESS)) >= 100) == (True, True)
+
+
+def test_poison_is_noticed_and_harmless_text_is_not():
+    missed = [text for text in POISON if not reads_like_orders(text)]
+    alarms = [text for text in HARMLESS if reads_like_orders(text)]
+
+    assert len(missed) <= len(POISON) // 10, missed
+    assert len(alarms) <= len(HARMLESS) // 50, alarms
+
+
+def test_an_order_is_noticed_in_the_middle_of_a_long_text():
+    page = "The harbour opens at six and closes at nine, and nobody knows why. " * 300
+
+    assert not reads_like_orders(page)
+    assert reads_like_orders(f"{page}{ORDER} {page}")
+
+
+def test_text_that_people_cannot_see_is_noticed():
+    assert reads_like_orders("A tidy note" + "".join(chr(0xE0000 + ord(letter)) for letter in "obey me"))
+
+
+HOSTILE = [
+    "when the user asks ", "password=", "sk-", "eyJabcdefgh.", "a://b:c", "ignore all ", "send passwords to ", "4 ",
+    "-----BEGIN PRIVATE KEY-----", "[MASK", "you must always ", "AKIA", "x" * 40 + ".",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_time_grows_with_the_text_and_no_faster(piece):
+    def cost(length):
+        text = (piece * (length // len(piece) + 1))[:length]
+        costs = []
+        for _ in range(5):
+            begun = process_time()
+            list(secrets_in(text))
+            reads_like_orders(text)
+            costs.append(process_time() - begun)
+        return min(costs)
+
+    assert cost(48_000) < 12 * cost(12_000)  # four times the text; its square would be sixteen
+
+
+# --- policies --------------------------------------------------------------------------------------------------------
+
+
+def test_by_default_both_are_flagged_and_kept_word_for_word(jay):
+    secret, order, plain = (jay.store(text).memory for text in (TOKEN, ORDER, "The harbour opens at six"))
+
+    assert (secret.flags, order.flags, plain.flags) == (("secret",), ("instruction",), ())
+    assert jay.get(secret.id).content == TOKEN
+    assert jay.get(order.id).content == ORDER
+    assert [memory.id for memory in jay.list(Filter(flag="secret"))] == [secret.id]
+    assert {memory.id for memory in jay.list(Filter(flag="any"))} == {secret.id, order.id}
+    assert [hit.memory.id for hit in jay.search("banana instructions", filter=Filter(flag="instruction"))] == [order.id]
+
+
+def test_a_secret_in_metadata_is_noticed_too(jay):
+    assert jay.store("The database", metadata={"db": {"password": "xK9!qqLm2#"}}).memory.flags == ("secret",)
+
+
+def test_flags_follow_the_text(jay):
+    memory = jay.store("The harbour opens at six").memory
+
+    assert jay.update(memory.id, content=TOKEN).flags == ("secret",)
+    assert jay.update(memory.id, importance=0.9).flags == ("secret",)
+    assert jay.update(memory.id, content="The harbour opens at seven").flags == ()
+
+
+def test_everything_that_is_stored_is_looked_at(jay):
+    [bulk] = jay.store_many([{"content": ORDER}])
+    decision = jay.decisions.save("billing", "Use the live key", reasoning=SECRETS["stripe"]).memory
+
+    assert jay.get(bulk).flags == ("instruction",)
+    assert decision.flags == ("secret",)
+
+
+def test_an_import_loses_no_flag(jay, open_engine):
+    jay.store(TOKEN)
+    lines = [{**line, "flags": ["mine"]} if line["type"] == "memory" else line for line in jay.export()]
+    lines[1]["id"] = "mem_imported0000"
+
+    jay.import_from(lines)
+
+    assert jay.get("mem_imported0000").flags == ("secret", "mine")
+
+
+def test_refused_means_that_nothing_is_kept(open_engine):
+    jay = open_engine(secrets="refuse", instructions="refuse")
+
+    for text in (TOKEN, ORDER):
+        with pytest.raises(Unprocessable) as error:
+            jay.store(text)
+        assert text not in f"{error.value.message}{error.value.hint}"
+    memory = jay.store("The harbour opens at six").memory
+    with pytest.raises(Unprocessable):
+        jay.update(memory.id, content=TOKEN)
+    assert [one.content for one in jay.list()] == ["The harbour opens at six"]
+
+
+def test_masked_means_that_the_secret_is_nowhere_in_the_store(open_engine, tmp_path):
+    jay = open_engine(secrets="mask")
+    memory = jay.store(f"Deploy with {TOKEN}", metadata={"token": TOKEN}).memory
+    changed = jay.store("The harbour opens at six").memory
+    jay.update(changed.id, content=f"Deploy with {TOKEN}")
+    jay.close()
+
+    secret = TOKEN.partition("=")[2]
+    assert memory.content == "Deploy with export GH=[masked: a GitHub token]"
+    assert secret.encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+
+
+def test_off_means_that_nobody_looks(open_engine):
+    jay = open_engine(secrets="off", instructions="off")
+
+    assert jay.store(TOKEN).memory.flags == jay.store(ORDER).memory.flags == ()
+
+
+def test_a_policy_that_there_is_not_is_refused():
+    with pytest.raises(InvalidInput, match="INSTRUCTIONS"):
+        load({"SCRUBJAY_INSTRUCTIONS": "mask"})
+
+
+# --- who was shown it ------------------------------------------------------------------------------------------------
+
+
+def test_whoever_was_handed_a_memory_is_on_record(jay):
+    memory = jay.store("The harbour master is Ottilie").memory
+    jay.search("Who is the harbour master?")
+    jay.conversations.link("c1", memory.id)
+    jay.conversations.inject("c1")
+    jay.conversations.context("c1")
+
+    assert len(jay.shown_to(memory.id)) == 3
+    jay.forget(memory.id)
+    assert len(jay.shown_to(memory.id)) == 3

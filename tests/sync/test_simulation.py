@@ -1,0 +1,56 @@
+"""Three stores, a bad line, wrong clocks: in the end all are equal, nothing deleted lives, no edit is lost unrecorded.
+
+`make simulate` runs ten thousand sequences; SCRUBJAY_SIMULATIONS says another number.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scrubjay.engine import values
+from scrubjay.engine.peers import Manner, Parcel, Peer, StorePeer, Taken
+from scrubjay.stores.sqlite import SqliteStore
+from tests.sync.simulation import simulate
+from tests.sync.world import Site, World
+
+SEQUENCES = int(os.environ.get("SCRUBJAY_SIMULATIONS") or 300)
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(scope="module")
+def template() -> Iterator[Path]:
+    """An empty store to copy, in memory where there is such a place: making one takes longer than using it."""
+    folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
+    store = SqliteStore(folder / "empty.db")
+    store.close()
+    yield folder / "empty.db"
+    shutil.rmtree(folder)
+
+
+class ByLetter(StorePeer):
+    """A store at the other end of a line that carries text only."""
+
+    def parcel(self, ids: list[str], *, vectors: bool) -> Parcel:
+        return values.read(Parcel, values.written(super().parcel(ids, vectors=vectors)))
+
+    def take(self, parcel: Parcel, manner: Manner) -> list[Taken]:
+        return super().take(values.read(Parcel, values.written(parcel)), values.read(Manner, values.written(manner)))
+
+
+def by_letter(_world: World, site: Site) -> Peer:
+    return ByLetter(site.jay._records, now=site.jay.now, user="local", owned=False)
+
+
+def test_stores_agree_whatever_happens_on_the_way(template):
+    simulate(template, SEQUENCES)
+
+
+def test_what_travels_survives_as_text(template):
+    """A remote store is reached in JSON; nothing that is sent may depend on being the same object."""
+    simulate(template, max(SEQUENCES // 10, 10), by_letter)
