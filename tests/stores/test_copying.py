@@ -51,6 +51,7 @@ from scrubjay.stores.contract import (
     totals,
 )
 from scrubjay.stores.copying import TABLES, Copyable, copy
+from scrubjay.stores.replication import Endpoint, Heard, SyncConflict
 from scrubjay.stores.postgres import PostgresStore
 from scrubjay.stores.postgres_copying import PostgresCopy
 from scrubjay.stores.sqlite import SqliteStore
@@ -115,6 +116,9 @@ def fill(store: Store) -> None:
         tx.inject("default", "c1", Injection(memory=first.id, active=True, injected_at=NOW))
         tx.describe_space("work", title="Work", description=None)
         tx.note_deed(Deed(id="deed", action="forget", user="ann", at=NOW, memories=(first.id,)))
+        tx.put_endpoint(Endpoint(name="laptop", url="sqlite:///x", added_at=NOW))
+        tx.hear("a", "b", "default", Heard(3, "p"))
+        tx.note_conflict(SyncConflict(memory=first.id, endpoint="laptop", policy="manual", at=NOW, ours="{}"))
         tx.put_section("work", "notes", description="what is written")
         tx.keep_as_file([first.id, gone.id])
         tx.in_sync(first.id, name="inbox/a.md", hash=b"\1" * 32, stamp="1", version=2)

@@ -37,6 +37,7 @@ MEMORY = (
     "seq", "id", "space", "state", "user", "conversation", "session", "kind", "category", "importance", "confidence",
     "created_at", "updated_at", "accessed_at", "access_count", "expires_at", "valid_from", "valid_until", "verified_at",
     "deleted_at", "recoverable_until", "version", "text_version", "parts", "category_agreed", "repeat", "hlc", "origin",
+    "final",
     "status", "source", "access_level", "supersedes", "superseded_by", "client", "caller", "transport", "dialect",
     "fingerprint", "content_hash", "content_length", "topic", "topic_key", "path", "title", "flags", "tags",
     "auto_tags", "metadata", "detail", "content",
@@ -47,6 +48,7 @@ TABLES = (
     Table("memories", MEMORY),
     Table("aliases", ("space", "memory", "alias")),
     Table("versions", ("space", "memory", "version", "id", "snapshot", "replaced_at", "replaced_by", "reason")),
+    Table("ancestry", ("space", "memory", "origin", "hlc")),
     Table("vectors", ("space", "memory", "part", "vector")),
     Table("pending", ("space", "memory", "next_part", "attempts", "judged")),
     Table(
@@ -87,6 +89,12 @@ TABLES = (
     Table("injections", ("number", "space", "conversation", "memory", "active", "injected_at")),
     Table("deeds", ("id", "action", "user", "at", "reason")),
     Table("deed_memories", ("deed", "memory")),
+    Table("endpoints", ("name", "url", "spaces", "added_at", "synced_at")),
+    Table("heard", ("speaker", "listener", "space", "number", "proof")),
+    Table(
+        "sync_conflicts",
+        ("number", "memory", "endpoint", "policy", "at", "outcome", "settled_at", "ours", "theirs"),
+    ),
     Table("facts", ("key", "value")),
     Table("clock", ("clock",)),
 )

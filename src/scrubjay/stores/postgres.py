@@ -6,6 +6,7 @@ postgres_reads.py        finding memories; links, versions, events … in postgr
 postgres_words.py        finding by words, postgres_vectors.py by meaning
 postgres_statistics.py   totals and what happened when
 postgres_files.py        paths and files; postgres_jobs.py, postgres_archives.py, postgres_conversations.py
+postgres_replication.py  memories as they travel between stores, endpoints, conflicts
 postgres_callers.py      credentials, grants, sessions and the audit
 postgres_filters.py      filter and audience as conditions
 postgres_rows.py         rows as values; postgres_values.py how values cross the wire
@@ -29,6 +30,7 @@ from scrubjay.stores.postgres_callers import PostgresCallers
 from scrubjay.stores.postgres_connections import POOL_SIZE, STATEMENT_SECONDS, Connections
 from scrubjay.stores.postgres_conversations import PostgresConversations
 from scrubjay.stores.postgres_history import Connection
+from scrubjay.stores.postgres_replication import PostgresReplicaReads
 from scrubjay.stores.postgres_transaction import PostgresTransaction
 from scrubjay.stores.sqlite_tally import NOTHING, Tally
 
@@ -38,7 +40,7 @@ FLUSH_WAITING = 1_000  # … and no more of them than this
 INDEX_KNOWN_SECONDS = 30.0
 
 
-class PostgresStore(PostgresConversations, PostgresCallers, Store):
+class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers, Store):
     def __init__(
         self,
         url: str,
@@ -58,7 +60,10 @@ class PostgresStore(PostgresConversations, PostgresCallers, Store):
         )
         self._flush_at = time.monotonic() + FLUSH_SECONDS
         self._indexes: dict[int, tuple[bool, float]] = {}
-        self.origin = self.fact("origin") or ""
+
+    @property
+    def origin(self) -> str:  # read each time: another process may have renewed it
+        return self.fact("origin") or ""
 
     def _reading(self) -> AbstractContextManager[Connection]:
         return self._connections.reading()

@@ -30,6 +30,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "memories": ("space", "seq"),
     "aliases": ("space", "alias"),
     "versions": ("space", "memory", "version"),
+    "ancestry": ("space", "memory", "origin"),
     "vectors": ("space", "memory", "part"),
     "pending": ("space", "memory"),
     "links": ("source", "target", "kind"),
@@ -54,11 +55,14 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "injections": ("space", "conversation", "memory"),
     "deeds": ("id",),
     "deed_memories": ("deed", "memory"),
+    "endpoints": ("name",),
+    "heard": ("speaker", "listener", "space"),
+    "sync_conflicts": ("number",),
     "facts": ("key",),
     "clock": ("clock",),
 }
 BOOLEANS = {("spaces", "mirrored"), ("links", "given"), ("pending", "judged"), ("jobs", "cancelling"), ("injections", "active")}
-NUMBERED = ("links", "recalls", "acts", "jobs", "conversations", "messages", "injections")  # whose next number must be past those that came
+NUMBERED = ("links", "recalls", "acts", "jobs", "conversations", "messages", "injections", "sync_conflicts")  # whose next number must be past those that came
 
 
 class PostgresCopy(Copyable):

@@ -136,7 +136,7 @@ class PostgresMemories(PostgresConversations, Transaction):
         )
         return True
 
-    def purge(self, id: str, *, at: datetime) -> None:
+    def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
         known = self._known(id)
         if known is None or known.counted.state == State.PURGED:
             return
@@ -163,18 +163,33 @@ class PostgresMemories(PostgresConversations, Transaction):
                 fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
                 vector_bytes = 0, repeat = 0,
                 status = 'deleted', state = 4, deleted_at = coalesce(deleted_at, %(at)s), recoverable_until = NULL,
-                updated_at = %(at)s, version = version + 1, hlc = %(hlc)s,
-                origin = (SELECT value FROM facts WHERE key = 'origin')
+                final = %(final)s
             WHERE space = %(space)s AND seq = %(seq)s
             """,
-            {"at": milliseconds(at), "hlc": self.tick(at), "space": space, "seq": seq},
+            {"at": milliseconds(at), "final": int(final), "space": space, "seq": seq},
+        )
+        version = known.memory.version
+        if final:
+            version += 1
+            stamped = replace(known.memory, origin=str(self.fact("origin")))
+            stamp = {"updated_at": milliseconds(at), "hlc": self.tick(at), "origin": stamped.origin, "version": version}
+            self._update(space, seq, stamp)
+            self._remember(known, stamped)
+        self._con.execute(
+            """
+            UPDATE sync_conflicts
+            SET ours = NULL, theirs = NULL, outcome = coalesce(outcome, 'erased'),
+                settled_at = coalesce(settled_at, %s)
+            WHERE memory = %s
+            """,
+            (milliseconds(at), id),
         )
         erased = known.counted._replace(state=int(State.PURGED), text_bytes=0, vector_bytes=0, repeat=0)
         self._counts.replaced(known.counted, erased)
         self._seen_gone(id, known.counted, erased)
         self._mark_repeats(known.fingerprint)
-        version = known.memory.version + 1
-        self.file_waits(id, space=space, version=version, state=int(State.PURGED), moved=True)
+        if final:
+            self.file_waits(id, space=space, version=version, state=int(State.PURGED), moved=True)
 
     @abstractmethod
     def file_waits(self, id: str, *, space: str, version: int, state: int, moved: bool) -> None:
@@ -258,6 +273,7 @@ class PostgresMemories(PostgresConversations, Transaction):
         away = {*EMPTY, "content_length", "fingerprint"}
         self._update(known.counted.space, known.seq, {key: one for key, one in columns.items() if key not in away})
         now = self._recount(known)
+        self._remember(known, memory)
         self._mark_repeats(known.fingerprint)
         self.file_waits(
             memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False
@@ -288,6 +304,11 @@ class PostgresMemories(PostgresConversations, Transaction):
             AND seq <= %s
             ON CONFLICT (space, memory) DO NOTHING
             """,
+            (after, last),
+        )
+        self._con.execute(
+            # What was put away gets new vectors when it is back.
+            "UPDATE memories SET parts = 0 WHERE seq > %s AND seq <= %s AND packed_bytes IS NOT NULL",
             (after, last),
         )
         rows = self._con.execute(
@@ -455,12 +476,13 @@ class PostgresMemories(PostgresConversations, Transaction):
         repeated: bool,
         mirrored: bool,
     ) -> Memory:
-        placed, passages = all_vectors(vectors), passages_of(memory)
+        erased = columns["state"] == State.PURGED
+        placed, passages = all_vectors(vectors), [] if erased else passages_of(memory)
         columns |= first_row_of(memory) | {"parts": parts, "vector_bytes": placed.size}
         [(seq,)] = self._raw.execute(
             _inserting(tuple(columns)),
             [
-                sorted({*memory.tags, *memory.auto_tags}),
+                [] if erased else sorted({*memory.tags, *memory.auto_tags}),
                 [passage.place for passage in passages],
                 [passage.length for passage in passages],
                 [passage.terms(memory.space) for passage in passages],
@@ -497,11 +519,9 @@ class PostgresMemories(PostgresConversations, Transaction):
         self._keep_version(known, change)
         if former.space != memory.space:
             self._remove_words(former.space, seq)
-            for table in HANGING:
-                self._con.execute(
-                    f"UPDATE {table} SET space = %s WHERE space = %s AND memory = %s", (memory.space, former.space, seq)
-                )
+            self._move(former.space, memory.space, seq)
         self._update(former.space, seq, columns)
+        self._remember(known, memory)
         now = _counted(
             {
                 "vector_bytes": known.counted.vector_bytes,
@@ -532,6 +552,29 @@ class PostgresMemories(PostgresConversations, Transaction):
         reads = {"seq": seq, "access_count": former.access_count, "accessed_at": milliseconds(former.accessed_at)}
         return self._tally.laid_over(memory_of_columns(columns | reads))
 
+    def _move(self, former: str, space: str, seq: int) -> None:
+        """What hangs on a memory goes with it into another space."""
+        for table in (*HANGING, "ancestry") if former != space else ():
+            self._con.execute(
+                f"UPDATE {table} SET space = %s WHERE space = %s AND memory = %s", (space, former, seq)
+            )
+
+    def _remember(self, known: Known, memory: Memory) -> None:
+        """Another store's change goes into what this one has seen."""
+        former = known.memory
+        if former.origin != memory.origin:
+            self._note_ancestor(memory.space, known.seq, former.origin, former.hlc)
+
+    def _note_ancestor(self, space: str, seq: int, origin: str, hlc: int) -> None:
+        self._con.execute(
+            """
+            INSERT INTO ancestry (space, memory, origin, hlc)
+            VALUES (%s, %s, %s, %s)
+            ON CONFLICT (space, memory, origin) DO UPDATE SET hlc = greatest(ancestry.hlc, excluded.hlc)
+            """,
+            (space, seq, origin, hlc),
+        )
+
     def _mark_repeats(self, *fingerprints: bytes | None) -> None:
         """Of the active and archived memories with the same text all but the first are repeats."""
         for fingerprint in fingerprints:
@@ -558,6 +601,7 @@ class PostgresMemories(PostgresConversations, Transaction):
             """
             INSERT INTO versions (space, memory, version, id, snapshot, replaced_at, replaced_by, reason)
             VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+            ON CONFLICT (space, memory, version) DO NOTHING
             """,
             (
                 known.counted.space,

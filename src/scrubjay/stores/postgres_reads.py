@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from scrubjay.memory import Audience, Filter, Kind, Match, Memory, Order, State, Topic
+from scrubjay.memory import Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import postgres_vectors, postgres_words
 from scrubjay.stores.base import List, Position, moment
 from scrubjay.stores.postgres_filters import Condition, among, joined, restricted, seen, views_of
@@ -18,6 +18,7 @@ from scrubjay.stores.postgres_files import PostgresFiles
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_jobs import PostgresJobs
 from scrubjay.stores.postgres_rows import COLUMNS, Row, memory_of
+from scrubjay.stores.sqlite_reads import OPENING, maybe
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -143,6 +144,26 @@ class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
         with self._reading() as con:
             indexed = self._has_index(con, len(vector))
             return postgres_vectors.nearest(con, vector, restriction, limit, indexed=indexed)
+
+    def rarity(self, words: Sequence[str]) -> dict[str, float]:
+        with self._reading() as con:
+            return postgres_words.rarities(con, words)
+
+    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_id
+                """
+                SELECT id, created_at, valid_from, valid_until, conversation_id, content_length, left(content, %s)
+                FROM memories
+                WHERE id = ANY(%s)
+                """,
+                (OPENING, list(ids)),
+            )
+            return {
+                name: Glimpse(moment(created), maybe(since), maybe(until), conversation, length, opening)
+                for name, created, since, until, conversation, length, opening in rows
+            }
 
     def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
         if not ids:

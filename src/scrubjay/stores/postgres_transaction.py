@@ -20,7 +20,7 @@ from scrubjay.stores.postgres_conversations import PostgresTalk
 from scrubjay.stores.postgres_counts import Counted
 from scrubjay.stores.postgres_files import AGAIN, PostgresFileChanges
 from scrubjay.stores.postgres_history import Connection
-from scrubjay.stores.postgres_memories import PostgresMemories
+from scrubjay.stores.postgres_replication import PostgresReplicas
 from scrubjay.stores.postgres_rows import COUNTED
 from scrubjay.stores.sqlite_rows import as_json
 from scrubjay.stores.sqlite_tally import HOUR, KEPT_RECALLS, Batch, Tally
@@ -28,7 +28,7 @@ from scrubjay.stores.sqlite_tally import HOUR, KEPT_RECALLS, Batch, Tally
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresMemories, PostgresCallerChanges):
+class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresReplicas, PostgresCallerChanges):
     def __init__(self, con: Connection, tally: Tally) -> None:
         super().__init__(con, tally)
         self._clock: int | None = None
@@ -54,6 +54,12 @@ class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresMemories, P
         self._clock = max(self._clock + 1, milliseconds(now) << 16)
         self._ticked = True
         return self._clock
+
+    def observe(self, hlc: int) -> None:
+        if self._clock is None:
+            [(self._clock,)] = self._con.execute("SELECT clock FROM counters")
+        if hlc > self._clock:
+            self._clock, self._ticked = hlc, True
 
     def fact(self, key: str) -> str | None:
         if key not in self._facts:

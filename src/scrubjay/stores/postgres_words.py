@@ -20,12 +20,11 @@ from scrubjay.frozen import dataclass
 from scrubjay.memory import Match, Memory
 from scrubjay.stores.postgres_filters import Restriction
 from scrubjay.stores.stems import counted_stems, stems
-from scrubjay.stores.words import passages, query_words
+from scrubjay.stores.words import ROWS_TO_COME, passages, query_words, rarity_of
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 SMALL_ROWS = 1_000  # an index in which most words are common by chance
-ROWS_TO_COME = 50  # how many more a small index is taken to have
 COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
 COMMON_FROM_ROWS = 5_000  # … in an index of this size
 
@@ -101,6 +100,15 @@ def match(con: Connection, text: str, restriction: Restriction, limit: int) -> l
     ).fetchall()
     found.sort(key=lambda row: row[1:], reverse=True)
     return [Match(memory, min(score / best, 1.0)) for memory, score, _, _ in found]
+
+
+def rarities(con: Connection, words: Sequence[str]) -> dict[str, float]:
+    """How much each word tells."""
+    known = stems(words)
+    if not known:
+        return {}
+    frequencies, rows, _ = _statistics(con, set(known.values()), None)
+    return {word: rarity_of(frequencies[stem], rows) for word, stem in known.items()}
 
 
 def words_held(con: Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -66,6 +66,7 @@ READINGS: Mapping[str, Reading] = {
     ),
     "aliases": _of_memory("aliases", "alias"),
     "versions": _of_memory("versions", "memory", "version"),
+    "ancestry": _of_memory("ancestry", "memory", "origin"),
     "vectors": _of_memory("vectors", "memory", "part"),
     "pending": _of_memory("pending", "memory"),
     "links": Reading("links", ("number",)),
@@ -110,6 +111,9 @@ READINGS: Mapping[str, Reading] = {
     "injections": _of_conversation("injections"),
     "deeds": Reading("deeds", ("id",)),
     "deed_memories": Reading("deed_memories", ("deed", "memory")),
+    "endpoints": Reading("endpoints", ("name",)),
+    "heard": Reading("heard", ("speaker", "listener", "space")),
+    "sync_conflicts": Reading("sync_conflicts", ("number",)),
     "facts": Reading("facts", ("key",), where=f"key NOT IN {KEPT_BACK}"),
     "clock": Reading("counters", ("clock",)),
 }
@@ -271,7 +275,7 @@ class Intake:
         return number
 
 
-_BY_SPACE_NAME = ("recalls", "recall_counts", "grants", "acts")  # where a space stands by its name here too
+_BY_SPACE_NAME = ("recalls", "recall_counts", "grants", "acts", "heard")  # where a space stands by its name here too
 
 
 def _named(table: Table, row: Row, names: Mapping[int, str]) -> Row:

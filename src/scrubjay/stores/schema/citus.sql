@@ -14,6 +14,7 @@ SELECT create_distributed_table('activity', 'space', colocate_with => 'memories'
 SELECT create_distributed_table('events', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('recalls', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('recall_counts', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('ancestry', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('archives', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('files', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('outbox', 'space', colocate_with => 'memories');
