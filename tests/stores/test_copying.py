@@ -51,9 +51,9 @@ from scrubjay.stores.contract import (
     totals,
 )
 from scrubjay.stores.copying import TABLES, Copyable, copy
-from scrubjay.stores.replication import Endpoint, Heard, SyncConflict
 from scrubjay.stores.postgres import PostgresStore
 from scrubjay.stores.postgres_copying import PostgresCopy
+from scrubjay.stores.replication import Endpoint, Heard, SyncConflict
 from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.stores.sqlite_copying import SqliteCopy
 from tests.postgres import Stores, server_url
@@ -157,7 +157,7 @@ def test_everything_moves_and_is_found_again(
     assert target.activity(Part(), EVERYTHING, since=NOW, until=later(90)) == source.activity(
         Part(), EVERYTHING, since=NOW, until=later(90)
     )
-    known = [memory for memory in source.get(["another"], EVERYTHING)]
+    known = source.get(["another"], EVERYTHING)
     assert target.get(["another"], EVERYTHING) == known != []
     assert target.versions(known[0].id) == source.versions(known[0].id) != []
     assert target.check(deep=True).problems == () or way == "back"

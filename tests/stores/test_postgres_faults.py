@@ -376,7 +376,12 @@ def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connect
         )
     )
     bound = admin.execute(
-        "SELECT conrelid::REGCLASS::TEXT FROM pg_constraint WHERE contype = 'f' AND connamespace = 'faults'::REGNAMESPACE"
+        """
+        SELECT conrelid::REGCLASS::TEXT
+        FROM pg_constraint
+        WHERE contype = 'f'
+        AND connamespace = 'faults'::REGNAMESPACE
+        """
     )
 
     assert triggers == 0

@@ -39,9 +39,12 @@ def copy(session: Session, source: str, target: str) -> None:
     path = Path(addresses[0].removeprefix("sqlite:///"))
     if addresses[0].startswith("sqlite:") and not path.exists():
         raise NotFound("There is no store to copy from.", hint="Give its file, or its postgresql:// address.")
-    with closing(open_store(addresses[0])) as one, closing(open_store(addresses[1])) as other:
-        with progress("Copying", shown=not session.as_json) as report:
-            counts = copying.copy(copyable(one), copyable(other), lambda _table, done, of: report(done, of))
+    with (
+        closing(open_store(addresses[0])) as one,
+        closing(open_store(addresses[1])) as other,
+        progress("Copying", shown=not session.as_json) as report,
+    ):
+        counts = copying.copy(copyable(one), copyable(other), lambda _table, done, of: report(done, of))
     if session.as_json:
         print_json({"copied": counts, "verified": True})
     else:

@@ -1,7 +1,7 @@
 """A whole store from one backend to another: rows of plain values, table by table, in batches.
 
 Both sides read and write the same rows: spaces, users and conversations by name, a memory by its arrival number, times
-in milliseconds, vectors as float32. What follows from them (words, tags, totals) is made by the side that takes them in.
+in milliseconds, vectors as float32. What follows from them (words, tags, totals) is made by the side that takes them.
 Every batch is a transaction that also notes how far the copy has come, so a copy that was cut off goes on from there.
 At the end both sides are read once more, and a sum over the hashes of all rows must be the same; the order in which a
 backend keeps its rows does not matter to a sum.
@@ -59,17 +59,20 @@ TABLES = (
         "events",
         ("space", "number", "at", "action", "memory", "fields", "user", "client", "caller", "transport", "dialect",
          "reason"),
-    ),  # fmt: skip
+    ),
     Table("recalls", ("number", "at", "space", "user", "client", "memories")),
     Table("recall_counts", ("space", "user", "hour", "recalls", "memories")),
-    Table("activity", ("space", "part", "hours", "at", "audience", "created", "reads", "consolidations", "consolidated")),
+    Table(
+        "activity",
+        ("space", "part", "hours", "at", "audience", "created", "reads", "consolidations", "consolidated"),
+    ),
     Table("results", ("caller", "key", "operation", "arguments", "result", "at")),
     Table("result_memories", ("memory", "caller", "key")),
     Table(
         "credentials",
         ("id", "kind", "user", "role", "spaces", "name", "secret", "created_at", "created_by", "expires_at",
          "revoked_at"),
-    ),  # fmt: skip
+    ),
     Table("grants", ("user", "space", "at", "by")),
     Table("sessions", ("secret", "credential", "guard", "created_at", "expires_at")),
     Table("acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason")),
@@ -81,7 +84,7 @@ TABLES = (
         ("number", "id", "kind", "user", "role", "granted", "spaces", "client", "transport", "dialect", "arguments",
          "state", "outcome", "done", "total", "note", "cancelling", "attempts", "result", "error", "created_at",
          "started_at", "finished_at"),
-    ),  # fmt: skip
+    ),
     Table("archives", ("space", "memory", "id", "tier", "at", "bytes", "checksum", "object", "packed")),
     Table("objects_to_remove", ("object", "due")),
     Table("conversations", ("number", "space", "id", "title", "system_prompt", "created_at", "updated_at")),

@@ -130,6 +130,24 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
         with self._connections.reading() as con:
             con.execute("DELETE FROM leases WHERE name = %s AND holder = %s", (name, holder))
 
+    def count_call(self, key: str, *, seconds: float) -> tuple[int, float] | None:
+        with self._connections.reading() as con:
+            row = con.execute(
+                # An unlogged table, and no wait for the disk: a count is worth neither.
+                """
+                WITH gone AS (DELETE FROM rates WHERE until < clock_timestamp() - INTERVAL '5 minutes')
+                INSERT INTO rates (key, calls, until)
+                VALUES (%(key)s, 1, clock_timestamp() + make_interval(secs => %(seconds)s))
+                ON CONFLICT (key) DO UPDATE SET
+                    calls = CASE WHEN rates.until <= clock_timestamp() THEN 1 ELSE rates.calls + 1 END,
+                    until = CASE WHEN rates.until <= clock_timestamp() THEN excluded.until ELSE rates.until END
+                RETURNING calls, extract(epoch FROM until - clock_timestamp())::DOUBLE PRECISION
+                """,
+                {"key": key, "seconds": float(seconds)},
+            ).fetchone()
+            assert row is not None
+            return int(row[0]), float(row[1])
+
     def check(self, *, deep: bool = False) -> Checkup:
         with self._connections.apart() as con:
             return postgres_checkup.check(con, self._connections.schema, deep=deep)

@@ -195,7 +195,8 @@ class PostgresTalk(Transaction):
             raise Conflict(f"Message {message.reply_to} has an answer already.") from None
 
     def inject(self, space: str, id: str, injection: Injection) -> None:
-        if self._con.execute("SELECT 1 FROM conversations WHERE space = %s AND id = %s", (space, id)).fetchone() is None:
+        known = self._con.execute("SELECT 1 FROM conversations WHERE space = %s AND id = %s", (space, id))
+        if known.fetchone() is None:
             raise NotFound(f"Conversation {id} not found")
         injected = self._con.execute(
             """

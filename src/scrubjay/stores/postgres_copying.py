@@ -13,7 +13,7 @@ from typing import Any
 from scrubjay.errors import Conflict
 from scrubjay.memory import AccessLevel, random_suffix
 from scrubjay.stores.base import Checkup
-from scrubjay.stores.copying import Copyable, Progress, Row, Table, copy
+from scrubjay.stores.copying import Copyable, Row, Table, copy
 from scrubjay.stores.postgres import PostgresStore
 from scrubjay.stores.postgres_filters import audience_of
 from scrubjay.stores.postgres_history import Connection
@@ -61,8 +61,16 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "facts": ("key",),
     "clock": ("clock",),
 }
-BOOLEANS = {("spaces", "mirrored"), ("links", "given"), ("pending", "judged"), ("jobs", "cancelling"), ("injections", "active")}
-NUMBERED = ("links", "recalls", "acts", "jobs", "conversations", "messages", "injections", "sync_conflicts")  # whose next number must be past those that came
+BOOLEANS = {
+    ("spaces", "mirrored"),
+    ("links", "given"),
+    ("pending", "judged"),
+    ("jobs", "cancelling"),
+    ("injections", "active"),
+}
+NUMBERED = (  # whose next number must be past those that came
+    "links", "recalls", "acts", "jobs", "conversations", "messages", "injections", "sync_conflicts",
+)
 
 
 class PostgresCopy(Copyable):
@@ -149,7 +157,11 @@ def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None
     if path.exists():
         raise Conflict("There is something already where the backup should be.", hint="Choose another name.")
     draft = path.with_name(f"{path.name}.{random_suffix()}.new")
-    report: Progress = (lambda _table, done, of: None) if progress is None else (lambda _table, done, of: progress(done, of))
+
+    def report(_table: str, done: int, of: int) -> None:
+        if progress is not None:
+            progress(done, of)
+
     try:
         with store._connections.apart() as con, con.transaction():
             con.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

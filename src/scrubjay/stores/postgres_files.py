@@ -250,7 +250,11 @@ class PostgresFileChanges(Transaction):
             {"id": id, "space": space, "state": state},
         )
         self._con.execute(
-            f"INSERT INTO outbox (space, memory, version) SELECT space, memory, %s FROM files WHERE memory = %s {AGAIN}",
+            f"""
+            INSERT INTO outbox (space, memory, version)
+            SELECT space, memory, %s FROM files WHERE memory = %s
+            {AGAIN}
+            """,
             (version, id),
         )
         if moved:

@@ -147,7 +147,8 @@ def _conditions(filter: Filter, now: int) -> Iterator[Condition]:  # noqa: PLR09
     if filter.flag not in (None, "any"):
         yield holds("memories.flags", str(filter.flag))
     if filter.belongs_to is not None:  # stored in a conversation, or injected into it
-        injected = "SELECT 1 FROM injections WHERE injections.space = memories.space AND injections.memory = memories.id"
+        injected = "SELECT 1 FROM injections WHERE injections.space = memories.space"
+        injected += " AND injections.memory = memories.id"
         yield (
             f"(memories.conversation_id = %s OR EXISTS ({injected} AND injections.conversation = %s))",
             [filter.belongs_to, filter.belongs_to],

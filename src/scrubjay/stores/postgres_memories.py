@@ -76,7 +76,7 @@ class PostgresMemories(PostgresConversations, Transaction):
         self.write_gathered()
         yield self._con
 
-    def _has_index(self, con: Connection, dimension: int) -> bool:
+    def _has_index(self, con: Connection, dimension: int) -> bool:  # noqa: ARG002 -- the port's
         return False  # a transaction looks at few memories, and nothing must be missing
 
     def write_gathered(self) -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from scrubjay.memory import Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import postgres_vectors, postgres_words
 from scrubjay.stores.base import List, Position, moment
-from scrubjay.stores.postgres_filters import Condition, among, joined, restricted, seen, views_of
 from scrubjay.stores.postgres_archives import PostgresArchives
 from scrubjay.stores.postgres_files import PostgresFiles
+from scrubjay.stores.postgres_filters import Condition, among, joined, restricted, seen, views_of
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_jobs import PostgresJobs
 from scrubjay.stores.postgres_rows import COLUMNS, Row, memory_of

@@ -19,7 +19,8 @@ COLUMNS = ", ".join(f"memories.{_RENAMED.get(name, name)}" for name in FIELDS)
 COUNTED = """
     memories.space, memories.audience, memories.user_id, memories.conversation_id, memories.category, memories.state,
     memories.importance, octet_length(memories.content) + octet_length(memories.metadata)
-    + octet_length(memories.detail) - 4 + coalesce(memories.packed_bytes, 0), memories.vector_bytes, memories.access_count, memories.category_agreed,
+    + octet_length(memories.detail) - 4 + coalesce(memories.packed_bytes, 0), memories.vector_bytes,
+    memories.access_count, memories.category_agreed,
     memories.repeat, memories.created_at
 """
 

@@ -35,7 +35,7 @@ def address(url: str) -> tuple[str, str]:
     """
     try:
         parts = urlsplit(url)
-        for host in parts.netloc.rpartition("@")[2].split(","):  # several hosts: a primary and those that may become one
+        for host in parts.netloc.rpartition("@")[2].split(","):  # a primary, and those that may become one
             if not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(:\d*)?", host):
                 raise ValueError
         options = parse_qsl(parts.query, keep_blank_values=True)

@@ -37,7 +37,6 @@ class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresReplicas, P
         self._events: list[tuple[Any, ...]] = []
         self._spaces: set[str] = set()  # that are known to exist
         self._facts: dict[str, str | None] = {}
-        self.told: dict[str, int] = {}  # spaces with new events, and the last one's number
 
     def write_gathered(self) -> None:
         super().write_gathered()
@@ -148,7 +147,6 @@ class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresReplicas, P
     def _write_events(self) -> None:
         columns = [list(column) for column in zip(*self._events, strict=True)]
         told = {space: self._feeds[space] for space in columns[0]}
-        self.told |= told
         self._events = []
         self._con.execute(
             """

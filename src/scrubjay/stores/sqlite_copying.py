@@ -27,7 +27,7 @@ KEPT_BACK = "('copy')"  # facts about this file alone
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Where a table's rows come from, in the order of what key; columns that are spelt as they are called need no word."""
+    """Where a table's rows come from, in the order of what key, and columns that are not simply its own."""
 
     tables: str
     key: tuple[str, ...]
@@ -136,7 +136,7 @@ class SqliteCopy(Copyable):
         columns = ", ".join(reading.spelt.get(name, f"{own}.{name}") for name in table.columns)
         behind = f"AND ({key}) > ({', '.join('?' * len(reading.key))})" if after else ""
         with self._store._reading() as con:
-            names = {number: name for number, name in con.execute("SELECT number, name FROM names")}
+            names = dict(con.execute("SELECT number, name FROM names"))
             found = con.execute(
                 f"SELECT {key}, {columns} FROM {reading.tables} WHERE {reading.where} {behind} ORDER BY {key}",
                 list(after or ()),
