@@ -25,11 +25,17 @@ page-if-newer: .venv/ready
 	@test "$$($(RUN) -c 'import runpy; print(runpy.run_path("web/stamp.py")["digest"]())')" = "$$(cat src/scrubjay/web/sources.sha256)" \
 	|| ! command -v npm > /dev/null || $(MAKE) --silent page
 
-test: .venv/ready-dev model
+test: .venv/ready-dev model browser
 	$(RUN) -m pytest -m "not long"
 
 test-long: .venv/ready-dev model
 	$(RUN) -m pytest -m long --timeout=3600
+
+# The browser that the page is tested with: the system's Chromium.
+browser:
+	@command -v chromium chromium-browser google-chrome > /dev/null \
+	|| (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium > /dev/null) \
+	|| (echo "Install Chromium, or run make as root, to test the page." >&2; exit 1)
 
 check: .venv/ready-dev
 	$(RUN) -m ruff check src tests bench

@@ -83,12 +83,17 @@ class Settings:
     token_audience: str = setting("", "Audience that those tokens must be for.")
     token_keys: str = setting("", "The issuer's public keys: a file with a JSON Web Key Set, or its https address.")
     log_format: str = setting("text", "How the log is written: text or json.")
+    server_token: str = setting("", "A secret that stands for the owner's key over HTTP; set, every call needs a key.")
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
 
 
 # What the environment of another program says, honoured where its dialect is served and our own variable is not set.
 FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
-    "mama": {"store": ("MAMA_DB_PATH", "MAMA_DATABASE_PATH"), "port": ("MAMA_SERVER_PORT",)},
+    "mama": {
+        "store": ("MAMA_DB_PATH", "MAMA_DATABASE_PATH"),
+        "port": ("MAMA_SERVER_PORT",),
+        "server_token": ("MAMA_SERVER_TOKEN",),
+    },
 }
 
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}

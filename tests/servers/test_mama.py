@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sqlite3
+import subprocess
+import sys
+
+import httpx
 
 from tests.servers.peer import Peer
 
@@ -68,3 +74,22 @@ def test_a_database_of_the_original_program_is_refused_and_left_alone(tmp_path):
     assert "another program" in result["content"][0]["text"]
     assert where.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("mama")] == ["mama-memory.db"]
+
+
+def test_the_token_of_the_environment_is_the_owners_key_over_http(tmp_path):
+    env = {"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_EMBEDDER": "hashing", "MAMA_SERVER_TOKEN": "dev-token-1234"}
+    command = [sys.executable, "-m", "scrubjay", "serve", "--port", "0"]
+    with subprocess.Popen(command, env={**os.environ, **env}, stderr=subprocess.PIPE, text=True) as process:
+        said = ""
+        while "/mcp" not in said:
+            said += process.stderr.readline()
+        [address] = set(re.findall(r"http://127\.0\.0\.1:\d+", said))
+        answers = [
+            httpx.post(f"{address}/api/mama/load_checkpoint", json={}, headers=headers).status_code
+            for headers in ({}, {"authorization": "Bearer dev-token-1234"}, {"authorization": "Bearer wrong"})
+        ]
+        process.terminate()
+        said += process.stderr.read()
+
+    assert answers == [401, 200, 401]
+    assert "dev-token" not in said

@@ -23,7 +23,8 @@ export interface Message {
 export interface Fragment {
   id: string;
   title: string;
-  content: string;
+  content?: string;
+  snippet: string;
   is_active?: boolean;
 }
 
@@ -61,5 +62,5 @@ export const remove = (id: string, memoryId: string) =>
   ask("DELETE", `${way(id)}/inject-memory/${encodeURIComponent(memoryId)}`);
 
 export async function find(query: string): Promise<Fragment[]> {
-  return (await post<Envelope<{ memories: Fragment[] }>>("/api/mcp/search", { query, top_k: 5 })).data.memories;
+  return (await post<Envelope<{ results: Fragment[] }>>("/api/mcp/search", { query, top_k: 5 })).data.results;
 }

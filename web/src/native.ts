@@ -112,14 +112,14 @@ export function exported(memories: Memory[]): void {
 // --- conflicts -------------------------------------------------------------------------------------------------------
 
 export interface Pair {
-  older: Memory;
-  newer: Memory;
-  score?: number;
+  old: Memory;
+  new: Memory;
+  score: number;
 }
 
 export const conflicts = async () => (await get<{ conflicts: Pair[] }>("/api/v1/conflicts")).conflicts;
 export const supersede = (old: string, newer: string) => post(`${path(old)}/supersede`, { new: newer });
-export const keepBoth = (pair: Pair) => post("/api/v1/conflicts/keep", { old: pair.older.id, new: pair.newer.id });
+export const keepBoth = (pair: Pair) => post("/api/v1/conflicts/keep", { old: pair.old.id, new: pair.new.id });
 export const merge = (ids: string[]) =>
   post("/api/system/consolidate_memories", { memory_ids: ids, consolidation_strategy: "merge_all" });
 

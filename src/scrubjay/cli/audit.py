@@ -18,12 +18,14 @@ from scrubjay.cli.session import Session
     scrubjay audit --since 7d
     scrubjay audit --user alice --action forgotten
     scrubjay audit --memory mem_4x1k9c0d2m7q
+    scrubjay audit --shown mem_4x1k9c0d2m7q
     """,
 )
 @click.option("--user", help="Only what this user did.")
 @click.option("--action", help="Only this action: stored, updated, forgotten, credential created …")
 @click.option("--client", help="Only what came through this program.")
 @click.option("--memory", metavar="ID", help="Only what happened to this memory.")
+@click.option("--shown", metavar="ID", help="Who was shown this memory, instead of who did what.")
 @click.option("--in", "spaces", multiple=True, metavar="SPACE", help="Only in this space; repeat for several.")
 @click.option("--since", callback=read_since, metavar="WHEN", help="From then on: 7d, 2026-12-01 …")
 @click.option("--until", callback=read_until, metavar="WHEN", help="Up to then.")
@@ -37,6 +39,7 @@ def audit(
     action: str | None,
     client: str | None,
     memory: str | None,
+    shown: str | None,
     spaces: tuple[str, ...],
     since: datetime | None,
     until: datetime | None,
@@ -44,8 +47,11 @@ def audit(
 ) -> None:
     """Show who did what, newest first.
 
-    Changes of memories in every space, and changes of who may do what. Texts are never part of it.
+    Changes of memories in every space, and changes of who may do what. Texts are never part of it. With --shown: to
+    whom a memory was handed, for when it turns out wrong or poisoned.
     """
+    if shown is not None:
+        return show_recalls(session, shown, limit)
     from scrubjay.stores.callers import ActFilter
 
     wanted = ActFilter(
@@ -79,3 +85,17 @@ def audit(
         print_table(("when", "user", "action", "what", "space", "through", "reason"), rows)
     else:
         note("Nothing that fits was done.", session)
+
+
+def show_recalls(session: Session, memory: str, limit: int) -> None:
+    with session.engine(meaning=False) as engine:
+        recalls = engine.shown_to(memory, limit=limit)
+    if session.as_json:
+        from scrubjay.engine.values import plain
+
+        print_json(plain(list(recalls)))
+    elif recalls:
+        rows = [(when(one.at), one.user, one.client, one.space, str(len(one.memories))) for one in recalls]
+        print_table(("when", "user", "through", "space", "memories"), rows)
+    else:
+        note("Nobody was shown it, as far as the log reaches back.", session)

@@ -54,7 +54,7 @@ KEYS = ("name", "value", "from", "help")
 
 def shown_value(name: str, value: object) -> str:
     """The value; of what is secret only that it is set."""
-    if name.endswith("_key"):
+    if name.endswith(("_key", "_token")):
         return "…" if value else ""
     return PASSWORD.sub(r"\1:…@", str(value))
 

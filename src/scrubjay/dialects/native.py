@@ -23,13 +23,25 @@ from scrubjay.dialects.shapes import fields_of, filled, shape
 from scrubjay.engine import intake
 from scrubjay.engine.bulk import CHANGEABLE as BULK_CHANGES
 from scrubjay.engine.bulk import Done
-from scrubjay.engine.curation import Pair
 from scrubjay.engine.intake import TagChange
 from scrubjay.engine.statistics import Statistics, StatsQuery
 from scrubjay.engine.transfer import Imported
 from scrubjay.engine.values import plain
 from scrubjay.errors import Error
-from scrubjay.memory import Filter, Hit, Link, Memory, NewMemory, Order, Query, Recall, Space, Topic, Version
+from scrubjay.memory import (
+    Filter,
+    Hit,
+    Link,
+    Memory,
+    NewMemory,
+    OpenConflict,
+    Order,
+    Query,
+    Recall,
+    Space,
+    Topic,
+    Version,
+)
 from scrubjay.times import parse_time
 
 if TYPE_CHECKING:
@@ -384,12 +396,12 @@ def release_memory(engine: Engine, args: Body) -> Body:
     changes=False,
     route=Route("GET", f"{ROOT}/conflicts"),
     takes=object_schema(PAGE),
-    gives=gives({"conflicts": many(Pair)}, optional=LARGE),
+    gives=gives({"conflicts": many(OpenConflict)}, optional=LARGE),
 )
 def list_conflicts(engine: Engine, args: Body) -> Body:
     """Memories that a newer one may outdate and nobody has settled yet, newest first. Supersede the older, or keep
     both."""
-    found = engine.curation.conflicts(limit=int(args.get("limit", 20)), offset=int(args.get("offset", 0)))
+    found = engine.open_conflicts(limit=int(args.get("limit", 20)), offset=int(args.get("offset", 0)))
     return {"conflicts": plain(list(found))}
 
 
@@ -399,11 +411,12 @@ def list_conflicts(engine: Engine, args: Body) -> Body:
     changes=True,
     route=Route("POST", f"{ROOT}/conflicts/keep"),
     takes=object_schema({"old": ID, "new": ID}, required=("old", "new")),
-    gives=gives({"conflict": shape(Pair)}),
+    gives=gives({"old": shape(Memory), "new": shape(Memory)}),
 )
 def keep_both(engine: Engine, args: Body) -> Body:
     """Settle a conflict: both memories are true."""
-    return {"conflict": plain(engine.curation.keep(old=args["old"], new=args["new"]))}
+    old, new = engine.settle(old=args["old"], new=args["new"], keep=True)
+    return {"old": plain(old), "new": plain(new)}
 
 
 # --- decisions -------------------------------------------------------------------------------------------------------

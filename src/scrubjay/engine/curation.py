@@ -1,13 +1,13 @@
-"""What people do by hand to keep a memory in order: settle conflicts, undo a supersession, compare, look around."""
+"""What people do by hand to keep a memory in order: undo a supersession, compare, look around."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, intake, lifecycle
+from scrubjay.engine import access, lifecycle
 from scrubjay.engine.values import plain
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.frozen import dataclass
@@ -22,15 +22,6 @@ MAX_AROUND = 200
 SIMILAR = 5  # near memories shown beside linked ones
 TEXTS = ("content", "title")
 BOOKKEEPING = ("version", "updated_at", "accessed_at", "access_count", "hlc", "origin", "seq")  # differ by themselves
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """An open question: does the newer memory outdate the older one?"""
-
-    older: Memory
-    newer: Memory
-    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,39 +47,6 @@ class Curation:
 
     def __init__(self, desk: Engine) -> None:
         self._desk = desk
-
-    def conflicts(self, *, limit: int = 50, offset: int = 0) -> Sequence[Pair]:
-        """Open conflicts in the engine's spaces, newest first."""
-        intake.check_limit(limit, offset)
-        desk = self._desk
-        audience = desk._audience(Filter())
-        links = desk._records.open_conflicts(audience, now=desk.now(), limit=limit, offset=offset)
-        ends = list(dict.fromkeys(end for link in links for end in (link.source, link.target)))
-        known = {memory.id: memory for memory in desk._records.get(ends, audience)}
-        return [
-            Pair(older=known[link.target], newer=known[link.source], score=link.score)
-            for link in links
-            if link.source in known and link.target in known
-        ]
-
-    def keep(self, *, old: str, new: str) -> Pair:
-        """Both are true: the question is settled and not asked again.
-
-        :raises NotFound: if there is no such question
-        """
-
-        def write(tx: Transaction) -> Pair:
-            older, newer = self._desk._ledger.changeable(tx, old), self._desk._ledger.seen(tx, new)
-            for link in tx.links([older.id], kinds=lifecycle.MAY_OUTDATE):
-                if {link.source, link.target} == {older.id, newer.id}:
-                    tx.relate(
-                        replace(link, state="kept", hlc=tx.tick(self._desk.now()), origin=self._desk._records.origin)
-                    )
-                    self._desk._ledger.record(tx, older, "kept", "links")
-                    return Pair(older=older, newer=newer, score=link.score)
-            raise NotFound(f"There is no conflict between {older.id} and {newer.id}.")
-
-        return self._desk._transact(Pair, write)
 
     def release(self, id: str) -> Memory:
         """Take a supersession back: the memory is current again, and true as long as it was before.

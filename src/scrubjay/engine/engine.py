@@ -200,12 +200,13 @@ class Engine(Desk):
         """Mark a memory as outdated by a newer one. Both stay; searches show only the newer."""
         return self._transact(tuple[Memory, Memory], lambda tx: lifecycle.supersede(self._ledger, tx, old, new))
 
-    def open_conflicts(self, *, limit: int = 50) -> Sequence[OpenConflict]:
+    def open_conflicts(self, *, limit: int = 50, offset: int = 0) -> Sequence[OpenConflict]:
         """Pairs of which the newer memory may outdate the older, and nobody has said whether it does; newest first."""
         from scrubjay.engine import settling
 
-        intake.check_limit(limit)
-        return settling.open_conflicts(self._records, self._audience(Filter()), now=self.now(), limit=limit)
+        intake.check_limit(limit, offset)
+        audience = self._audience(Filter())
+        return settling.open_conflicts(self._records, audience, now=self.now(), limit=limit, offset=offset)
 
     def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
         """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is no error.

@@ -5,7 +5,6 @@ nothing, and time grows with the text and no faster.
 """
 
 
-
 from __future__ import annotations
 
 import re
@@ -139,7 +138,9 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a private key": (
         ("PRIVATE KEY",),
-        r"(-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=\s:,.()]{40,20000}-----END (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s]{40,20000}))",
+        r"(-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:[A-Za-z0-9+/=\s:,.()]{40,20000}-----END (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+        r"|[A-Za-z0-9+/=\s]{40,20000}))",
     ),
     # A name that says what it is, a sign of assignment, and a value in one piece.
     "a secret by its name": (

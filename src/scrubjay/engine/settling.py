@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import count, islice
 
 from scrubjay.engine.ledger import Ledger
 from scrubjay.engine.lifecycle import MAY_OUTDATE, supersede
 from scrubjay.errors import Conflict, NotFound
-from scrubjay.memory import Audience, Memory, OpenConflict, State
+from scrubjay.memory import Audience, Memory, OpenConflict
 from scrubjay.stores.base import Reads, Transaction
 
-PAGE = 200
 
-
-def open_conflicts(reads: Reads, audience: Audience, *, now: datetime, limit: int) -> list[OpenConflict]:
+def open_conflicts(
+    reads: Reads, audience: Audience, *, now: datetime, limit: int, offset: int
+) -> Sequence[OpenConflict]:
     """Unsettled proposals between two memories that the audience sees and that both still count, newest first."""
-    return list(islice(_open_conflicts(reads, audience, now), limit))
-
-
-def _open_conflicts(reads: Reads, audience: Audience, now: datetime) -> Iterator[OpenConflict]:
-    for page in count():
-        links = reads.open_proposals(limit=PAGE, offset=page * PAGE)
-        ends = dict.fromkeys(end for link in links for end in (link.source, link.target))
-        seen = {memory.id: memory for memory in reads.get(list(ends), audience) if counts(memory, now)}
-        for link in links:
-            if link.source in seen and link.target in seen:
-                yield OpenConflict(new=seen[link.source], old=seen[link.target], score=link.score or 0.0)
-        if len(links) < PAGE:
-            return
-
-
-def counts(memory: Memory, now: datetime) -> bool:
-    return memory.state is State.ACTIVE and (memory.expires_at is None or memory.expires_at > now)
+    links = reads.open_conflicts(audience, now=now, limit=limit, offset=offset)
+    ends = dict.fromkeys(end for link in links for end in (link.source, link.target))
+    seen = {memory.id: memory for memory in reads.get(list(ends), audience)}
+    return [
+        OpenConflict(new=seen[link.source], old=seen[link.target], score=link.score or 0.0)
+        for link in links
+        if link.source in seen and link.target in seen  # it may have gone meanwhile
+    ]
 
 
 def settle(ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool) -> tuple[Memory, Memory]:

@@ -33,7 +33,7 @@ CALENDAR = frozenset(
 )  # fmt: skip
 # Talk around what is said: words that two turns of any chat share.
 TALK = STOP_WORDS | LITTLE | frozenset(
-    ("really", "way", "think", "thinking", "looking", "trying", "help", "thank", "thanks", "great", "know", "need",
+    ("really", "way", "think", "thinking", "looking", "trying", "help", "thank", "thanks", "great", "know",
      "want", "make", "sure", "new", "get", "got", "like", "us", "mine")
 )  # fmt: skip
 CONTRACTION = re.compile(r"'(?:m|ve|d|ll|re)$")

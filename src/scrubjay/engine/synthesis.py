@@ -121,7 +121,8 @@ def _loser(
     cosine = float((vectors[older] * vectors[newer]).sum())
     if cosine >= SAME and alike(one, other):
         return _shorter(older, newer, found)
-    if old.source == new.source or len(one.words - other.words) > len(other.words - one.words) + MUCH_MORE:
+    told, said = one.words | one.numbers, other.words | other.numbers
+    if old.source == new.source or len(told - said) > len(said - told) + MUCH_MORE:
         return None  # what one memory says of itself stands, and so does what tells much more than what contradicts it
     return older if judge().outdates(old.text, new.text, vectors[older], vectors[newer]) else None
 

@@ -188,6 +188,7 @@ def serve(settings: Settings) -> None:
         engine.folders.watch()
         credentials = Credentials(
             engine,
+            secret=settings.server_token,
             tokens=tokens_of(settings),
             always=not is_loopback(settings.host),
             remote_files=settings.remote_files,

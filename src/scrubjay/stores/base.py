@@ -287,11 +287,6 @@ class Reads(CallerReads, ReplicaReads):
         """Links that touch any of these memories on either side, oldest first."""
 
     @abstractmethod
-    def open_proposals(self, *, limit: int, offset: int = 0) -> List[Link]:
-        """Links `may_outdate` of the whole store that nobody has settled, newest first. Who may see their ends is the
-        caller's question."""
-
-    @abstractmethod
     def versions(self, id: str) -> List[Version]:
         """Former states, newest first. The caller has already been shown the memory itself."""
 

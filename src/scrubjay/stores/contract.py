@@ -1057,19 +1057,6 @@ class StoreContract(CallersContract):
         assert held[two.id] == ("max_retry_count", "max", "retry", "count")
         assert held.keys() == {one.id, two.id}
 
-    def test_open_proposals_are_listed_newest_first_until_they_are_settled(self, store: Store) -> None:
-        put_all(store, (some(name, id=name) for name in ("a", "b", "c")))
-        with store.writing() as tx:
-            tx.relate(Link(kind=LinkKind.MAY_OUTDATE, source="b", target="a", created_at=NOW))
-            tx.relate(Link(kind=LinkKind.MAY_OUTDATE, source="c", target="b", created_at=NOW))
-            tx.relate(Link(kind=LinkKind.RELATED, source="c", target="a", created_at=NOW))
-
-        assert [link.source for link in store.open_proposals(limit=9)] == ["c", "b"]
-        assert [link.source for link in store.open_proposals(limit=1, offset=1)] == ["b"]
-        with store.writing() as tx:
-            tx.relate(Link(kind=LinkKind.MAY_OUTDATE, source="c", target="b", state="kept", created_at=NOW))
-        assert [link.source for link in store.open_proposals(limit=9)] == ["b"]
-
     def test_a_word_tells_more_the_fewer_texts_hold_it(self, store: Store) -> None:
         put_all(store, (some(f"the walrus swims {word}", id=word) for word in ("here", "there", "somewhere")))
         put(store, some("the octopus swims", id="other"))

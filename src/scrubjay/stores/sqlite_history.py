@@ -43,23 +43,6 @@ class SqliteHistory(Reads):
             )
             return [link_of(row) for row in rows]
 
-    def open_proposals(self, *, limit: int, offset: int = 0) -> List[Link]:
-        with self._reading() as con:
-            rows = con.execute(
-                # In the order of the table, backwards: no index needed for the newest.
-                """
-                SELECT kind, source, target, score, state, given, reason, created_at, hlc, origin
-                FROM links
-                WHERE kind = 'may_outdate'
-                AND state = 'open'
-                ORDER BY number DESC
-                LIMIT ?
-                OFFSET ?
-                """,
-                (limit, offset),
-            )
-            return [link_of(row) for row in rows]
-
     def versions(self, id: str) -> List[Version]:
         with self._reading() as con:
             rows = con.execute(

@@ -1,0 +1,115 @@
+"""Many memories at once: looked at first, forgotten by where they came from, brought back as one deed."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrubjay.engine import bulk
+from scrubjay.engine.intake import TagChange
+from scrubjay.errors import Forbidden, InvalidInput, NotFound
+from scrubjay.memory import AccessLevel, Caller, Filter, Provenance, Role, Status
+
+
+@pytest.fixture
+def world(jay):
+    """Three memories of an evil client, one of a good one."""
+    evil = jay.bound_to(provenance=Provenance(client="evil", transport="http"))
+    jay.evil = [evil.store(f"Lie number {number}").memory.id for number in range(3)]
+    jay.good = jay.store("The harbour opens at six").memory.id
+    return jay
+
+
+EVIL = Filter(client="evil")
+
+
+def test_a_filter_that_names_nothing_in_particular_is_refused(world):
+    for filter in (Filter(), Filter(expired=None)):
+        for verb in (world.bulk.preview, world.bulk.forget):
+            with pytest.raises(InvalidInput):
+                verb(filter)
+    assert world.list(counted=True).total == 4
+
+
+def test_a_reader_forgets_nothing(world):
+    reader = world.bound_to(caller=Caller(user="rea", role=Role.READER))
+
+    with pytest.raises(Forbidden):
+        reader.bulk.forget(EVIL)
+
+
+def test_a_preview_changes_nothing(world):
+    named = world.bulk.preview(EVIL, limit=2)
+
+    assert named.total == 3
+    assert len(named.memories) == 2
+    assert world.list(counted=True).total == 4
+
+
+def test_a_poisoned_client_is_undone_and_that_too(world):
+    done = world.bulk.forget(EVIL, reason="poisoned")
+
+    assert sorted(done.memories) == sorted(world.evil)
+    assert [memory.id for memory in world.list()] == [world.good]
+    assert world.bulk.preview(EVIL).total == 0
+
+    world.forget(world.good)
+    undone = world.bulk.undo(done.deed)
+
+    assert undone.count == 3
+    assert world.bulk.preview(EVIL).total == 3
+    assert world.get(world.good, deleted=True).status is Status.DELETED, "what was forgotten otherwise stays so"
+    assert world.bulk.undo(done.deed).count == 0
+
+
+def test_what_is_outdated_or_expired_is_forgotten_too(world, clock):
+    world.supersede(old=world.evil[0], new=world.good)
+    world.update(world.evil[1], expires_at=clock())
+    clock.move(days=1)
+
+    assert world.bulk.forget(EVIL).count == 3
+
+
+def test_more_than_fit_in_one_transaction_take_further_calls_under_one_deed(world, monkeypatch):
+    monkeypatch.setattr(bulk, "MOST", 2)
+
+    first = world.bulk.forget(EVIL)
+    second = world.bulk.forget(EVIL, deed=first.deed)
+
+    assert (first.count, first.left, second.count, second.left) == (2, 1, 1, 0)
+    assert (world.bulk.undo(first.deed).left, world.bulk.undo(first.deed).count) == (1, 1)
+    assert world.bulk.preview(EVIL).total == 3
+
+
+def test_somebody_elses_deed_is_not_undone(world):
+    done = world.bulk.forget(EVIL)
+    member = world.bound_to(caller=Caller(user="bob", role=Role.MEMBER))
+
+    for deed in (done.deed, "deed_unknown"):
+        with pytest.raises(NotFound):
+            member.bulk.undo(deed)
+    with pytest.raises(NotFound):
+        member.bulk.forget(EVIL, deed=done.deed)
+
+
+def test_a_member_forgets_only_what_it_sees(world):
+    hidden = world.store("A private thing", access_level=AccessLevel.PRIVATE).memory.id
+    member = world.bound_to(caller=Caller(user="bob", role=Role.MEMBER))
+
+    done = member.bulk.forget(Filter(caller="local"))
+
+    assert hidden not in done.memories
+    assert world.get(hidden).status is Status.ACTIVE
+
+
+def test_the_same_change_to_many_keeps_every_history(world):
+    done = world.bulk.update(EVIL, tags=TagChange(add=("suspect",)), importance=0.1, reason="review")
+
+    assert done.count == 3
+    changed = world.get(world.evil[0])
+    assert (changed.tags, changed.importance) == (("suspect",), 0.1)
+    assert world.history(changed.id)[0].reason == "review"
+    assert world.get(world.good).tags == ()
+    with pytest.raises(InvalidInput):
+        world.bulk.update(EVIL)
+    with pytest.raises(InvalidInput):
+        world.bulk.update(EVIL, content="all the same")

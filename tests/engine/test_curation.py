@@ -1,0 +1,122 @@
+"""Keeping order by hand: conflicts, supersessions taken back, versions compared, what lies around a memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrubjay.engine.values import plain
+from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.memory import AccessLevel, Caller, LinkKind, Role
+
+
+def conflicting(jay):
+    older = jay.store("The harbour master is called Ottilie").memory
+    newer = jay.store("The harbour master is called Ottilie").memory  # a restatement is always proposed
+    return older, newer
+
+
+def test_an_open_conflict_is_listed_until_it_is_settled(jay):
+    older, newer = conflicting(jay)
+
+    [pair] = jay.open_conflicts()
+    assert (pair.old.id, pair.new.id) == (older.id, newer.id)
+    assert pair.score
+
+    jay.settle(old=older.id, new=newer.id, keep=True)
+    assert jay.open_conflicts() == []
+
+
+def test_superseding_settles_a_conflict(jay):
+    older, newer = conflicting(jay)
+
+    jay.supersede(old=older.id, new=newer.id)
+
+    assert jay.open_conflicts() == []
+
+
+def test_a_conflict_that_there_is_not_cannot_be_settled(jay):
+    one, other = jay.store("The crane is red").memory, jay.store("Bread is baked at four").memory
+
+    with pytest.raises(NotFound):
+        jay.settle(old=one.id, new=other.id, keep=True)
+
+
+def test_what_was_superseded_is_released(jay):
+    old, new = jay.store("Ottilie leads").memory, jay.store("Ada leads").memory
+    jay.supersede(old=old.id, new=new.id)
+
+    released = jay.curation.release(old.id)
+
+    assert (released.superseded_by, released.valid_until) == (None, None)
+    assert jay.get(new.id).supersedes is None
+    assert {memory.id for memory in jay.list()} == {old.id, new.id}
+    jay.forget(new.id)
+    jay.recover(new.id)
+    assert jay.get(old.id).superseded_by is None, "a link that was released stays so"
+    with pytest.raises(Conflict):
+        jay.curation.release(old.id)
+
+
+def test_what_was_released_may_be_superseded_again_and_the_other_way_round(jay):
+    one, other = jay.store("Ottilie leads").memory, jay.store("Ada leads").memory
+    jay.supersede(old=one.id, new=other.id)
+    jay.curation.release(one.id)
+
+    jay.supersede(old=other.id, new=one.id)
+    jay.curation.release(other.id)
+    jay.supersede(old=one.id, new=other.id)
+
+    assert jay.get(one.id).superseded_by == other.id
+
+
+def test_versions_are_compared_field_by_field(jay):
+    memory = jay.store("One\nTwo\nThree", tags=("a",)).memory
+    jay.update(memory.id, content="One\nZwei\nThree", importance=0.9)
+    jay.update(memory.id, tags=["b"])
+
+    first = {one.field: one for one in jay.curation.diff(memory.id, old=1)}
+    last = jay.curation.diff(memory.id, old=2, new=3)
+
+    assert [line for line in first["content"].lines if line[0] in "+-"] == ["-Two", "+Zwei"]
+    assert first["importance"].new == 0.9
+    assert plain(first["tags"])["new"] == ["b"]
+    assert [one.field for one in last] == ["tags"]
+    assert jay.curation.diff(memory.id, old=2, new=2) == []
+    with pytest.raises(NotFound):
+        jay.curation.diff(memory.id, old=9)
+
+
+def test_what_lies_around_a_memory(jay):
+    centre = jay.store("The crane lifts nine tons").memory
+    near = jay.store("The crane was built in 1971", related=(centre.id,)).memory
+    far = jay.store("The builder was called Brandt", related=(near.id,)).memory
+    gone = jay.store("The crane is broken", related=(centre.id,)).memory
+    jay.forget(gone.id)
+
+    one, two = jay.curation.around(centre.id), jay.curation.around(centre.id, steps=2)
+
+    assert {memory.id for memory in one.memories} == {centre.id, near.id}
+    assert {memory.id for memory in two.memories} == {centre.id, near.id, far.id}
+    assert {(link.source, link.target) for link in two.links if link.kind is LinkKind.RELATED} == {
+        (near.id, centre.id), (far.id, near.id),
+    }  # fmt: skip
+    with pytest.raises(InvalidInput):
+        jay.curation.around(centre.id, steps=4)
+
+
+def test_what_is_alike_is_shown_if_asked(jay):
+    centre = jay.store("The crane lifts nine tons").memory
+    like = jay.store("The crane lifts eight tons today").memory
+
+    found = jay.curation.around(centre.id, similar=True)
+
+    assert like.id in {memory.id for memory in found.memories}
+
+
+def test_nobody_sees_what_is_not_theirs_around_a_memory(jay):
+    centre = jay.store("The crane lifts nine tons").memory
+    jay.store("The crane lifts ten tons", related=(centre.id,), access_level=AccessLevel.PRIVATE)
+    member = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER))
+
+    assert [memory.id for memory in member.curation.around(centre.id, similar=True).memories] == [centre.id]
+    assert member.open_conflicts() == []
