@@ -26,7 +26,7 @@ page-if-newer: .venv/ready
 	|| ! command -v npm > /dev/null || $(MAKE) --silent page
 
 test: .venv/ready-dev model browser
-	$(RUN) -m pytest -m "not long"
+	$(RUN) -m pytest -m "not long" -n 2 --dist loadfile
 
 test-long: .venv/ready-dev model
 	$(RUN) -m pytest -m long --timeout=3600

@@ -227,9 +227,9 @@ def test_a_full_disk_behind_the_output_is_an_error(start, stored, command):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
 def test_an_interrupt_is_one_line_and_exit_code_130(start, call):
-    """It reads from us, so the moment is certain: two batches are taken in, and a further line never comes."""
+    """It reads from us, so the moment is certain: two batches are written, a third waits for more lines."""
     with start("import", "-") as process:
-        process.stdin.write(b'{"content": "User likes tea"}\n' * 128)
+        process.stdin.write(b'{"content": "User likes tea"}\n' * 192)
         process.stdin.flush()
         while len(call("list", "--limit", "128", "--json").json) < 128:
             assert process.poll() is None

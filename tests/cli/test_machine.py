@@ -89,9 +89,9 @@ def test_every_setting_is_shown_with_its_origin(call, home):
 
 
 def test_a_password_in_an_address_is_not_shown(run):
-    done = run("settings", env={"SCRUBJAY_STORE": "postgresql://ann:secret@db/memories"})
+    done = run("settings", env={"SCRUBJAY_STORE": "postgresql://ann:hunter2@db/memories"})
 
-    assert "secret" not in done.out
+    assert "hunter2" not in done.out
     assert "postgresql://ann:…@db/memories" in done.out
 
 

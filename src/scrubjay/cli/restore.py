@@ -20,7 +20,7 @@ from scrubjay.cli.session import Session
     scrubjay --home ~/other restore memories-backup.db
     """,
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--replace", is_flag=True, help="Put the memory that is there aside. It is kept.")
 @click.pass_obj
 def restore(session: Session, file: str, replace: bool) -> None:

@@ -437,8 +437,7 @@ class Engine(Desk):
     def create_space(self, name: str, *, description: str | None = None) -> bool:
         """Make a space; False if it was there already."""
         access.check_store(self.caller, intake.check_space(name))
-        with self._records.writing() as tx:
-            return tx.create_space(name, at=self.now(), description=description)
+        return self._transact(bool, lambda tx: tx.create_space(name, at=self.now(), description=description))
 
     def space(self, name: str) -> Space:
         """:raises SpaceNotFound: if there is none :raises Forbidden: if the caller has no part in it"""

@@ -263,12 +263,16 @@ def status_of(error: Error) -> int:
 
 def respond(address: Address, reply: Reply) -> Response:
     """The reply as JSON; fewer items where it would be too large."""
-    body = orjson.dumps(reply.body)
+    body = written(reply.body)
     if len(body) > MAX_BYTES:
-        body = orjson.dumps(bounded(reply.body))
+        body = written(bounded(reply.body))
     if reply.error is None:
         return Response(body, address.status, media_type="application/json")
     return Response(body, status_of(reply.error), headers_of(reply.error), "application/json")
+
+
+def written(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)  # words of enums are keys too
 
 
 def headers_of(error: Error) -> dict[str, str]:
@@ -355,11 +359,11 @@ def next_piece(address: Address, stream: Stream) -> Body | Last | None:
 
 def as_event(piece: Body) -> bytes:
     named = [f"{field}: {piece[field]}\n".encode() for field in ("event", "id") if piece.get(field) is not None]
-    return b"".join([*named, b"data: ", orjson.dumps(piece["data"]), b"\n\n"])
+    return b"".join([*named, b"data: ", written(piece["data"]), b"\n\n"])
 
 
 def as_line(piece: Body) -> bytes:
-    return orjson.dumps(piece) + b"\n"
+    return written(piece) + b"\n"
 
 
 WRITTEN = {Pieces.EVENTS: as_event, Pieces.LINES: as_line}

@@ -299,6 +299,8 @@ MISSES: dict[str, Filter] = {
     "folder of the same beginning": Filter(path_prefix="work/note"),
     "no kind": Filter(kinds=frozenset()),
     "no tag": Filter(tags=frozenset()),
+    "no category": Filter(categories=frozenset()),
+    "no access level": Filter(access_levels=frozenset()),
     "no state": Filter(states=frozenset()),
     "no id": Filter(ids=frozenset()),
     "one condition of two": Filter(topic="auth", user_id="local"),
@@ -788,6 +790,7 @@ class StoreContract(CallersContract):
         put(store, some("User lives in Seattle", **SPECIAL))
 
         assert listed(store, MISSES[name]) == matched(store, "seattle", MISSES[name]) == []
+        assert {tuple(listed(store, MISSES[name], order=order)) for order in Order} == {()}
         assert nearest(store, MISSES[name]) == []
         assert store.count(MISSES[name], EVERYTHING, now=NOW) == 0
 

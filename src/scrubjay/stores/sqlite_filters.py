@@ -107,7 +107,8 @@ def restricted(
     unknown = (filter.user_id is not None and user is None) or (
         filter.conversation_id is not None and conversation is None
     )
-    if not views or not states or unknown:
+    sets = (filter.kinds, filter.categories, filter.tags, filter.access_levels, filter.ids)
+    if not views or not states or unknown or any(one is not None and not one for one in sets):
         return None
     few_tags = filter.tags is not None and _few(con, "tags", among("tag", sorted(filter.tags)))  # tags_by_tag
     few_in_conversation = conversation is not None and _few(con, "memories", ("conversation = ?", [conversation]))
