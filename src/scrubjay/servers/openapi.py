@@ -29,7 +29,7 @@ reply says where they stand.
 NAMES = {400: "Bad input", 401: "No credential", 403: "Not allowed", 404: "Not found", 405: "Another method",
          408: "The body came too slowly", 409: "Not in the expected state", 413: "Too large", 421: "Another host",
          422: "Cannot be done to this memory", 423: "Being worked on", 429: "Too many calls", 500: "A fault of ours",
-         503: "Try again later", 507: "No room left"}  # fmt: skip
+         502: "The language model gave no answer", 503: "Try again later", 507: "No room left"}  # fmt: skip
 RATE_HEADERS = {
     "X-RateLimit-Limit": {"$ref": "#/components/headers/X-RateLimit-Limit"},
     "X-RateLimit-Remaining": {"$ref": "#/components/headers/X-RateLimit-Remaining"},
@@ -147,7 +147,7 @@ def responses(address: Address, linked: dict[str, list[tuple[str, str, str]]]) -
     return {
         str(address.status): success,
         **{
-            str(status): {"description": name, **(retried if status in (423, 429, 503, 507) else failed)}
+            str(status): {"description": name, **(retried if status in (423, 429, 502, 503, 507) else failed)}
             for status, name in NAMES.items()
         },
     }
