@@ -82,7 +82,7 @@ def batches(data: Data, count: int, size: int = 1_000) -> Iterator[tuple[list[tu
             row = row_of(new, space=0, user=0, conversation=None)
             row |= {"seq": seq, "space": "default", "user": new.context.user_id, "conversation": None, "session": None}
             row |= {"accessed_at": row["created_at"], "access_count": 0, "text_version": 1, "parts": 1}
-            row |= {"category_agreed": None, "repeat": 0, "fingerprint": text.encode()[:32]}
+            row |= {"category_agreed": None, "repeat": 0, "final": 0, "fingerprint": text.encode()[:32]}
             memories.append(tuple(row[name] for name in MEMORY))
             placed.append(("default", seq, 0, vectors[place].tobytes()))
         yield memories, placed
@@ -165,7 +165,9 @@ def recall(store: PostgresStore, data: Data) -> None:
             with store._reading() as con:
                 exact = postgres_vectors._exactly(con, vector, limits, 10)
             shares.append(len({one.memory for one in found} & {one.memory for one in exact}) / 10)
-        print(f"recall@10 {name:15}", f"{statistics.mean(shares):.3f}")
+        with store._reading() as con:
+            way = "index" if postgres_vectors._many(con, limits) else "exact"
+        print(f"recall@10 {name:15}", f"{statistics.mean(shares):.3f}  ({way})")
 
 
 def writers(url: str, data: Data, threads: int, seconds: float = 4.0) -> float:
@@ -179,7 +181,7 @@ def writers(url: str, data: Data, threads: int, seconds: float = 4.0) -> float:
             contract.put(store, contract.some(texts[turn]), [vectors[turn]])
             stored[number] += 1
 
-    stores = [PostgresStore(url) for _ in range(2)]
+    stores = [PostgresStore(url) for _ in range(2)]  # two pools in this one process
     running = [threading.Thread(target=work, args=(number, stores[number % 2])) for number in range(threads)]
     for thread in running:
         thread.start()
