@@ -304,7 +304,7 @@ def test_a_session_of_mcp_is_its_callers_own(house):
         "jsonrpc": "2.0",
         "id": 2,
         "method": "tools/call",
-        "params": {"name": "list_recent_memories", "arguments": {"limit": 50}},
+        "params": {"name": "search_memories", "arguments": {"query": MARK}},
     }
 
     mine = house.http.post("/mcp", json=call, headers={**session, "x-api-key": house.keys["alice"]})
