@@ -89,7 +89,7 @@ def test_what_was_acknowledged_survives_a_server_that_is_killed(rounds: int, sec
         assert max(recoveries) < 30, recoveries
         assert store.check(deep=True).problems == ()
     print(
-        f"{rounds} kills, {len(acknowledged)} acknowledged; next write {max(recoveries):.2f} s after the server is back, "
-        f"{max(outages):.1f} s after the kill; slowest call {slowest[0]:.1f} s"
+        f"{rounds} kills, {len(acknowledged)} acknowledged; next write {max(recoveries):.2f} s after the server is back"
+        f", {max(outages):.1f} s after the kill; slowest call {slowest[0]:.1f} s"
     )
     server.stop()
