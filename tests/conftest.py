@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.folders.registry import Registry
 from scrubjay.settings import load
+from scrubjay.stores.base import Store
 from scrubjay.stores.sqlite import SqliteStore
 
 
@@ -36,14 +40,41 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def open_engine(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Engine]]:
-    """Engines on one file, closed after the test."""
+def open_store(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[str], Store]:
+    """Opens this test's stores: files, or with SCRUBJAY_TEST_STORE=postgres schemas of a real server."""
+    chosen = getattr(request, "param", os.environ.get("SCRUBJAY_TEST_STORE"))
+    if chosen != "postgres":
+        return lambda file: SqliteStore(tmp_path / file)
+    from scrubjay.stores.postgres import PostgresStore
+
+    emptied: Callable[[str], str] = cache(request.getfixturevalue("postgres_store"))
+    return lambda file: PostgresStore(emptied(file))
+
+
+@pytest.fixture(scope="session")
+def postgres_store() -> Iterator[Callable[[str], str]]:
+    """Gives the address of an empty store, the same for every test; another for another name."""
+    from tests.postgres import Stores, server_url
+
+    with ExitStack() as opened:
+
+        @cache
+        def stores(name: str) -> Stores:
+            schema = "engine_" + "".join(letter for letter in name.lower() if letter.isalnum())
+            return opened.enter_context(closing(Stores(server_url(), schema)))
+
+        yield lambda name: stores(name).empty()
+
+
+@pytest.fixture
+def open_engine(open_store: Callable[[str], Store], tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Engine]]:
+    """Engines on one store, closed after the test."""
     opened: list[Engine] = []
 
     def open_one(embedder: object = "hashing", file: str = "memories.db", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
         usual = {"clock": clock, "registry": Registry(tmp_path, tmp_path, walk_seconds=0)}
-        engine = Engine(SqliteStore(tmp_path / file), chosen, **{**usual, **options})
+        engine = Engine(open_store(file), chosen, **{**usual, **options})
         opened.append(engine)
         return engine
 

@@ -27,7 +27,11 @@ class Settings:
     """How one process runs."""
 
     home: Path = setting(Path(), "Folder for the store, settings and archives. Default: the platform's data folder.")
-    store: str = setting("", "Where memories are kept: sqlite:///FILE. Default: memories.db in the home.")
+    store: str = setting(
+        "", "Where memories are kept: sqlite:///FILE or postgresql://…. Default: memories.db in the home."
+    )
+    pool_size: int = setting(10, "PostgreSQL: the most connections that one process opens.")
+    statement_timeout: float = setting(20.0, "PostgreSQL: seconds that one statement may take.")
     embedder: str = setting(
         "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, remote, none, or hashing (for tests)."
     )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrubjay.memory import Prompt
     from scrubjay.providers.base import Provider
     from scrubjay.stores.base import Store
+    from scrubjay.stores.copying import Copyable
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
@@ -30,7 +31,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
     from scrubjay.engine.prices import read as read_prices
 
     return Engine(
-        open_store(settings.store),
+        open_store(settings.store, pool_size=settings.pool_size, statement_seconds=settings.statement_timeout),
         embedder or open_embedder(settings),
         caller=Caller(user=settings.user),
         spaces=spaces_of(settings.space, Path.cwd()),
@@ -65,15 +66,42 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
     return open_engine(settings, embedder=embedder)
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, *, pool_size: int = 10, statement_seconds: float = 20.0) -> Store:
     scheme, _, rest = url.partition("://")
     if scheme == "sqlite" and rest.startswith("/"):
         from scrubjay.stores.sqlite import SqliteStore
 
         return SqliteStore(Path(rest.removeprefix("/")))
+    if scheme in ("postgresql", "postgres"):
+        try:
+            from scrubjay.stores.postgres import PostgresStore
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] != "psycopg":
+                raise
+            raise InvalidInput(
+                "PostgreSQL's driver is not installed.", hint="pip install 'scrubjay[postgres]'", field="store"
+            ) from None
+        return PostgresStore(url, pool_size=pool_size, statement_seconds=statement_seconds)
     raise InvalidInput(
-        "The store's address is not understood.", hint="Write sqlite:///FILE, with a full path.", field="store"
+        "The store's address is not understood.",
+        hint="Write sqlite:///FILE, with a full path, or postgresql://USER:PASSWORD@HOST/DATABASE.",
+        field="store",
     )
+
+
+def copyable(store: Store) -> Copyable:
+    """A store as one side of a copy."""
+    from scrubjay.stores.sqlite import SqliteStore
+
+    if isinstance(store, SqliteStore):
+        from scrubjay.stores.sqlite_copying import SqliteCopy
+
+        return SqliteCopy(store)
+    from scrubjay.stores.postgres import PostgresStore
+    from scrubjay.stores.postgres_copying import PostgresCopy
+
+    assert isinstance(store, PostgresStore)
+    return PostgresCopy(store)
 
 
 def open_archive(settings: Settings) -> Objects:

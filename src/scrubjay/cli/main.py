@@ -43,6 +43,7 @@ SECTIONS = {
     "Move": {
         "export": "Write every memory of a space as lines of JSON.",
         "import": "Take in lines of JSON: an export, or a list of your own.",
+        "copy": "Copy a whole store into a new one: a file or a postgresql:// address.",
         "sync": "Keep several stores the same: a second machine, a shared drive.",
         "backup": "Copy the whole memory, every space of it, to a new file.",
         "restore": "Make a backup the memory again.",

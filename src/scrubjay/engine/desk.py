@@ -195,6 +195,10 @@ class Desk:
         self._worker.start()
         self._write_files()  # what a kill kept from being written
 
+    def count_call(self, key: str, *, seconds: float) -> tuple[int, float] | None:
+        """Count a call together with every other server on this memory; None where there can be no other."""
+        return self._records.count_call(key, seconds=seconds)
+
     def close(self) -> None:
         """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
         self._worker.close()

@@ -44,7 +44,7 @@ from scrubjay.servers.credentials import Credentials
 from scrubjay.servers.docs import docs
 from scrubjay.servers.guard import MAX_BODY_BYTES, Guard, failure
 from scrubjay.servers.journal import Journal, set_up_logs
-from scrubjay.servers.limits import Limits
+from scrubjay.servers.limits import Limits, SharedStorage
 from scrubjay.servers.mcp import build_endpoint, build_server, owned_by, running
 from scrubjay.servers.metrics import Metrics
 from scrubjay.servers.openapi import description
@@ -199,7 +199,7 @@ def serve(settings: Settings) -> None:
             [find(name) for name in DIALECTS],
             only_rest=[make() for make in ONLY_REST.values()],
             credentials=credentials,
-            limits=Limits(local=settings.limits),
+            limits=Limits(storage=SharedStorage(engine.count_call), local=settings.limits),
             link=link,
             allowed_hosts=[name for name in settings.allowed_hosts.replace(",", " ").split() if name],
             any_address=not is_loopback(settings.host),

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable
 
 from limits import RateLimitItem, RateLimitItemPerMinute
 from limits.storage import Storage
 from limits.strategies import FixedWindowRateLimiter
 
 from scrubjay.dialects.base import Dialect, Operation
-from scrubjay.errors import RateLimited
+from scrubjay.errors import RateLimited, StorageError
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Caller
 
@@ -143,6 +144,12 @@ class MonotonicStorage(Storage):
             self._windows[key] = (count + amount, until)
             return count + amount
 
+    def heard(self, key: str, count: int, seconds: float) -> int:
+        """Take over what others count too."""
+        with self._lock:
+            self._windows[key] = (count, time.monotonic() + seconds)
+        return count
+
     def get(self, key: str) -> int:
         count, until = self._windows.get(key, (0, 0.0))
         return count if until > time.monotonic() else 0
@@ -163,3 +170,21 @@ class MonotonicStorage(Storage):
     def clear(self, key: str) -> None:
         with self._lock:
             self._windows.pop(key, None)
+
+
+class SharedStorage(MonotonicStorage):
+    """Windows that every server on one database shares; this process keeps what it heard last.
+
+    A store that is away for a moment must not open the door or close it: the process counts by itself meanwhile.
+    """
+
+    def __init__(self, count_call: Callable[..., tuple[int, float] | None]) -> None:
+        super().__init__()
+        self._count_call = count_call
+
+    def incr(self, key: str, expiry: float, amount: int = 1) -> int:
+        try:
+            shared = self._count_call(key, seconds=expiry)
+        except StorageError:
+            shared = None
+        return super().incr(key, expiry, amount) if shared is None else self.heard(key, *shared)

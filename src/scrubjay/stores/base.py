@@ -719,6 +719,13 @@ class Store(Reads):
     def release(self, name: str, *, holder: str) -> None:
         """Give a lease back; nothing happens if it is not this holder's."""
 
+    def count_call(self, key: str, *, seconds: float) -> tuple[int, float] | None:  # noqa: ARG002 -- for those who do
+        """Count one more in a window that all processes share: how many there were, and for how many seconds it lasts.
+
+        None: this store serves one machine, whose server counts by itself.
+        """
+        return None
+
     @abstractmethod
     def check(self, *, deep: bool = False) -> Checkup:
         """Look for damage and for rows without words or vectors. Writes nothing. `deep` reads every page and text."""

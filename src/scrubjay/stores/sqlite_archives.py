@@ -31,10 +31,10 @@ def archives(con: apsw.Connection, ids: Iterable[str]) -> dict[str, Archive]:
         """,
         (json.dumps(list(ids)),),
     )
-    return {memory: _archive_of(*rest) for memory, *rest in rows}
+    return {memory: archive_of(*rest) for memory, *rest in rows}
 
 
-def _archive_of(  # noqa: PLR0917 -- a row
+def archive_of(  # noqa: PLR0917 -- a row
     id: str, tier: str, at: int, size: int, checksum: bytes, object: str | None, packed: bytes | None
 ) -> Archive:
     return Archive(id=id, tier=Tier(tier), at=moment(at), size=size, checksum=checksum, object=object, packed=packed)

@@ -86,7 +86,7 @@ class SqliteCallers(CallerReads):
                 """,
                 [*values, limit],
             )
-            return [_act_of(row) for row in rows]
+            return [act_of(row) for row in rows]
 
 
 class SqliteCallerChanges(SqliteCallers, CallerChanges):
@@ -189,7 +189,7 @@ def credential_of(row: Sequence[Any]) -> Credential:
     )
 
 
-def _act_of(row: Sequence[Any]) -> Act:
+def act_of(row: Sequence[Any]) -> Act:
     at, user, action, space, memory, subject, client, transport, reason = row
     return Act(
         at=moment(at),

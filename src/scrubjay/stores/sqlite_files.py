@@ -98,12 +98,12 @@ class SqliteFiles(SqliteHistory):
                 """,
                 (space_number(con, space),),
             )
-            return [_file_of(row) for row in rows]
+            return [file_of_row(row) for row in rows]
 
     def file_of(self, id: str) -> File | None:
         with self._reading() as con:
             row = con.execute(f"{FILES} WHERE memories.id = ?", (id,)).fetchone()
-            return None if row is None else _file_of(row)
+            return None if row is None else file_of_row(row)
 
     def file_named(self, space: str, name: str) -> File | None:
         with self._reading() as con:
@@ -118,7 +118,7 @@ class SqliteFiles(SqliteHistory):
                 """,
                 (space_number(con, space), name),
             ).fetchone()
-            return None if row is None else _file_of(row)
+            return None if row is None else file_of_row(row)
 
     def waiting(self) -> dict[str, int]:
         with self._reading() as con:
@@ -264,7 +264,7 @@ class SqliteFileChanges(Transaction):
         return number
 
 
-def _file_of(row: Row) -> File:
+def file_of_row(row: Row) -> File:
     key, path, state, version, name, agreed_path, agreed_version, digest, stamp, waiting = row
     return File(
         memory=key,

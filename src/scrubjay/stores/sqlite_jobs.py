@@ -50,10 +50,10 @@ def _jobs(con: apsw.Connection, condition: Condition, *, limit: int) -> list[Job
         """,
         (_now(), *values, limit),
     )
-    return [_job_of(*row) for row in rows]
+    return [job_of(*row) for row in rows]
 
 
-def _job_of(*row: Any) -> Job:
+def job_of(*row: Any) -> Job:
     (
         key, kind, user, role, granted, spaces, client, transport, dialect, arguments, state, outcome, done, total,
         note, cancelling, attempts, result, error, created_at, started_at, finished_at, taken,
@@ -81,8 +81,8 @@ def _job_of(*row: Any) -> Job:
     )
 
 
-def put(con: apsw.Connection, job: Job) -> None:
-    columns = {
+def row_of(job: Job) -> dict[str, Any]:
+    return {
         "id": job.id,
         "kind": job.kind,
         "user": job.caller.user,
@@ -106,6 +106,10 @@ def put(con: apsw.Connection, job: Job) -> None:
         "started_at": _milliseconds(job.started_at),
         "finished_at": _milliseconds(job.finished_at),
     }
+
+
+def put(con: apsw.Connection, job: Job) -> None:
+    columns = row_of(job)
     names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
     changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
     con.execute(f"INSERT INTO jobs ({names}) VALUES ({values}) ON CONFLICT (id) DO UPDATE SET {changes}", columns)

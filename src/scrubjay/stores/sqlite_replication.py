@@ -44,7 +44,7 @@ class SqliteReplicaReads(SqliteHistory, ReplicaReads):
                     hlc=hlc,
                     origin=origin,
                     version=version,
-                    erased=_erased(state, final),
+                    erased=erased_of(state, final),
                     seen=json.loads(others),
                     aliases=aliases,
                 )
@@ -73,7 +73,7 @@ class SqliteReplicaReads(SqliteHistory, ReplicaReads):
                 state, final, parts, others, aliases = row[len(FIELDS) :]
                 found[memory.id] = Replica(
                     memory=memory,
-                    erased=_erased(state, final),
+                    erased=erased_of(state, final),
                     seen=json.loads(others),
                     aliases=tuple(json.loads(aliases)),
                     vectors=_vectors(con, memory.seq) if vectors else (),
@@ -395,7 +395,7 @@ _SEEN = """
 """
 
 
-def _erased(state: int, final: int) -> Erased:
+def erased_of(state: int, final: int) -> Erased:
     if state != State.PURGED:
         return Erased.NO
     return Erased.FINAL if final else Erased.IN_TIME

@@ -1,0 +1,224 @@
+"""Figures of the PostgreSQL store: loading, searching, writing by many. Run by hand: python -m bench.postgres
+
+    --url URL       a database of one's own; default: a server that is started for this
+    --memories N    how many memories, each with a vector of 384 numbers (default 100,000)
+
+Vectors are mixtures of 200 topics, words follow Zipf's law, 100 users share the space. Times are the fastest of several
+runs and their median, in milliseconds; a shared machine makes everything else noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from scrubjay.memory import AccessLevel, Audience, Category, Context, Filter, Scope, Sight, Status
+from scrubjay.stores import contract
+from scrubjay.stores.copying import MEMORY, TABLES
+from scrubjay.stores.postgres import PostgresStore
+from scrubjay.stores.postgres_copying import PostgresCopy
+from scrubjay.stores.sqlite_rows import row_of
+
+DIMENSION = 384
+EVERYONE = Audience("u1", (Scope("default", Sight.SHARED),))
+OWNER = Audience("u1", (Scope("default", Sight.ALL),))
+
+
+class Data:
+    def __init__(self, seed: int = 1) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._topics = self._rng.standard_normal((200, DIMENSION)).astype(np.float32)
+        letters = random.Random(seed)
+        alphabet = "abcdefghijklmnopqrstuvwxyz"
+        self.words = ["".join(letters.choices(alphabet, k=letters.randint(3, 9))) for _ in range(30_000)]
+        weights = 1 / np.arange(1, len(self.words) + 1) ** 0.9
+        self._weights = weights / weights.sum()
+
+    def vectors(self, count: int) -> np.ndarray:
+        drawn = self._topics[self._rng.integers(0, 200, count)]
+        drawn = drawn + 1.2 * self._rng.standard_normal((count, DIMENSION)).astype(np.float32)
+        return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+
+    def texts(self, count: int) -> list[str]:
+        drawn = self._rng.choice(len(self.words), size=(count, 25), p=self._weights)
+        return [" ".join(self.words[word] for word in row) for row in drawn]
+
+    def question(self) -> str:
+        """Four words that are neither common nor rare."""
+        return " ".join(self.words[word] for word in self._rng.integers(50, 3_000, 4))
+
+
+def memory(number: int, text: str):
+    return contract.some(
+        text,
+        id=f"mem_{number:012}",
+        created_at=contract.NOW + timedelta(minutes=number),
+        context=Context(user_id=f"u{number % 100}"),
+        access_level=AccessLevel.SHARED,
+        category=list(Category)[number % 9],
+        tags=(f"t{number % 33}",),
+        status=Status.ACTIVE if number % 10 else Status.ARCHIVED,
+    )
+
+
+def batches(data: Data, count: int, size: int = 1_000) -> Iterator[tuple[list[tuple], list[tuple]]]:
+    for start in range(0, count, size):
+        vectors = data.vectors(size)
+        memories, placed = [], []
+        for place, text in enumerate(data.texts(size)):
+            seq = start + place + 1
+            new = memory(seq, text)
+            row = row_of(new, space=0, user=0, conversation=None)
+            row |= {"seq": seq, "space": "default", "user": new.context.user_id, "conversation": None, "session": None}
+            row |= {"accessed_at": row["created_at"], "access_count": 0, "text_version": 1, "parts": 1}
+            row |= {"category_agreed": None, "repeat": 0, "final": 0, "fingerprint": text.encode()[:32]}
+            memories.append(tuple(row[name] for name in MEMORY))
+            placed.append(("default", seq, 0, vectors[place].tobytes()))
+        yield memories, placed
+
+
+def load(store: PostgresStore, data: Data, count: int) -> None:
+    target = PostgresCopy(store)
+    by_name = {table.name: table for table in TABLES}
+    spent = cpu = 0.0
+    for memories, vectors in batches(data, count):
+        began, used = time.perf_counter(), time.process_time()
+        target.take_in(by_name["memories"], memories, "[]")
+        target.take_in(by_name["vectors"], vectors, "[]")
+        spent, cpu = spent + time.perf_counter() - began, cpu + time.process_time() - used
+    began = time.perf_counter()
+    target.finish()
+    print(f"bulk load          {count / spent:,.0f} rows/s ({count / cpu:,.0f} per second of the client's CPU); "
+          f"totals {time.perf_counter() - began:.1f} s")
+
+
+def server_cpu(store: PostgresStore) -> float:
+    """Seconds of CPU that the server's side of the store's idle connections has used; 0 where that is not to be had."""
+    used = 0.0
+    for con in store._connections._idle:
+        try:
+            fields = Path(f"/proc/{con.info.backend_pid}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            return 0.0
+        used += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used
+
+
+def timed(store: PostgresStore, work: Callable[[], object], rounds: int = 30) -> str:
+    took, client, server = [], time.process_time(), server_cpu(store)
+    for _ in range(rounds):
+        began = time.perf_counter()
+        work()
+        took.append((time.perf_counter() - began) * 1_000)
+    client, server = time.process_time() - client, server_cpu(store) - server
+    return (f"min {min(took):6.1f}   median {statistics.median(took):6.1f}   "
+            f"cpu: server {server / rounds * 1_000:5.1f}, client {client / rounds * 1_000:4.1f}")
+
+
+FILTERS = {
+    "all": (Filter(), EVERYONE),
+    "user 1 %": (Filter(user_id="u17"), EVERYONE),
+    "tag 3 %": (Filter(tags=frozenset({"t7"})), EVERYONE),
+    "category 11 %": (Filter(categories=frozenset({Category.GOAL})), EVERYONE),
+    "last day 1.4 %": (Filter(created_since=contract.NOW + timedelta(days=68)), EVERYONE),
+}
+
+
+def search(store: PostgresStore, data: Data) -> None:
+    questions = [(data.question(), vector) for vector in data.vectors(30)]
+    for name in FILTERS:
+        asked = iter(questions)
+        print(f"words    {name:16}", timed(store, partial(_by_words, store, asked, *FILTERS[name])))
+        asked = iter(questions)
+        print(f"meaning  {name:16}", timed(store, partial(_by_meaning, store, asked, *FILTERS[name])))
+
+
+def _by_words(store: PostgresStore, asked: Iterator[tuple[str, np.ndarray]], wanted: Filter, who: Audience) -> None:
+    store.match(next(asked)[0], wanted, who, now=contract.NOW, limit=200)
+
+
+def _by_meaning(store: PostgresStore, asked: Iterator[tuple[str, np.ndarray]], wanted: Filter, who: Audience) -> None:
+    store.nearest(next(asked)[1], wanted, who, now=contract.NOW, limit=200)
+
+
+def recall(store: PostgresStore, data: Data) -> None:
+    from scrubjay.stores import postgres_vectors
+    from scrubjay.stores.postgres_filters import restricted
+
+    for name, (wanted, audience) in FILTERS.items():
+        shares = []
+        for vector in data.vectors(20):
+            found = store.nearest(vector, wanted, audience, now=contract.NOW, limit=200)[:10]
+            limits = restricted(wanted, audience, now=contract.NOW)
+            assert limits is not None
+            with store._reading() as con:
+                exact = postgres_vectors._exactly(con, vector, limits, 10)
+            shares.append(len({one.memory for one in found} & {one.memory for one in exact}) / 10)
+        with store._reading() as con:
+            way = "index" if postgres_vectors._many(con, limits) else "exact"
+        print(f"recall@10 {name:15}", f"{statistics.mean(shares):.3f}  ({way})")
+
+
+def writers(url: str, data: Data, threads: int, seconds: float = 4.0) -> float:
+    stored = [0] * threads
+    end = time.monotonic() + seconds
+    vectors, texts = data.vectors(64), data.texts(64)
+
+    def work(number: int, store: PostgresStore) -> None:
+        while time.monotonic() < end:
+            turn = stored[number] % 64
+            contract.put(store, contract.some(texts[turn]), [vectors[turn]])
+            stored[number] += 1
+
+    stores = [PostgresStore(url) for _ in range(2)]  # two pools in this one process
+    running = [threading.Thread(target=work, args=(number, stores[number % 2])) for number in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    for store in stores:
+        store.close()
+    return sum(stored) / seconds
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--url")
+    options.add_argument("--memories", type=int, default=100_000)
+    given = options.parse_args()
+    if given.url is None:
+        from tests.postgres import Server
+
+        given.url = Server(shared_buffers="128MB").url
+    url = f"{given.url}{'&' if '?' in given.url else '?'}schema=bench"
+    data = Data()
+    with closing(PostgresStore(url)) as store:
+        if not store.count(Filter(), OWNER, now=contract.NOW):
+            load(store, data, given.memories)
+        size = store.check().bytes_on_disk
+        print(f"on disk            {size / 1e6:,.0f} MB, {size / given.memories:,.0f} bytes a memory")
+        search(store, data)
+        began = time.perf_counter()
+        while store.tend():
+            pass
+        grown = (store.check().bytes_on_disk - size) / 1e6
+        print(f"index of vectors   {time.perf_counter() - began:.0f} s, {grown:,.0f} MB")
+        search(store, data)
+        recall(store, data)
+    for threads in (1, 8):
+        print(f"{threads} writers         {writers(url + '_writers', data, threads):,.0f} stores/s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""`scrubjay copy`"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import note, print_json
+from scrubjay.cli.progress import progress
+from scrubjay.cli.session import Session
+from scrubjay.errors import InvalidInput, NotFound
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay copy memories.db postgresql://jay@db.example.org/memory
+    scrubjay copy postgresql://jay@db.example.org/memory copy.db
+    """,
+)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.pass_obj
+def copy(session: Session, source: str, target: str) -> None:
+    """Copy a whole store into a new one: a file or a postgresql:// address.
+
+    Memories with their vectors, former states, links, feeds, credentials: everything. Stop what writes to either first.
+    A copy that was cut off goes on when it is started again. At the end both sides are read and compared by hashes.
+    """
+    from scrubjay.stores import copying  # the rest of the program has no use for it
+    from scrubjay.wiring import copyable, open_store
+
+    addresses = [_address(source), _address(target)]
+    if addresses[0] == addresses[1]:
+        raise InvalidInput("A store cannot be copied onto itself.")
+    path = Path(addresses[0].removeprefix("sqlite:///"))
+    if addresses[0].startswith("sqlite:") and not path.exists():
+        raise NotFound("There is no store to copy from.", hint="Give its file, or its postgresql:// address.")
+    with (
+        closing(open_store(addresses[0])) as one,
+        closing(open_store(addresses[1])) as other,
+        progress("Copying", shown=not session.as_json) as report,
+    ):
+        counts = copying.copy(copyable(one), copyable(other), lambda _table, done, of: report(done, of))
+    if session.as_json:
+        print_json({"copied": counts, "verified": True})
+    else:
+        memories, vectors = counts["memories"], counts["vectors"]
+        note(f"{memories:,} memories and {vectors:,} vectors copied; both sides are the same.", session)
+
+
+def _address(text: str) -> str:
+    return text if "://" in text else f"sqlite:///{Path(text).expanduser().absolute()}"

@@ -1,0 +1,216 @@
+"""A whole store from one backend to another: rows of plain values, table by table, in batches.
+
+Both sides read and write the same rows: spaces, users and conversations by name, a memory by its arrival number, times
+in milliseconds, vectors as float32. What follows from them (words, tags, totals) is made by the side that takes them.
+Every batch is a transaction that also notes how far the copy has come, so a copy that was cut off goes on from there.
+At the end both sides are read once more, and a sum over the hashes of all rows must be the same; the order in which a
+backend keeps its rows does not matter to a sum.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+
+from scrubjay.errors import Conflict, StorageDamaged
+from scrubjay.frozen import dataclass
+
+BATCH = 1_000
+
+Row = tuple[Any, ...]
+Progress = Callable[[str, int, int], None]  # a table, how many of its rows are done, how many there are
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What is copied under one name. Rows are read in the order of the source's own key."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+MEMORY = (
+    "seq", "id", "space", "state", "user", "conversation", "session", "kind", "category", "importance", "confidence",
+    "created_at", "updated_at", "accessed_at", "access_count", "expires_at", "valid_from", "valid_until", "verified_at",
+    "deleted_at", "recoverable_until", "version", "text_version", "parts", "category_agreed", "repeat", "hlc", "origin",
+    "final",
+    "status", "source", "access_level", "supersedes", "superseded_by", "client", "caller", "transport", "dialect",
+    "fingerprint", "content_hash", "content_length", "topic", "topic_key", "path", "title", "flags", "tags",
+    "auto_tags", "metadata", "detail", "content",
+)  # fmt: skip
+
+TABLES = (
+    Table("spaces", ("name", "description", "created_at", "events", "checkpoints", "mirrored", "title", "deleted_at")),
+    Table("memories", MEMORY),
+    Table("aliases", ("space", "memory", "alias")),
+    Table("versions", ("space", "memory", "version", "id", "snapshot", "replaced_at", "replaced_by", "reason")),
+    Table("ancestry", ("space", "memory", "origin", "hlc")),
+    Table("vectors", ("space", "memory", "part", "vector")),
+    Table("pending", ("space", "memory", "next_part", "attempts", "judged")),
+    Table(
+        "links",
+        ("number", "kind", "source", "target", "score", "state", "given", "reason", "created_at", "hlc", "origin"),
+    ),
+    Table(
+        "events",
+        ("space", "number", "at", "action", "memory", "fields", "user", "client", "caller", "transport", "dialect",
+         "reason"),
+    ),
+    Table("recalls", ("number", "at", "space", "user", "client", "memories")),
+    Table("recall_counts", ("space", "user", "hour", "recalls", "memories")),
+    Table(
+        "activity",
+        ("space", "part", "hours", "at", "audience", "created", "reads", "consolidations", "consolidated"),
+    ),
+    Table("results", ("caller", "key", "operation", "arguments", "result", "at")),
+    Table("result_memories", ("memory", "caller", "key")),
+    Table(
+        "credentials",
+        ("id", "kind", "user", "role", "spaces", "name", "secret", "created_at", "created_by", "expires_at",
+         "revoked_at"),
+    ),
+    Table("grants", ("user", "space", "at", "by")),
+    Table("sessions", ("secret", "credential", "guard", "created_at", "expires_at")),
+    Table("acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason")),
+    Table("files", ("space", "memory", "name", "path", "version", "hash", "stamp")),
+    Table("outbox", ("space", "memory", "version")),
+    Table("sections", ("space", "path", "description")),
+    Table(
+        "jobs",
+        ("number", "id", "kind", "user", "role", "granted", "spaces", "client", "transport", "dialect", "arguments",
+         "state", "outcome", "done", "total", "note", "cancelling", "attempts", "result", "error", "created_at",
+         "started_at", "finished_at"),
+    ),
+    Table("archives", ("space", "memory", "id", "tier", "at", "bytes", "checksum", "object", "packed")),
+    Table("objects_to_remove", ("object", "due")),
+    Table("conversations", ("number", "space", "id", "title", "system_prompt", "created_at", "updated_at")),
+    Table("messages", ("number", "space", "conversation", "id", "role", "content", "reply_to", "created_at")),
+    Table("injections", ("number", "space", "conversation", "memory", "active", "injected_at")),
+    Table("deeds", ("id", "action", "user", "at", "reason")),
+    Table("deed_memories", ("deed", "memory")),
+    Table("endpoints", ("name", "url", "spaces", "added_at", "synced_at")),
+    Table("heard", ("speaker", "listener", "space", "number", "proof")),
+    Table(
+        "sync_conflicts",
+        ("number", "memory", "endpoint", "policy", "at", "outcome", "settled_at", "ours", "theirs"),
+    ),
+    Table("facts", ("key", "value")),
+    Table("clock", ("clock",)),
+)
+
+
+class Copyable(ABC):
+    """One side of a copy."""
+
+    origin: str
+
+    @abstractmethod
+    def count(self, table: Table) -> int:
+        """How many rows there are."""
+
+    @abstractmethod
+    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[tuple[list[Any], Row]]:
+        """Every row behind a position, with its own position, in a fixed order."""
+
+    @abstractmethod
+    def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
+        """Write rows and what follows from them, and keep the progress, in one transaction."""
+
+    @abstractmethod
+    def progress(self) -> str | None:
+        """What was kept of a copy that is not finished."""
+
+    @abstractmethod
+    def is_new(self) -> bool:
+        """Whether nothing was ever stored here."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Make totals, and forget the progress."""
+
+
+def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]:
+    """Copy everything, or go on where an earlier attempt was cut off; how many rows of each table there are.
+
+    :raises Conflict: if the target holds memories of its own
+    :raises StorageDamaged: if the two sides differ at the end
+    """
+    done = _progress(source, target)
+    for table in TABLES[len(done.finished) :]:
+        total = source.count(table)
+        count, after = done.within(table)
+        report(table.name, count, total)
+        for batch in batched(source.rows(table, after), BATCH):
+            count += len(batch)
+            done = done.up_to(table, count, batch[-1][0])
+            target.take_in(table, [row for _, row in batch], done.text(source.origin))
+            report(table.name, count, total)
+        done = done.past(table)
+    target.finish()
+    return _verified(source, target, report)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How far a copy has come."""
+
+    finished: tuple[str, ...] = ()
+    table: str | None = None
+    count: int = 0
+    after: list[Any] | None = None
+
+    def within(self, table: Table) -> tuple[int, list[Any] | None]:
+        return (self.count, self.after) if self.table == table.name else (0, None)
+
+    def up_to(self, table: Table, count: int, after: list[Any]) -> Done:
+        return Done(self.finished, table.name, count, after)
+
+    def past(self, table: Table) -> Done:
+        return Done((*self.finished, table.name))
+
+    def text(self, origin: str) -> str:
+        return json.dumps([origin, self.finished, self.table, self.count, self.after])
+
+
+def _progress(source: Copyable, target: Copyable) -> Done:
+    kept = target.progress()
+    if kept is not None:
+        origin, finished, table, count, after = json.loads(kept)
+        if origin != source.origin:
+            raise Conflict("The target holds an unfinished copy of another store.", hint="Copy into a new one.")
+        return Done(tuple(finished), table, count, after)
+    if not target.is_new():
+        raise Conflict("The target holds memories of its own.", hint="Copy into a new store.")
+    return Done()
+
+
+def _verified(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]:
+    counts = {}
+    for number, table in enumerate(TABLES):
+        report("verifying", number, len(TABLES))
+        here, there = _sum(source, table), _sum(target, table)
+        if here != there:
+            raise StorageDamaged(
+                f"The copy differs from its source in {table.name}: {there[0]} rows of {here[0]}.",
+                hint="Stop everything that writes to either, and copy into a new store once more.",
+            )
+        counts[table.name] = here[0]
+    report("verifying", len(TABLES), len(TABLES))
+    return counts
+
+
+def batched(rows: Iterator[tuple[list[Any], Row]], size: int) -> Iterator[list[tuple[list[Any], Row]]]:
+    while batch := list(islice(rows, size)):
+        yield batch
+
+
+def _sum(side: Copyable, table: Table) -> tuple[int, int]:
+    count = total = 0
+    for _, row in side.rows(table):
+        count += 1
+        total += int.from_bytes(sha256(repr(row).encode("utf-8", "surrogatepass")).digest())
+    return count, total % 2**256

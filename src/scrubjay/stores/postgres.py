@@ -1,0 +1,175 @@
+"""The store in a PostgreSQL database with pgvector: the same promises, for many machines at once.
+
+postgres.py              the store: its verbs that are not a transaction's
+postgres_transaction.py  every change; those of memories in postgres_memories.py, their sums in postgres_counts.py
+postgres_reads.py        finding memories; links, versions, events … in postgres_history.py
+postgres_words.py        finding by words, postgres_vectors.py by meaning
+postgres_statistics.py   totals and what happened when
+postgres_files.py        paths and files; postgres_jobs.py, postgres_archives.py, postgres_conversations.py
+postgres_replication.py  memories as they travel between stores, endpoints, conflicts
+postgres_callers.py      credentials, grants, sessions and the audit
+postgres_filters.py      filter and audience as conditions
+postgres_rows.py         rows as values; postgres_values.py how values cross the wire
+postgres_checkup.py      what doctor asks
+postgres_connections.py  connections, and the turns of writers; postgres_schema.py, postgres_errors.py below
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from scrubjay.errors import StorageError
+from scrubjay.memory import Recall
+from scrubjay.stores import postgres_checkup, postgres_schema, postgres_vectors
+from scrubjay.stores.base import Checkup, Store, Transaction
+from scrubjay.stores.postgres_callers import PostgresCallers
+from scrubjay.stores.postgres_connections import POOL_SIZE, STATEMENT_SECONDS, Connections
+from scrubjay.stores.postgres_conversations import PostgresConversations
+from scrubjay.stores.postgres_history import Connection
+from scrubjay.stores.postgres_replication import PostgresReplicaReads
+from scrubjay.stores.postgres_transaction import PostgresTransaction
+from scrubjay.stores.sqlite_tally import NOTHING, Tally
+
+WRITE_TIMEOUT_SECONDS = 10.0
+FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …
+FLUSH_WAITING = 1_000  # … and no more of them than this
+INDEX_KNOWN_SECONDS = 30.0
+
+
+class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers, Store):
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_seconds: float = WRITE_TIMEOUT_SECONDS,
+        pool_size: int = POOL_SIZE,
+        statement_seconds: float = STATEMENT_SECONDS,
+    ) -> None:
+        """Open the store at a `postgresql://` address; its schema is made if there is none.
+
+        :raises StorageError: saying what is wrong with the address, the server or the rights
+        :raises StorageTooNew: if a newer scrubjay has written it
+        """
+        super().__init__(Tally())
+        self._connections = Connections(
+            url, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
+        )
+        self._flush_at = time.monotonic() + FLUSH_SECONDS
+        self._indexes: dict[int, tuple[bool, float]] = {}
+
+    @property
+    def origin(self) -> str:  # read each time: another process may have renewed it
+        return self.fact("origin") or ""
+
+    def _reading(self) -> AbstractContextManager[Connection]:
+        return self._connections.reading()
+
+    def _has_index(self, con: Connection, dimension: int) -> bool:
+        """As of half a minute ago: an index is made rarely, and without one answers are right too."""
+        known, until = self._indexes.get(dimension, (False, 0.0))
+        if time.monotonic() >= until:
+            known = postgres_vectors.has_index(con, dimension)
+            self._indexes[dimension] = known, time.monotonic() + INDEX_KNOWN_SECONDS
+        return known
+
+    def needs_tending(self) -> bool:
+        with self._connections.reading() as con:
+            return postgres_vectors.missing_index(con) is not None
+
+    def tend(self) -> bool:
+        with self._connections.apart() as con:
+            dimension = postgres_vectors.missing_index(con)
+            if dimension is not None and postgres_schema.alone(con, self._connections.schema):
+                postgres_vectors.make_index(con, dimension)
+                self._indexes.clear()
+        return False
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        return self._changing()
+
+    @contextmanager
+    def _changing(self, timeout_seconds: float | None = None) -> Iterator[PostgresTransaction]:
+        """A transaction; it takes along what reads were counted, so that they cost no write of their own."""
+        with self._connections.writing(timeout_seconds) as con:
+            transaction = PostgresTransaction(con, self._tally)
+            yield transaction
+            batch = self._tally.batch()
+            transaction.write_reads(batch)
+            transaction.write_gathered()
+        self._tally.written(batch)
+
+    def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
+        waiting = self._tally.add(reads, at, recall)
+        if waiting >= FLUSH_WAITING or time.monotonic() >= self._flush_at:
+            with suppress(StorageError):  # a replica or a busy writer must not keep anyone from reading
+                self._flush(timeout_seconds=0.0)
+
+    def flush_reads(self) -> None:
+        self._flush(timeout_seconds=None)
+
+    def lease(self, name: str, *, holder: str, seconds: float) -> bool:
+        with self._connections.reading() as con:
+            return (
+                con.execute(
+                    """
+                    INSERT INTO leases (name, holder, until)
+                    VALUES (%(name)s, %(holder)s, clock_timestamp() + make_interval(secs => %(seconds)s))
+                    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+                    WHERE leases.holder = excluded.holder OR leases.until <= clock_timestamp()
+                    """,
+                    {"name": name, "holder": holder, "seconds": seconds},
+                ).rowcount
+                == 1
+            )
+
+    def release(self, name: str, *, holder: str) -> None:
+        with self._connections.reading() as con:
+            con.execute("DELETE FROM leases WHERE name = %s AND holder = %s", (name, holder))
+
+    def count_call(self, key: str, *, seconds: float) -> tuple[int, float] | None:
+        with self._connections.reading() as con:
+            row = con.execute(
+                # An unlogged table, and no wait for the disk: a count is worth neither.
+                """
+                WITH gone AS (DELETE FROM rates WHERE until < clock_timestamp() - INTERVAL '5 minutes')
+                INSERT INTO rates (key, calls, until)
+                VALUES (%(key)s, 1, clock_timestamp() + make_interval(secs => %(seconds)s))
+                ON CONFLICT (key) DO UPDATE SET
+                    calls = CASE WHEN rates.until <= clock_timestamp() THEN 1 ELSE rates.calls + 1 END,
+                    until = CASE WHEN rates.until <= clock_timestamp() THEN excluded.until ELSE rates.until END
+                RETURNING calls, extract(epoch FROM until - clock_timestamp())::DOUBLE PRECISION
+                """,
+                {"key": key, "seconds": float(seconds)},
+            ).fetchone()
+            assert row is not None
+            return int(row[0]), float(row[1])
+
+    def check(self, *, deep: bool = False) -> Checkup:
+        with self._connections.apart() as con:
+            return postgres_checkup.check(con, self._connections.schema, deep=deep)
+
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        """A backup is a store of its own, in SQLite: it needs no server to be read. See postgres_copying.py."""
+        from scrubjay.stores.postgres_copying import backup
+
+        return backup(self, Path(path).absolute(), progress)
+
+    def rebuild(self) -> None:
+        with self._changing() as transaction:
+            transaction.rebuild()
+
+    def close(self) -> None:
+        if not self._connections.closed:
+            with suppress(StorageError):  # counted reads may be lost; closing always closes
+                self._flush(timeout_seconds=1.0)
+        self._connections.close()
+
+    def _flush(self, timeout_seconds: float | None) -> None:
+        self._flush_at = time.monotonic() + FLUSH_SECONDS
+        if self._tally.batch() != NOTHING:
+            with self._changing(timeout_seconds):
+                pass

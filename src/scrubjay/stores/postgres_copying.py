@@ -1,0 +1,268 @@
+"""A PostgreSQL store as one side of a copy. Rows come in through COPY, words and tags of memories beside them."""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from scrubjay.errors import Conflict
+from scrubjay.memory import AccessLevel, random_suffix
+from scrubjay.stores.base import Checkup
+from scrubjay.stores.copying import Copyable, Row, Table, copy
+from scrubjay.stores.postgres import PostgresStore
+from scrubjay.stores.postgres_filters import audience_of
+from scrubjay.stores.postgres_history import Connection
+from scrubjay.stores.postgres_rows import FIELDS, memory_of
+from scrubjay.stores.postgres_transaction import PostgresTransaction
+from scrubjay.stores.postgres_values import vector_bytes, vector_of
+from scrubjay.stores.postgres_words import passages_of
+from scrubjay.stores.vectors import from_blob, to_blob
+
+KEPT_BACK = "('schema', 'copy')"  # facts about this database alone
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "spaces": ("name",),
+    "memories": ("space", "seq"),
+    "aliases": ("space", "alias"),
+    "versions": ("space", "memory", "version"),
+    "ancestry": ("space", "memory", "origin"),
+    "vectors": ("space", "memory", "part"),
+    "pending": ("space", "memory"),
+    "links": ("source", "target", "kind"),
+    "events": ("space", "number"),
+    "recalls": ("space", "number"),
+    "recall_counts": ("space", "user_id", "hour"),
+    "activity": ("space", "part", "hours", "at", "audience"),
+    "results": ("caller", "key"),
+    "result_memories": ("memory", "caller", "key"),
+    "credentials": ("id",),
+    "grants": ("user_id", "space"),
+    "sessions": ("encode(secret, 'hex')",),
+    "acts": ("number",),
+    "files": ("space", "memory"),
+    "outbox": ("space", "memory"),
+    "sections": ("space", "path"),
+    "jobs": ("id",),
+    "archives": ("space", "memory"),
+    "objects_to_remove": ("object",),
+    "conversations": ("space", "id"),
+    "messages": ("space", "conversation", "number"),
+    "injections": ("space", "conversation", "memory"),
+    "deeds": ("id",),
+    "deed_memories": ("deed", "memory"),
+    "endpoints": ("name",),
+    "heard": ("speaker", "listener", "space"),
+    "sync_conflicts": ("number",),
+    "facts": ("key",),
+    "clock": ("clock",),
+}
+BOOLEANS = {
+    ("spaces", "mirrored"),
+    ("links", "given"),
+    ("pending", "judged"),
+    ("jobs", "cancelling"),
+    ("injections", "active"),
+}
+NUMBERED = (  # whose next number must be past those that came
+    "links", "recalls", "acts", "jobs", "conversations", "messages", "injections", "sync_conflicts",
+)
+
+
+class PostgresCopy(Copyable):
+    def __init__(self, store: PostgresStore, con: Connection | None = None) -> None:
+        """With a connection that is inside a transaction everything is read as of one moment."""
+        self._store = store
+        self._con = con
+        self.origin = store.origin
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        if self._con is not None:
+            yield self._con
+        else:
+            with self._store._connections.apart() as con, con.transaction():
+                yield con
+
+    def count(self, table: Table) -> int:
+        with self._reading() as con:
+            [(count,)] = con.execute(f"SELECT count(*) FROM {_physical(table)} WHERE {_kept(table)}")
+            return int(count)
+
+    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[tuple[list[Any], Row]]:
+        key = KEYS[table.name]
+        columns = ", ".join(_read(table, name) for name in table.columns)
+        behind = f"AND ({', '.join(key)}) > ({', '.join(['%s'] * len(key))})" if after else ""
+        with self._reading() as con, con.cursor(name="copied") as found:
+            found.itersize = 500
+            found.execute(
+                f"""
+                SELECT {", ".join(key)}, {columns}
+                FROM {_physical(table)}
+                WHERE {_kept(table)} {behind}
+                ORDER BY {", ".join(key)}
+                """,
+                list(after or ()),
+                binary=table.name == "vectors",
+            )
+            for row in found:
+                yield list(row[: len(key)]), _plain(table, row[len(key) :])
+
+    def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
+        with self._store._changing() as transaction:
+            _take_in(transaction, table, rows)
+            transaction.set_fact("copy", progress)
+
+    def progress(self) -> str | None:
+        return self._store.fact("copy")
+
+    def is_new(self) -> bool:
+        with self._store._reading() as con:
+            return con.execute("SELECT 1 FROM memories UNION ALL SELECT 1 FROM events LIMIT 1").fetchone() is None
+
+    def finish(self) -> None:
+        with self._store._changing() as transaction:
+            con = transaction._con
+            con.execute("SET LOCAL statement_timeout = 0")
+            con.execute("SELECT setval('arrivals', greatest((SELECT coalesce(max(seq), 0) FROM memories), 1))")
+            for table in NUMBERED:
+                con.execute(
+                    f"""
+                    SELECT setval(
+                        pg_get_serial_sequence('{table}', 'number'),
+                        greatest((SELECT coalesce(max(number), 0) FROM {table}), 1)
+                    )
+                    """
+                )
+            con.execute(
+                """
+                UPDATE memories SET packed_bytes = archives.bytes
+                FROM archives
+                WHERE archives.space = memories.space AND archives.memory = memories.seq
+                """
+            )
+            transaction.count_anew()
+            con.execute("DELETE FROM facts WHERE key = 'copy'")
+
+
+def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None] | None) -> Checkup:
+    """Copy a store as it is at this moment into a SQLite file, which appears complete and checked, or not at all."""
+    from scrubjay.stores.sqlite import SqliteStore
+    from scrubjay.stores.sqlite_copying import SqliteCopy
+
+    if path.exists():
+        raise Conflict("There is something already where the backup should be.", hint="Choose another name.")
+    draft = path.with_name(f"{path.name}.{random_suffix()}.new")
+
+    def report(_table: str, done: int, of: int) -> None:
+        if progress is not None:
+            progress(done, of)
+
+    try:
+        with store._connections.apart() as con, con.transaction():
+            con.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            with closing(SqliteStore(draft)) as target:
+                copy(PostgresCopy(store, con), SqliteCopy(target), report)
+                checkup = target.check(deep=True)
+        os.link(draft, path)  # unlike a rename, never replaces what came to be there meanwhile
+    except FileExistsError:
+        raise Conflict("There is something already where the backup should be.") from None
+    finally:
+        for left in path.parent.glob(f"{draft.name}*"):
+            left.unlink()
+    return checkup
+
+
+def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]) -> None:
+    con = transaction._con
+    if table.name == "spaces":
+        con.cursor().executemany(
+            """
+            INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored, title, deleted_at)
+            VALUES (%s, %s, %s, %s, %s, %s = 1, %s, %s)
+            ON CONFLICT (name) DO UPDATE SET
+                description = excluded.description, created_at = excluded.created_at,
+                events = excluded.events, checkpoints = excluded.checkpoints, mirrored = excluded.mirrored,
+                title = excluded.title, deleted_at = excluded.deleted_at
+            """,
+            rows,
+        )
+    elif table.name == "facts":
+        for key, value in rows:
+            transaction.set_fact(key, value)
+    elif table.name == "clock":
+        con.execute("UPDATE counters SET clock = greatest(clock, %s)", rows[0])
+    elif table.name == "memories":
+        _take_in_memories(transaction, [dict(zip(table.columns, row, strict=True)) for row in rows])
+    elif table.name == "vectors":
+        vectors = [(space, seq, part, vector_bytes(from_blob(blob))) for space, seq, part, blob in rows]
+        _copy(con, "vectors", table.columns, vectors, binary=True)
+    else:
+        kept = [_bool(table, row) for row in rows]
+        _copy(con, table.name, [_column(table.name, name) for name in table.columns], kept)
+
+
+def _take_in_memories(transaction: PostgresTransaction, rows: Sequence[dict[str, Any]]) -> None:
+    con = transaction._con
+    for row in rows:
+        row["audience"] = audience_of(AccessLevel(row["access_level"]), row["user"])
+    columns = [_column("memories", name) for name in rows[0]]
+    _copy(con, "memories", columns, (tuple(row.values()) for row in rows))
+    living = [(memory_of([row[name] for name in FIELDS]), row["seq"]) for row in rows if row["state"] < 4]
+    tags = ((memory.space, seq, tag) for memory, seq in living for tag in sorted({*memory.tags, *memory.auto_tags}))
+    _copy(con, "tags", ("space", "memory", "tag"), tags)
+    worded = [(memory.space, seq, passage) for memory, seq in living for passage in passages_of(memory)]
+    _copy(
+        con,
+        "words",
+        ("space", "memory", "place", "length", "terms"),
+        ((space, seq, passage.place, passage.length, passage.terms(space)) for space, seq, passage in worded),
+    )
+    for space, _, passage in worded:
+        transaction.count_passage(space, passage)
+
+
+def _copy(con: Any, table: str, columns: Iterable[str], rows: Iterable[Row], *, binary: bool = False) -> None:
+    how = " (FORMAT BINARY)" if binary else ""
+    with con.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN{how}") as copying:
+        if binary:
+            copying.set_types(["text", "int8", "int2", "vector"])
+        for row in rows:
+            copying.write_row(row)
+
+
+def _physical(table: Table) -> str:
+    return "counters" if table.name == "clock" else table.name
+
+
+def _kept(table: Table) -> str:
+    return f"key NOT IN {KEPT_BACK}" if table.name == "facts" else "TRUE"
+
+
+def _column(table: str, name: str) -> str:
+    if table == "memories" and name in ("conversation", "session"):
+        return f"{name}_id"
+    return "user_id" if name == "user" else name
+
+
+def _read(table: Table, name: str) -> str:
+    if name == "vector":
+        return "vector_send(vector)"
+    return f"{name}::INTEGER" if (table.name, name) in BOOLEANS else _column(table.name, name)
+
+
+def _plain(table: Table, row: Row) -> Row:
+    if table.name == "vectors":
+        return (*row[:-1], to_blob(vector_of(row[-1])))
+    return tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
+
+
+def _bool(table: Table, row: Row) -> Row:
+    return tuple(
+        bool(value) if (table.name, name) in BOOLEANS else value
+        for name, value in zip(table.columns, row, strict=True)
+    )

@@ -1,0 +1,162 @@
+"""Filter and audience as conditions on rows. Spaces, users and conversations stand there by name, so nothing is
+looked up first: a condition is text with placeholders, and what to put there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from scrubjay.frozen import dataclass
+from scrubjay.memory import AccessLevel, Audience, Filter, Sight, State, topic_key
+from scrubjay.stores.base import milliseconds
+
+PUBLIC, SHARED, PRIVATE = "public", "shared", "private:"  # a private memory's audience ends in its user's name
+
+Condition = tuple[str, list[Any]]  # SQL over `memories`, and its parameters
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a caller sees of one space, or of every space."""
+
+    space: str | None
+    audiences: tuple[str, ...] | None  # None: all
+
+    def condition(self, table: str = "memories") -> Condition:
+        conditions: list[Condition] = []
+        if self.space is not None:
+            conditions.append((f"{table}.space = %s", [self.space]))
+        if self.audiences is not None:
+            conditions.append(among(f"{table}.audience", self.audiences))
+        return joined(conditions, "AND")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restriction:
+    """Which rows are meant."""
+
+    views: tuple[View, ...]
+    states: tuple[int, ...]
+    conditions: tuple[Condition, ...]  # beside views and states
+
+    @property
+    def spaces(self) -> list[str] | None:
+        """The spaces it stays within; None: it may reach every one."""
+        spaces = {view.space for view in self.views if view.space is not None}
+        return None if any(view.space is None for view in self.views) else sorted(spaces)
+
+    def condition(self) -> Condition:
+        return joined([seen(self.views), among("memories.state", self.states), *self.conditions], "AND")
+
+
+def restricted(filter: Filter, audience: Audience, *, now: datetime, purged: bool = False) -> Restriction | None:
+    """The filter and the audience; None if nothing can meet them.
+
+    Purged memories are left out even where the filter names them, unless `purged`.
+    """
+    views = views_of(audience)
+    states = tuple(sorted(int(state) for state in filter.states if purged or state is not State.PURGED))
+    if not views or not states:
+        return None
+    return Restriction(views=views, states=states, conditions=tuple(_conditions(filter, milliseconds(now))))
+
+
+def views_of(audience: Audience) -> tuple[View, ...]:
+    audiences = {
+        Sight.PUBLIC: (PUBLIC,),
+        Sight.SHARED: (PUBLIC, SHARED),
+        Sight.OWN: (PUBLIC, SHARED, PRIVATE + audience.user),
+        Sight.ALL: None,
+    }
+    return tuple(View(scope.space, audiences[scope.sight]) for scope in audience.scopes)
+
+
+def audience_of(level: AccessLevel, user: str) -> str:
+    return PRIVATE + user if level is AccessLevel.PRIVATE else {AccessLevel.PUBLIC: PUBLIC}.get(level, SHARED)
+
+
+def seen(views: Collection[View], table: str = "memories") -> Condition:
+    """The audience predicate; without a view it admits nothing."""
+    if not views:
+        return "FALSE", []
+    return joined([view.condition(table) for view in views], "OR")
+
+
+def among(column: str, values: Iterable[Any]) -> Condition:
+    """One text for several values, however many, so that it is prepared once; with one an index keeps its order."""
+    several = list(values)
+    return (f"{column} = %s", several) if len(several) == 1 else (f"{column} = ANY(%s)", [several])
+
+
+def joined(conditions: Collection[Condition], word: str) -> Condition:
+    """Several conditions as one, in brackets; no condition admits everything."""
+    if not conditions:
+        return "TRUE", []
+    sql = f"\n{word} ".join(sql for sql, _ in conditions)
+    return f"({sql})", [value for _, values in conditions for value in values]
+
+
+def holds(column: str, value: str) -> Condition:
+    """Whether a column of JSON strings holds this one.
+
+    In JSON an element begins behind a bracket or a comma, and a quote inside one is never bare: so its text can be
+    looked for as it stands. (`jsonb` cannot keep every string that a client may send.)
+    """
+    element = json.dumps(value, ensure_ascii=False)
+    return f"(strpos({column}, %s) = 1 OR strpos({column}, %s) > 0)", [f"[{element}", f",{element}"]
+
+
+def _conditions(filter: Filter, now: int) -> Iterator[Condition]:  # noqa: PLR0912 -- a table
+    if filter.expired is False:
+        yield "(memories.expires_at IS NULL OR memories.expires_at > %s)", [now]
+    if filter.expired is True:
+        yield "memories.expires_at <= %s", [now]
+    if filter.accessed_until is not None:
+        yield "memories.accessed_at <= %s", [milliseconds(filter.accessed_until)]
+    if filter.created_since is not None:
+        yield "memories.created_at >= %s", [milliseconds(filter.created_since)]
+    if filter.created_until is not None:
+        yield "memories.created_at <= %s", [milliseconds(filter.created_until)]
+    if filter.min_importance is not None:
+        yield "memories.importance >= %s", [float(filter.min_importance)]
+    if filter.max_importance is not None:
+        yield "memories.importance <= %s", [float(filter.max_importance)]
+    if filter.kinds is not None:
+        yield among("memories.kind", sorted(filter.kinds))
+    if filter.categories is not None:
+        yield among("memories.category", sorted(filter.categories))
+    if filter.user_id is not None:
+        yield "memories.user_id = %s", [filter.user_id]
+    if filter.conversation_id is not None:
+        yield "memories.conversation_id = %s", [filter.conversation_id]
+    if filter.tags is not None:  # the primary key of tags, or tags_by_tag
+        tagged = "SELECT 1 FROM tags WHERE tags.space = memories.space AND tags.memory = memories.seq"
+        yield f"EXISTS ({tagged} AND tags.tag = ANY(%s))", [sorted(filter.tags)]
+    if filter.session_id is not None:
+        yield "memories.session_id = %s", [filter.session_id]
+    if filter.access_levels is not None:
+        yield among("memories.access_level", sorted(filter.access_levels))
+    for column in ("source", "client", "caller", "transport"):
+        if (value := getattr(filter, column)) is not None:
+            yield f"memories.{column} = %s", [value]
+    if filter.flag is not None:  # memories_by_flag
+        yield "memories.flags <> '[]'", []
+    if filter.flag not in (None, "any"):
+        yield holds("memories.flags", str(filter.flag))
+    if filter.belongs_to is not None:  # stored in a conversation, or injected into it
+        injected = "SELECT 1 FROM injections WHERE injections.space = memories.space"
+        injected += " AND injections.memory = memories.id"
+        yield (
+            f"(memories.conversation_id = %s OR EXISTS ({injected} AND injections.conversation = %s))",
+            [filter.belongs_to, filter.belongs_to],
+        )
+    if filter.topic is not None:  # memories_by_topic
+        yield "memories.topic_key = %s", [topic_key(filter.topic)]
+    if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
+        between = "(memories.path = %s OR (memories.path >= %s AND memories.path < %s))"
+        yield between, [folder, folder + "/", folder + "0"]
+    if filter.ids is not None:
+        yield among("memories.id", sorted(filter.ids))

@@ -1,0 +1,248 @@
+"""Finding memories, on whatever connection: a reader's, or a transaction's own."""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from scrubjay.memory import Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
+from scrubjay.stores import postgres_vectors, postgres_words
+from scrubjay.stores.base import List, Position, moment
+from scrubjay.stores.postgres_archives import PostgresArchives
+from scrubjay.stores.postgres_files import PostgresFiles
+from scrubjay.stores.postgres_filters import Condition, among, joined, restricted, seen, views_of
+from scrubjay.stores.postgres_history import Connection
+from scrubjay.stores.postgres_jobs import PostgresJobs
+from scrubjay.stores.postgres_rows import COLUMNS, Row, memory_of
+from scrubjay.stores.sqlite_reads import OPENING, maybe
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=frozenset({State.ACTIVE, State.SUPERSEDED}))
+
+# With the reads that are not written yet.
+OVERLAID: Mapping[Order, str] = {
+    Order.ACCESSED: "greatest(memories.accessed_at, uncounted.at)",
+    Order.ACCESSES: "memories.access_count + coalesce(uncounted.count, 0)",
+}
+
+
+class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
+    @abstractmethod
+    def _has_index(self, con: Connection, dimension: int) -> bool:
+        """Whether there is an index over vectors of this length."""
+
+    def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
+        if not ids:
+            self._nothing()
+            return []
+        visible = joined([seen(views_of(audience)), ("memories.state <> %s", [int(State.PURGED)])], "AND")
+        with self._reading() as con:
+            found = {memory.id: memory for memory in self._by_ids(con, ids, visible)}
+            missing = [name for name in ids if name not in found]
+            aliases = _aliased(con, missing) if missing else {}
+            if aliases:
+                found |= {memory.id: memory for memory in self._by_ids(con, [*aliases.values()], visible)}
+        named = dict.fromkeys(aliases.get(name, name) for name in ids)
+        return [found[name] for name in named if name in found]
+
+    def list(
+        self,
+        filter: Filter,
+        audience: Audience,
+        *,
+        now: datetime,
+        order: Order = Order.CREATED,
+        descending: bool = True,
+        limit: int = 20,
+        offset: int = 0,
+        after: Position | None = None,
+    ) -> List[Memory]:
+        restriction = restricted(filter, audience, now=now)
+        if restriction is None:
+            self._nothing()
+            return []
+        value, uncounted, tables = f"memories.{order}", list[object](), "memories"
+        if order in OVERLAID and (waiting := self._tally.batch().readings):
+            value = OVERLAID[order]
+            tables = """
+                memories
+                LEFT JOIN unnest(%s::TEXT[], %s::BIGINT[], %s::BIGINT[]) AS uncounted (id, count, at)
+                ON uncounted.id = memories.id
+            """
+            uncounted = [[*waiting], [one.count for one in waiting.values()], [one.at for one in waiting.values()]]
+        where, values = joined([restriction.condition(), *_behind(after, value, descending=descending)], "AND")
+        direction = "DESC" if descending else "ASC"
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_created, _updated, _importance; other orders are sorted
+                f"""
+                SELECT {COLUMNS}
+                FROM {tables}
+                WHERE {where}
+                ORDER BY {value} {direction}, memories.seq {direction}
+                LIMIT %s OFFSET %s
+                """,
+                (*uncounted, *values, limit, offset),
+            )
+            return self._memories(rows)
+
+    def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        restriction = restricted(filter, audience, now=now, purged=True)
+        if restriction is None:
+            self._nothing()
+            return 0
+        where, values = restriction.condition()
+        with self._reading() as con:
+            [(count,)] = con.execute(f"SELECT count(*) FROM memories WHERE {where}", values)
+            return int(count)
+
+    def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
+        restriction = restricted(DECISIONS, audience, now=now)
+        if restriction is None:
+            return []
+        where, values = restriction.condition()
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_topic
+                f"""
+                SELECT
+                    (array_agg(memories.topic ORDER BY memories.created_at DESC, memories.seq DESC))[1],
+                    count(*),
+                    max(memories.created_at)
+                FROM memories
+                WHERE memories.topic_key IS NOT NULL
+                AND {where}
+                GROUP BY memories.topic_key
+                ORDER BY 3 DESC, memories.topic_key
+                LIMIT %s
+                """,
+                (*values, limit),
+            )
+            return [Topic(name=name, decisions=count, latest_at=moment(at)) for name, count, at in rows]
+
+    def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+        restriction = restricted(filter, audience, now=now)
+        if restriction is None:
+            return []
+        with self._reading() as con:
+            return postgres_words.match(con, text, restriction, limit)
+
+    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        with self._reading() as con:
+            return postgres_words.words_held(con, text, ids)
+
+    def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+        restriction = restricted(filter, audience, now=now)
+        if restriction is None:
+            return []
+        with self._reading() as con:
+            indexed = self._has_index(con, len(vector))
+            return postgres_vectors.nearest(con, vector, restriction, limit, indexed=indexed)
+
+    def rarity(self, words: Sequence[str]) -> dict[str, float]:
+        with self._reading() as con:
+            return postgres_words.rarities(con, words)
+
+    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_id
+                """
+                SELECT id, created_at, valid_from, valid_until, conversation_id, content_length, left(content, %s)
+                FROM memories
+                WHERE id = ANY(%s)
+                """,
+                (OPENING, list(ids)),
+            )
+            return {
+                name: Glimpse(moment(created), maybe(since), maybe(until), conversation, length, opening)
+                for name, created, since, until, conversation, length, opening in rows
+            }
+
+    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+        if not ids:
+            return {}
+        with self._reading() as con:
+            return postgres_vectors.cosines(con, vector, ids)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        if not ids:
+            return {}
+        with self._reading() as con:
+            return postgres_vectors.vectors(con, ids)
+
+    def twins(self, fingerprint: bytes, audience: Audience) -> List[Memory]:
+        where, values = joined(
+            [
+                ("memories.fingerprint = %s", [fingerprint]),  # memories_by_fingerprint
+                among("memories.state", [int(State.ACTIVE), int(State.ARCHIVED)]),
+                seen(views_of(audience)),
+            ],
+            "AND",
+        )
+        with self._reading() as con:
+            rows = con.execute(
+                f"SELECT {COLUMNS} FROM memories WHERE {where} ORDER BY memories.created_at, memories.seq", values
+            )
+            return self._memories(rows)
+
+    def taken_paths(self, space: str, path: str) -> set[str]:
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_path; "." comes just after "-"
+                """
+                SELECT path
+                FROM memories
+                WHERE space = %s
+                AND state IN (0, 1)
+                AND path >= %s
+                AND path < %s
+                AND (path = %s OR path >= %s)
+                """,
+                (space, path, path + ".", path, path + "-"),
+            )
+            return {path for (path,) in rows}
+
+    def _nothing(self) -> None:
+        """Where nothing needs to be asked, a closed store still says so."""
+        with self._reading():
+            pass
+
+    def _memories(self, rows: Iterable[Row]) -> List[Memory]:
+        return [self._tally.laid_over(memory_of(row)) for row in rows]
+
+    def _by_ids(self, con: Connection, ids: Sequence[str], visible: Condition) -> List[Memory]:
+        where, values = visible
+        # memories_by_id
+        return self._memories(
+            con.execute(f"SELECT {COLUMNS} FROM memories WHERE memories.id = ANY(%s) AND {where}", (list(ids), *values))
+        )
+
+
+def _behind(after: Position | None, value: str, *, descending: bool) -> Iterable[Condition]:
+    beyond = "<" if descending else ">"
+    if after is not None and after.value is not None:
+        yield f"({value}, memories.seq) {beyond} (%s, %s)", [after.value, after.seq]
+    elif after is not None:
+        yield f"memories.seq {beyond} %s", [after.seq]
+
+
+def _aliased(con: Connection, aliases: Sequence[str]) -> dict[str, str]:
+    """The ids that these aliases stand for."""
+    rows = con.execute(
+        # aliases_by_alias, then the primary key of memories
+        """
+        SELECT aliases.alias, memories.id
+        FROM aliases
+        JOIN memories ON memories.space = aliases.space AND memories.seq = aliases.memory
+        WHERE aliases.alias = ANY(%s)
+        """,
+        (list(aliases),),
+    )
+    return dict(rows)

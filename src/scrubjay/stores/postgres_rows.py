@@ -1,0 +1,56 @@
+"""Rows of `memories` as values, and back. Columns hold what SQLite's hold; only names stand in place of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrubjay.memory import Memory
+from scrubjay.stores.base import milliseconds
+from scrubjay.stores.postgres_filters import audience_of
+from scrubjay.stores.sqlite_rows import FIELDS, Row, memory_of
+from scrubjay.stores.sqlite_rows import row_of as numbered_row_of
+
+_RENAMED = {"user": "user_id", "conversation": "conversation_id", "session": "session_id"}
+
+# What a memory is read from, in the order `memory_of` takes it apart.
+COLUMNS = ", ".join(f"memories.{_RENAMED.get(name, name)}" for name in FIELDS)
+
+# What else statistics need of a row; see postgres_counts.py.
+COUNTED = """
+    memories.space, memories.audience, memories.user_id, memories.conversation_id, memories.category, memories.state,
+    memories.importance, octet_length(memories.content) + octet_length(memories.metadata)
+    + octet_length(memories.detail) - 4 + coalesce(memories.packed_bytes, 0), memories.vector_bytes,
+    memories.access_count, memories.category_agreed,
+    memories.repeat, memories.created_at
+"""
+
+
+def row_of(memory: Memory) -> dict[str, Any]:
+    """The columns of `memories` that follow from the memory."""
+    columns = numbered_row_of(memory, space=0, user=0, conversation=None)
+    for name in ("user", "conversation", "session"):
+        del columns[name]
+    return columns | {
+        "space": memory.space,
+        "audience": audience_of(memory.access_level, memory.context.user_id),
+        "user_id": memory.context.user_id,
+        "conversation_id": memory.context.conversation_id,
+        "session_id": memory.context.session_id,
+    }
+
+
+def first_row_of(memory: Memory) -> dict[str, Any]:
+    """What only a new memory's row is given: an imported one brings its reads along; later ones are counted here."""
+    return {
+        "text_version": memory.version,
+        "access_count": memory.access_count,
+        "accessed_at": milliseconds(memory.accessed_at),
+    }
+
+
+def memory_of_columns(columns: dict[str, Any]) -> Memory:
+    """The memory that reading a row with these columns gives: times rounded to milliseconds."""
+    return memory_of([columns[_RENAMED.get(name, name)] for name in FIELDS])
+
+
+__all__ = ["COLUMNS", "COUNTED", "FIELDS", "Row", "first_row_of", "memory_of", "memory_of_columns", "row_of"]

@@ -1,0 +1,170 @@
+"""A store's place in a database: a schema of its own, made, recognised, brought up to date.
+
+    postgresql://USER:PASSWORD@HOST:5432/DATABASE            the store is the schema `scrubjay` of that database
+    postgresql://…/DATABASE?schema=team                      another one; everything else is as libpq reads it
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.types import TypeInfo
+
+from scrubjay.errors import InvalidInput, StorageDamaged, StorageError, StorageTooNew
+from scrubjay.stores.postgres_errors import READ_ONLY
+
+SCHEMA_VERSION = 9  # the highest number in schema/postgres
+DEFAULT_SCHEMA = "scrubjay"
+LEAST_SERVER = 160_000
+LEAST_VECTOR = (0, 8)  # iterative index scans: earlier ones lose answers behind a filter
+MIGRATIONS = 0x4A617932  # "Jay2": the class of the advisory lock that one migrating process holds
+TENDING = 0x4A617933  # "Jay3": the class of the lock of whoever makes an index
+
+MISSING_EXTENSION = "The database server has no pgvector."
+EXTENSION_HINT = "Install pgvector 0.8 or newer on the server, then `CREATE EXTENSION vector` in the database."
+
+
+def address(url: str) -> tuple[str, str]:
+    """What libpq is given, and the name of the schema.
+
+    :raises InvalidInput: if it is no address of a database
+    """
+    try:
+        parts = urlsplit(url)
+        for host in parts.netloc.rpartition("@")[2].split(","):  # a primary, and those that may become one
+            if not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(:\d*)?", host):
+                raise ValueError
+        options = parse_qsl(parts.query, keep_blank_values=True)
+        schema = dict(options).get("schema") or DEFAULT_SCHEMA
+        conninfo = urlunsplit(parts._replace(query=urlencode([one for one in options if one[0] != "schema"])))
+        psycopg.conninfo.conninfo_to_dict(conninfo)
+    except (ValueError, psycopg.Error):  # their words may hold the password
+        raise InvalidInput(
+            "The database's address is not understood.",
+            hint="Write postgresql://USER:PASSWORD@HOST/DATABASE, with special characters percent-encoded.",
+            field="store",
+        ) from None
+    if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", schema):
+        raise InvalidInput("A schema's name is made of small letters, digits and _.", field="store")
+    return conninfo, schema
+
+
+def make_sure(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> TypeInfo:
+    """Bring the store to the newest schema, or make it; pgvector's type as this database numbers it.
+
+    :raises StorageTooNew: if a newer scrubjay has written the store
+    :raises StorageError: if the server is too old, read-only or without pgvector, or its user may not make the store
+    """
+    _check_server(con)
+    if version(con) < SCHEMA_VERSION:
+        [(replica, read_only)] = con.execute("SELECT pg_is_in_recovery(), current_setting('transaction_read_only')")
+        if replica or read_only == "on":
+            raise StorageError(
+                f"{READ_ONLY[0]} It holds no store of this version yet.",
+                hint="Start scrubjay on the primary once, then here.",
+            )
+        _migrate(con, schema)
+    _check_vector(con)
+    info = TypeInfo.fetch(con, "vector")
+    if info is None:
+        raise StorageError(
+            "pgvector is installed where the store does not look.",
+            hint="Move it: `ALTER EXTENSION vector SET SCHEMA public`.",
+        )
+    return info
+
+
+def version(con: psycopg.Connection[tuple[Any, ...]]) -> int:
+    """The schema's number; 0 if there is no store.
+
+    :raises StorageTooNew: if a newer scrubjay has written it
+    """
+    [(there,)] = con.execute("SELECT to_regclass('facts') IS NOT NULL")
+    if not there:
+        return 0
+    row = con.execute("SELECT value FROM facts WHERE key = 'schema'").fetchone()
+    if row is None:
+        raise StorageDamaged(
+            "There is something else where the store should be.", hint="Name another schema: …?schema=NAME."
+        )
+    if int(row[0]) > SCHEMA_VERSION:
+        raise StorageTooNew(hint="Update scrubjay: `pip install --upgrade scrubjay`.")
+    return int(row[0])
+
+
+def alone(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> bool:
+    """Whether no other connection tends this store; holds until the connection closes."""
+    row = con.execute("SELECT pg_try_advisory_lock(%s, hashtext(%s))", (TENDING, schema)).fetchone()
+    return row == (True,)
+
+
+def _check_server(con: psycopg.Connection[tuple[Any, ...]]) -> None:
+    if con.info.server_version < LEAST_SERVER:
+        raise StorageError(
+            f"PostgreSQL {con.info.server_version // 10_000} is too old.", hint="Use PostgreSQL 16 or newer."
+        )
+    if con.info.parameter_status("server_encoding") not in ("UTF8", None):
+        raise StorageError(
+            "The database does not keep text as UTF-8.", hint="Create one with `createdb --encoding=UTF8`."
+        )
+
+
+def _check_vector(con: psycopg.Connection[tuple[Any, ...]]) -> None:
+    row = con.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    if row is None:
+        raise StorageError(MISSING_EXTENSION, hint=EXTENSION_HINT)
+    if tuple(int(part) for part in row[0].split(".")[:2]) < LEAST_VECTOR:
+        raise StorageError(
+            f"pgvector {row[0]} is too old.",
+            hint="Install 0.8 or newer on the server, then `ALTER EXTENSION vector UPDATE`.",
+        )
+
+
+def _migrate(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> None:
+    """Of several processes that find an old schema one updates it, the others wait. Each file is done whole or not."""
+    from importlib.resources import files  # slow to import, and hardly ever needed
+
+    scripts = {file.name[:4]: file for file in files("scrubjay.stores").joinpath("schema", "postgres").iterdir()}
+    while True:
+        with con.transaction():
+            con.execute("SET LOCAL statement_timeout = 0")
+            con.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (MIGRATIONS, schema))
+            number = version(con) + 1
+            if number > SCHEMA_VERSION:
+                return
+            if number == 1:
+                _make_room(con, schema)
+            con.execute(scripts[f"{number:04}"].read_text(encoding="utf-8"))
+            con.execute(
+                """
+                INSERT INTO facts (key, value) VALUES ('schema', %s)
+                ON CONFLICT (key) DO UPDATE SET value = excluded.value
+                """,
+                (str(number),),
+            )
+
+
+def _make_room(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> None:
+    try:
+        if con.execute("SELECT to_regnamespace(%s)", (schema,)).fetchone() == (None,):
+            con.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+    except errors.InsufficientPrivilege:
+        raise StorageError(
+            f"This user may not create the schema {schema}.",
+            hint=f"As an administrator: `CREATE SCHEMA {schema} AUTHORIZATION` that user.",
+        ) from None
+    try:
+        if con.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is None:
+            con.execute("CREATE EXTENSION vector SCHEMA public")
+    except errors.InsufficientPrivilege:
+        raise StorageError(
+            "This user may not install pgvector in the database.",
+            hint="As an administrator: `CREATE EXTENSION vector` in this database.",
+        ) from None
+    except (errors.FeatureNotSupported, errors.UndefinedFile):
+        raise StorageError(MISSING_EXTENSION, hint=EXTENSION_HINT) from None
+    _check_vector(con)

@@ -1,0 +1,211 @@
+"""Finding by words: BM25 over `words`, a passage a row.
+
+PostgreSQL finds the passages that hold a word (GIN over a tsvector that we make, see stems.py), and every number that
+BM25 needs is at hand: how often a passage holds a word is its lexeme's weight, how rare a word is stands in
+`vocabulary`, how long passages are in `spaces`. Rarity is counted within the spaces that are searched.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import log
+from typing import Any
+
+import psycopg
+
+from scrubjay.frozen import dataclass
+from scrubjay.memory import Match, Memory
+from scrubjay.stores.postgres_filters import Restriction
+from scrubjay.stores.stems import counted_stems, stems
+from scrubjay.stores.words import ROWS_TO_COME, passages, query_words, rarity_of
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+SMALL_ROWS = 1_000  # an index in which most words are common by chance
+COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
+COMMON_FROM_ROWS = 5_000  # … in an index of this size
+
+COUNTS = {1: "", 2: "C", 3: "B"}  # a lexeme's label for how often a passage holds it; more often: A
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A row of `words`."""
+
+    place: int
+    stems: Counter[str]
+
+    @property
+    def length(self) -> int:
+        return self.stems.total()
+
+    def terms(self, space: str) -> str:
+        """The literal of a tsvector."""
+        counted = (f"{_lexeme(stem)}:1{COUNTS.get(count, 'A')}" for stem, count in self.stems.items())
+        return " ".join((*counted, _lexeme(_scope(space))))
+
+
+def found_by(memory: Memory) -> str:
+    """What a memory's words come from: its text, and its topic or title unless the text begins with that."""
+    heading = memory.topic or memory.title
+    return memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
+
+
+def passages_of(memory: Memory) -> list[Passage]:
+    return [Passage(place, counted_stems(text)) for place, text in enumerate(passages(found_by(memory)))]
+
+
+def match(con: Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
+    words = stems(query_words(text))
+    if not words:
+        return []
+    frequencies, rows, length = _statistics(con, set(words.values()), restriction.spaces)
+    if not any(frequencies.values()):
+        return []
+    weights = {stem: _idf(frequency, rows) for stem, frequency in _distinctive(frequencies, rows).items()}
+    known = {stem: weight for stem, weight in weights.items() if frequencies[stem]}
+    best = sum(weights.values())
+    score, scored = _score(known)
+    where, values = restriction.condition()
+    found = con.execute(
+        # words_by_term; then, best first, each memory by its primary key until enough are admitted
+        f"""
+        WITH scored AS MATERIALIZED (
+            SELECT space, memory, max({score}) AS score
+            FROM (
+                SELECT space, memory, terms, 1.2 * (0.25 + 0.75 * length / %s) AS damping
+                FROM words
+                WHERE terms @@ %s::TSQUERY
+            ) AS passages
+            GROUP BY space, memory
+            ORDER BY score DESC, memory DESC
+        )
+        SELECT admitted.id, scored.score, admitted.created_at, scored.memory
+        FROM scored
+        CROSS JOIN LATERAL (
+            SELECT memories.id, memories.created_at
+            FROM memories
+            WHERE memories.space = scored.space
+            AND memories.seq = scored.memory
+            AND {where}
+            OFFSET 0
+        ) AS admitted
+        ORDER BY scored.score DESC, scored.memory DESC
+        LIMIT %s
+        """,
+        (*scored, float(length / rows), _any_of(known, restriction.spaces), *values, limit),
+    ).fetchall()
+    found.sort(key=lambda row: row[1:], reverse=True)
+    return [Match(memory, min(score / best, 1.0)) for memory, score, _, _ in found]
+
+
+def rarities(con: Connection, words: Sequence[str]) -> dict[str, float]:
+    """How much each word tells."""
+    known = stems(words)
+    if not known:
+        return {}
+    frequencies, rows, _ = _statistics(con, set(known.values()), None)
+    return {word: rarity_of(frequencies[stem], rows) for word, stem in known.items()}
+
+
+def words_held(con: Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """For each memory the words of the text that it holds."""
+    words = stems(query_words(text))
+    if not words or not ids:
+        return {}
+    rows = con.execute(
+        # memories_by_id, then the primary key of words
+        """
+        SELECT memories.id, asked.number
+        FROM memories
+        JOIN words ON words.space = memories.space AND words.memory = memories.seq
+        JOIN unnest(%s::TSQUERY[]) WITH ORDINALITY AS asked (query, number) ON words.terms @@ asked.query
+        WHERE memories.id = ANY(%s)
+        GROUP BY memories.id, asked.number
+        ORDER BY asked.number
+        """,
+        ([_lexeme(stem) for stem in words.values()], list(ids)),
+    )
+    spelt, held = list(words), dict[str, tuple[str, ...]]()
+    for memory, number in rows:
+        held[memory] = (*held.get(memory, ()), spelt[number - 1])
+    return held
+
+
+def _statistics(
+    con: Connection, terms: Iterable[str], spaces: list[str] | None
+) -> tuple[dict[str, int], int, int]:
+    """In how many passages each term stands, how many passages there are, and how many words they hold."""
+    within, values = ("ANY(ARRAY(SELECT name FROM spaces))", []) if spaces is None else ("ANY(%s)", [spaces])
+    wanted = sorted(terms)
+    [(_, rows, length), *found] = con.execute(
+        # the primary keys
+        f"""
+        SELECT NULL, sum(passages)::BIGINT, sum(passage_words)::BIGINT FROM spaces WHERE name = {within}
+        UNION ALL
+        (
+            SELECT term, sum(passages)::BIGINT, 0
+            FROM vocabulary
+            WHERE space = {within}
+            AND term = ANY(%s)
+            GROUP BY term
+        )
+        """,
+        (*values, *values, wanted),
+    )
+    known = {term: count for term, count, _ in found}
+    return {term: known.get(term, 0) for term in wanted}, rows or 0, length or 0
+
+
+def _distinctive(frequencies: Mapping[str, int], rows: int) -> Mapping[str, int]:
+    """Leave common words out, if the index is large and rarer ones are found in it."""
+    if rows < COMMON_FROM_ROWS:
+        return frequencies
+    rare = {word: frequency for word, frequency in frequencies.items() if frequency <= rows * COMMON_SHARE}
+    return rare if any(rare.values()) else frequencies
+
+
+def _idf(frequency: int, rows: int) -> float:
+    """What a word is worth; in a small index as if there were more rows without it."""
+    if rows < SMALL_ROWS:
+        return log(1 + (rows + ROWS_TO_COME - frequency + 0.5) / (frequency + 0.5))
+    return max(log((rows - frequency + 0.5) / (frequency + 0.5)), 1e-6)
+
+
+def _score(weights: Mapping[str, float]) -> tuple[str, list[Any]]:
+    """BM25 of a passage as an expression: each word's weight, damped by how often and in how long a text it stands."""
+    one_word = """%s * CASE
+        WHEN NOT terms @@ %s::TSQUERY THEN 0
+        WHEN terms @@ %s::TSQUERY THEN 2.2 / (1 + damping)
+        WHEN terms @@ %s::TSQUERY THEN 4.4 / (2 + damping)
+        WHEN terms @@ %s::TSQUERY THEN 6.6 / (3 + damping)
+        ELSE 11 / (5 + damping)
+        END"""
+    values: list[Any] = []
+    for stem, weight in weights.items():
+        lexeme = _lexeme(stem)
+        values += [weight, lexeme, f"{lexeme}:D", f"{lexeme}:C", f"{lexeme}:B"]
+    return "\n+ ".join([one_word] * len(weights)), values
+
+
+def _any_of(terms: Iterable[str], spaces: list[str] | None) -> str:
+    """The literal of a tsquery: any of the terms, in one of the spaces."""
+    wanted = " | ".join(map(_lexeme, terms))
+    if spaces is None:
+        return wanted
+    within = " | ".join(_lexeme(_scope(space)) for space in spaces)
+    return f"({wanted}) & ({within})"
+
+
+def _scope(space: str) -> str:
+    """A private-use character keeps it apart from words in the text."""
+    return f"\ue000{space}"
+
+
+def _lexeme(text: str) -> str:
+    """Quoted, so that nothing in it is syntax."""
+    escaped = text.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"

@@ -1,0 +1,1 @@
+-- The vec1 index, bulk loads. Released files are never edited.

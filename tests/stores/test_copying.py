@@ -1,0 +1,237 @@
+"""A whole store moves from SQLite to PostgreSQL and back: nothing is lost, a copy that was cut off goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay.errors import Conflict, StorageDamaged
+from scrubjay.memory import (
+    AccessLevel,
+    Context,
+    Conversation,
+    Credential,
+    CredentialKind,
+    Deed,
+    Grant,
+    Injection,
+    Message,
+    Recall,
+    Role,
+    Session,
+    Speaker,
+    Status,
+)
+from scrubjay.stores.base import Part, Store
+from scrubjay.stores.contract import (
+    EVERYTHING,
+    NOW,
+    a_job,
+    a_link,
+    a_request,
+    an_event,
+    at_cosine,
+    changed,
+    create_spaces,
+    ids,
+    keep,
+    later,
+    matched,
+    nearest,
+    purge,
+    put,
+    put_away,
+    relate,
+    some,
+    totals,
+)
+from scrubjay.stores.copying import TABLES, Copyable, copy
+from scrubjay.stores.postgres import PostgresStore
+from scrubjay.stores.postgres_copying import PostgresCopy
+from scrubjay.stores.replication import Endpoint, Heard, SyncConflict
+from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite_copying import SqliteCopy
+from tests.postgres import Stores, server_url
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[Stores]:
+    with closing(Stores(server_url(), "copying")) as stores:
+        yield stores
+
+
+@pytest.fixture
+def postgres(stores: Stores) -> Iterator[PostgresStore]:
+    with closing(PostgresStore(stores.empty())) as store:
+        yield store
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(tmp_path / "one.db")) as store:
+        yield store
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(tmp_path / "other.db")) as store:
+        yield store
+
+
+def fill(store: Store) -> None:
+    """Something of everything that a store keeps."""
+    create_spaces(store, "work")
+    first = put(store, some("User lives in Seattle", tags=("home",), auto_tags=("seattle",)), [at_cosine(0.9)])
+    put(store, replace(first, content="User lives in Austin", title="é\0", version=2), [at_cosine(0.8)])
+    put(store, some("東京都に住む", space="work", access_level=AccessLevel.PRIVATE, context=Context(user_id="bob")))
+    put(store, some("waits", context=Context(user_id="eve", conversation_id="c1", session_id="s")), (), parts=2)
+    gone = put(store, some("gone", space="work", status=Status.DELETED, recoverable_until=later(9)))
+    changed(store, gone, importance=0.9)
+    purge(store, put(store, some("erased", tags=("secret",))).id)
+    relate(store, a_link(first.id, gone.id, score=0.5, reason="why"), a_link("a", "b", given=False))
+    with store.writing() as tx:
+        tx.alias("another", first.id)
+        tx.record(an_event(memory=first.id, fields=("tags",)))
+        tx.record(an_event(space="work"))
+        tx.set_fact("model", "m")
+        tx.tick(later(9_999))
+        tx.judge_category(first.id, agreed=True)
+        tx.count_consolidation(first.id, sources=2, at=NOW)
+        tx.number_checkpoint("work", 7)
+        tx.add_credential(
+            Credential(id="k", kind=CredentialKind.KEY, user="bob", role=Role.MEMBER, name="n", created_at=NOW,
+                       created_by="ann"),
+            b"\0secret",
+        )  # fmt: skip
+        tx.grant([Grant(user="bob", space="work", at=NOW, by="ann")])
+        tx.open_session(Session(credential="k", guard="g", created_at=NOW, expires_at=later(9)), b"\xff")
+        tx.put_conversation(Conversation(id="c1", space="work", title="t", created_at=NOW, updated_at=NOW))
+        tx.add_message("work", "c1", Message(id="m1", role=Speaker.USER, content="hello", created_at=NOW))
+        tx.put_conversation(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW))
+        tx.inject("default", "c1", Injection(memory=first.id, active=True, injected_at=NOW))
+        tx.describe_space("work", title="Work", description=None)
+        tx.note_deed(Deed(id="deed", action="forget", user="ann", at=NOW, memories=(first.id,)))
+        tx.put_endpoint(Endpoint(name="laptop", url="sqlite:///x", added_at=NOW))
+        tx.hear("a", "b", "default", Heard(3, "p"))
+        tx.note_conflict(SyncConflict(memory=first.id, endpoint="laptop", policy="manual", at=NOW, ours="{}"))
+        tx.put_section("work", "notes", description="what is written")
+        tx.keep_as_file([first.id, gone.id])
+        tx.in_sync(first.id, name="inbox/a.md", hash=b"\1" * 32, stamp="1", version=2)
+        tx.mirror("work", on=True)
+        tx.put_job(a_job(cancelling=True))
+        tx.announce_objects(["object"], due=later(5))
+    put_away(store, put(store, some("packed and gone", status=Status.ARCHIVED)))
+    keep(store, a_request(), '{"a": 1}', memories=[first.id])
+    recall = Recall(at=NOW, space="default", user="ann", client="editor", memories=(first.id,))
+    store.count_reads({first.id: 3}, at=later(70), recall=recall)
+    store.flush_reads()
+
+
+def quiet(*_: Any) -> None:
+    pass
+
+
+@pytest.mark.parametrize("way", ["out", "back"])
+def test_everything_moves_and_is_found_again(
+    way: str, sqlite: SqliteStore, postgres: PostgresStore, other: SqliteStore
+) -> None:
+    source: Store = sqlite if way == "out" else postgres
+    fill(source)
+    sides: list[Copyable] = [SqliteCopy(sqlite), PostgresCopy(postgres)]
+    target: Store = postgres if way == "out" else other
+    if way == "back":
+        sides = [PostgresCopy(postgres), SqliteCopy(other)]
+
+    counts = copy(sides[0], sides[1], quiet)
+
+    assert min(counts[table.name] for table in TABLES if table.name != "acts") > 0, "a table is not tried here"
+    assert matched(target, "austin") == matched(source, "austin") != []
+    assert matched(target, "東京") == matched(source, "東京") != []
+    assert nearest(target) == nearest(source) != []
+    assert totals(target) == totals(source)
+    assert target.activity(Part(), EVERYTHING, since=NOW, until=later(90)) == source.activity(
+        Part(), EVERYTHING, since=NOW, until=later(90)
+    )
+    known = source.get(["another"], EVERYTHING)
+    assert target.get(["another"], EVERYTHING) == known != []
+    assert target.versions(known[0].id) == source.versions(known[0].id) != []
+    assert target.check(deep=True).problems == () or way == "back"
+    assert target.check(deep=True).wrong_hashes == ()
+
+
+def test_a_store_that_moved_goes_on(sqlite: SqliteStore, postgres: PostgresStore) -> None:
+    fill(sqlite)
+    last = sqlite.events("default")[-1].number
+    copy(SqliteCopy(sqlite), PostgresCopy(postgres), quiet)
+
+    memory = put(postgres, some("written later"))
+    with postgres.writing() as tx:
+        assert tx.record(an_event()).number == last + 1
+        assert tx.tick(NOW) > 0
+    relate(postgres, a_link("x", "y"))
+
+    assert memory.seq == 7
+    assert matched(postgres, "later") == [memory.id]
+
+
+class CutOff(Exception):
+    pass
+
+
+@pytest.mark.parametrize("at", range(1, 19, 3))
+def test_a_copy_that_was_cut_off_goes_on(at: int, sqlite: SqliteStore, postgres: PostgresStore) -> None:
+    fill(sqlite)
+    target = PostgresCopy(postgres)
+    taken: list[str] = []
+    take_in: Callable[..., None] = target.take_in
+
+    def failing(table: Any, rows: Any, progress: str) -> None:
+        if len(taken) == at:
+            raise CutOff
+        taken.append(table.name)
+        take_in(table, rows, progress)
+
+    target.take_in = failing  # type: ignore[method-assign]
+    with pytest.raises(CutOff):
+        copy(SqliteCopy(sqlite), target, quiet)
+
+    counts = copy(SqliteCopy(sqlite), PostgresCopy(postgres), quiet)
+
+    assert counts["memories"] == 6
+    assert ids(postgres.get(["another"], EVERYTHING)) == ids(sqlite.get(["another"], EVERYTHING))
+
+
+def test_a_store_with_memories_is_no_target(sqlite: SqliteStore, postgres: PostgresStore) -> None:
+    fill(sqlite)
+    put(postgres, some("mine"))
+
+    with pytest.raises(Conflict, match="of its own"):
+        copy(SqliteCopy(sqlite), PostgresCopy(postgres), quiet)
+
+    assert matched(postgres, "mine") != []
+    assert matched(postgres, "austin") == []
+
+
+def test_an_unfinished_copy_of_another_store_is_no_target(
+    sqlite: SqliteStore, other: SqliteStore, postgres: PostgresStore
+) -> None:
+    PostgresCopy(postgres).take_in(TABLES[0], [], '["elsewhere", [], null, 0, null]')
+
+    with pytest.raises(Conflict, match="another store"):
+        copy(SqliteCopy(sqlite), PostgresCopy(postgres), quiet)
+
+
+def test_a_source_that_changes_meanwhile_is_noticed(sqlite: SqliteStore, postgres: PostgresStore) -> None:
+    fill(sqlite)
+
+    def report(table: str, done: int, of: int) -> None:
+        if (table, done) == ("facts", 0):
+            put(sqlite, some("meanwhile"))
+
+    with pytest.raises(StorageDamaged, match="differs from its source in memories"):
+        copy(SqliteCopy(sqlite), PostgresCopy(postgres), report)

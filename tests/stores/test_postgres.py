@@ -1,0 +1,104 @@
+"""The PostgreSQL store keeps the contract, and what it promises of its database and of other processes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from scrubjay.memory import Filter
+from scrubjay.stores import postgres_vectors
+from scrubjay.stores.base import Store
+from scrubjay.stores.contract import DIMENSION, EVERYTHING, NOW, QUERY, Reopen, StoreContract, put_all, some, unit
+from scrubjay.stores.postgres import PostgresStore
+from scrubjay.stores.postgres_filters import restricted
+from scrubjay.stores.sqlite import SqliteStore
+from tests.postgres import Stores, server_url
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[Stores]:
+    with closing(Stores(server_url(), "contract")) as stores:
+        yield stores
+
+
+@pytest.fixture
+def url(stores: Stores) -> str:
+    return stores.empty()
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    with closing(PostgresStore(url)) as store:
+        yield store
+
+
+class TestPostgresStore(StoreContract):
+    @pytest.fixture
+    def reopen(self, store: PostgresStore, url: str) -> Iterator[Reopen]:
+        with ExitStack() as opened:
+
+            def reopen() -> Store:
+                store.close()
+                return opened.enter_context(closing(PostgresStore(url)))
+
+            yield reopen
+
+
+def test_calls_are_counted_together_with_other_processes(url: str) -> None:
+    with closing(PostgresStore(url)) as one, closing(PostgresStore(url)) as other:
+        counts = [store.count_call("ann", seconds=60) for store in (one, other, one)]
+
+        assert [count for count, _ in counts] == [1, 2, 3]
+        assert all(0 < left <= 60 for _, left in counts)
+        assert one.count_call("bob", seconds=0)[0] == one.count_call("bob", seconds=60)[0] == 1
+
+
+def test_words_score_as_they_do_in_sqlite(store: PostgresStore, tmp_path: Path) -> None:
+    """The same texts and questions: the same memories, and scores that differ by hardly anything."""
+    draw = random.Random(3)
+    words = [f"{draw.choice('bcdfgklmnprst')}{draw.choice('aeiou')}{draw.choice('bdgkmnrt')}ing" for _ in range(400)]
+    texts = [" ".join(draw.choices(words, k=draw.randint(3, 40))) for _ in range(300)]
+    questions = [" ".join(draw.choices(words, k=4)) for _ in range(20)]
+    with closing(SqliteStore(tmp_path / "other.db")) as other:
+        memories = [some(text, id=f"m{number}") for number, text in enumerate(texts)]
+        put_all(store, memories)
+        put_all(other, memories)
+
+        for question in questions:
+            asked = (question, Filter(), EVERYTHING)
+            here = dict(store.match(*asked, now=NOW, limit=300))
+            there = dict(other.match(*asked, now=NOW, limit=300))
+
+            assert here.keys() == there.keys() != set()
+            assert max(abs(here[memory] - there[memory]) for memory in here) < 0.02
+
+
+def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(300)), [])
+    with store.writing() as tx:
+        for number in range(300):
+            assert tx.add_vectors(f"m{number}", version=1, first_part=0, vectors=[unit(number)], parts=1)
+    exact = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=20)
+    monkeypatch.setattr(postgres_vectors, "INDEX_FROM", 200)
+    monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
+
+    assert store.needs_tending()
+    assert not store.tend()
+    assert not store.needs_tending()
+    with store._reading() as con:
+        assert postgres_vectors.has_index(con, DIMENSION)
+        asked = restricted(Filter(), EVERYTHING, now=NOW)
+        assert asked is not None
+        found = postgres_vectors._by_index(con, QUERY, asked, 20)
+
+    assert len({match.memory for match in found} & {match.memory for match in exact}) >= 19
+    assert store.nearest(QUERY, Filter(ids=frozenset({"m7"})), EVERYTHING, now=NOW, limit=9) != []
+    store.rebuild()
+    with store._reading() as con:
+        assert not postgres_vectors.has_index(con, DIMENSION)

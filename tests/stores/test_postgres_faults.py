@@ -1,0 +1,388 @@
+"""Whatever is wrong with a database, the message says what it is and what to do, and nothing is lost."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from importlib.resources import files
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from scrubjay.errors import Error, InvalidInput, StorageBusy, StorageDamaged, StorageError, StorageTooNew
+from scrubjay.stores.contract import EVERYTHING, an_event, listed, matched, put, put_in, some
+from scrubjay.stores.postgres import PostgresStore
+from tests.postgres import Stores, server_url
+
+SECRET = "hunter2"
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[Stores]:
+    with closing(Stores(server_url(), "faults")) as stores:
+        yield stores
+
+
+@pytest.fixture
+def url(stores: Stores) -> str:
+    return stores.empty()
+
+
+@pytest.fixture
+def admin() -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    with psycopg.connect(server_url(), autocommit=True) as con:
+        yield con
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Callable[..., str]]:
+    """Makes a database of one's own, with settings and without an extension; gives its address."""
+    with psycopg.connect(server_url(), autocommit=True) as con, ExitStack() as made:
+
+        def database(name: str, *statements: str, user: str = "postgres") -> str:
+            con.execute(f"DROP DATABASE IF EXISTS {name}")
+            con.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+            made.callback(con.execute, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            address = server_url().replace("/postgres?", f"/{name}?")
+            with psycopg.connect(address, autocommit=True) as there:
+                for statement in statements:
+                    there.execute(statement)
+            return address.replace("//postgres@", f"//{user}@")
+
+        yield database
+
+
+def said(url: str, **options: object) -> Error:
+    with pytest.raises(Error) as refused:
+        PostgresStore(url, **options).close()
+    assert refused.value.hint
+    assert SECRET not in f"{refused.value} {refused.value.hint}"
+    return refused.value
+
+
+# --- addresses ---
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://jay:{SECRET}@host:port/x",
+        f"postgresql://jay:{SECRET}@[::1/x",
+        f"postgresql://jay:{SECRET}@host/x?colour=green",
+        f"postgresql://jay:{SECRET}@host/x?schema=a;drop",
+    ],
+)
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        PostgresStore(url)
+
+    assert SECRET not in f"{refused.value} {refused.value.hint} {refused.value.__context__!r}"[:500]
+
+
+def test_a_server_that_is_not_there_may_come_back() -> None:
+    error = said(f"postgresql://jay:{SECRET}@127.0.0.1:9/x")
+
+    assert isinstance(error, StorageBusy)
+    assert error.retryable
+
+
+def test_an_unknown_user_or_database_is_named() -> None:
+    assert "no such user" in str(said(server_url().replace("postgres@", f"nobody:{SECRET}@")))
+    assert "no such database" in str(said(server_url().replace("/postgres?", "/nowhere?")))
+
+
+# --- pgvector ---
+
+
+def test_a_server_without_pgvector_says_what_to_install(database: Callable[..., str]) -> None:
+    url = database("bare", "ALTER DATABASE bare SET extension_control_path = '/nowhere'")
+
+    error = said(url)
+
+    assert "no pgvector" in str(error)
+    assert "CREATE EXTENSION vector" in str(error.hint)
+
+
+def test_a_user_that_may_not_install_pgvector_is_told_who_may(
+    database: Callable[..., str], admin: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    admin.execute("DROP ROLE IF EXISTS poor")
+    admin.execute("CREATE ROLE poor LOGIN")
+    url = database("poorly", "CREATE SCHEMA scrubjay AUTHORIZATION poor", user="poor")
+
+    error = said(url)
+
+    assert "may not install pgvector" in str(error)
+    assert "administrator" in str(error.hint)
+
+
+def test_a_user_that_may_not_make_a_schema_is_told_who_may(database: Callable[..., str]) -> None:
+    error = said(database("poorer", "CREATE EXTENSION vector", user="poor"))
+
+    assert "may not create the schema" in str(error)
+    assert "AUTHORIZATION" in str(error.hint)
+
+
+def test_an_older_pgvector_is_refused(database: Callable[..., str]) -> None:
+    url = database(
+        "older", "CREATE EXTENSION vector", "UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'"
+    )
+
+    error = said(url)
+
+    assert "0.7.4 is too old" in str(error)
+    assert "ALTER EXTENSION vector UPDATE" in str(error.hint)
+
+
+# --- schemas ---
+
+
+def test_a_newer_store_is_refused_and_stays_as_it_is(url: str) -> None:
+    with psycopg.connect(server_url(), autocommit=True) as con:
+        con.execute("UPDATE faults.facts SET value = '99' WHERE key = 'schema'")
+
+        with pytest.raises(StorageTooNew):
+            PostgresStore(url)
+
+        assert con.execute("SELECT value FROM faults.facts WHERE key = 'schema'").fetchone() == ("99",)
+
+
+def test_a_schema_that_holds_something_else_is_left_alone(database: Callable[..., str]) -> None:
+    url = database("other", "CREATE SCHEMA scrubjay", "CREATE TABLE scrubjay.facts (key TEXT, value TEXT)")
+
+    with pytest.raises(StorageDamaged, match="something else"):
+        PostgresStore(url)
+
+
+def test_a_store_that_lost_a_table_says_so(database: Callable[..., str]) -> None:
+    url = database("lost")
+    with closing(PostgresStore(url)) as store, psycopg.connect(url, autocommit=True) as con:
+        con.execute("DROP TABLE scrubjay.words")
+
+        with pytest.raises(StorageDamaged, match="no whole"):
+            put(store, some())
+
+
+def test_processes_that_find_no_store_make_one(database: Callable[..., str]) -> None:
+    """Eight at once: one makes it, the others wait and use it."""
+    url = database("race")
+    origins: list[object] = []
+
+    def open_one() -> None:
+        try:
+            with closing(PostgresStore(url)) as store:
+                origins.append(store.origin)
+        except Error as error:
+            origins.append(error.__cause__ or error)
+
+    threads = [threading.Thread(target=open_one) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(origins) == 8
+    assert len(set(origins)) == 1, origins
+
+
+# --- replicas ---
+
+
+def test_a_read_only_database_is_read_and_says_why_it_is_not_written(database: Callable[..., str]) -> None:
+    url = database("replica")
+    with closing(PostgresStore(url)) as store:
+        memory = put(store, some())
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute("ALTER DATABASE replica SET default_transaction_read_only = on")
+
+    with closing(PostgresStore(url)) as store:
+        assert listed(store) == matched(store, "seattle") == [memory.id]
+        store.count_reads({memory.id: 1}, at=memory.created_at)
+        with pytest.raises(StorageError, match="read-only") as refused:
+            put(store, some())
+
+    assert "primary" in str(refused.value.hint)
+
+
+def test_a_read_only_database_without_a_store_says_where_to_start(database: Callable[..., str]) -> None:
+    error = said(database("empty", "ALTER DATABASE empty SET default_transaction_read_only = on"))
+
+    assert "read-only" in str(error)
+    assert "primary" in str(error.hint)
+
+
+# --- load ---
+
+
+def test_when_all_connections_are_in_use_the_next_is_told(url: str) -> None:
+    with closing(PostgresStore(url, pool_size=1, timeout_seconds=0.1)) as store:
+        with store.writing(), pytest.raises(StorageBusy, match="All 1 connections") as refused:
+            store.get(["x"], EVERYTHING)
+
+        assert "SCRUBJAY_POOL_SIZE" in str(refused.value.hint)
+        assert store.get(["x"], EVERYTHING) == []
+
+
+def test_a_statement_that_takes_too_long_is_given_up(
+    url: str, admin: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    with closing(PostgresStore(url, statement_seconds=0.2)) as store:
+        with admin.transaction():
+            admin.execute("LOCK TABLE faults.memories")
+            with pytest.raises(StorageBusy, match="too long") as refused:
+                store.get(["x"], EVERYTHING)
+
+        assert "SCRUBJAY_STATEMENT_TIMEOUT" in str(refused.value.hint)
+        assert store.get(["x"], EVERYTHING) == []
+
+
+def test_a_writer_of_another_process_is_waited_for_a_while(url: str) -> None:
+    with closing(PostgresStore(url)) as one, closing(PostgresStore(url, timeout_seconds=0.2)) as other:
+        with one.writing() as tx:
+            put_in(tx, some("mine"))
+            with pytest.raises(StorageBusy):
+                put(other, some("yours"))
+
+        assert put(other, some("yours")).seq
+        assert len(listed(one)) == 2
+
+
+# --- connections that break ---
+
+
+def hang_up(admin: psycopg.Connection[tuple[object, ...]]) -> None:
+    admin.execute(
+        "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE application_name = 'scrubjay'"
+    )
+
+
+def test_connections_that_were_cut_are_replaced(url: str, admin: psycopg.Connection[tuple[object, ...]]) -> None:
+    with closing(PostgresStore(url)) as store:
+        memory = put(store, some())
+        hang_up(admin)
+
+        assert listed(store) == [memory.id]
+
+        hang_up(admin)
+        assert put(store, some()).seq > memory.seq
+
+
+def test_a_transaction_whose_connection_breaks_leaves_nothing(
+    url: str, admin: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    with closing(PostgresStore(url)) as store:
+        with pytest.raises(StorageBusy), store.writing() as tx:  # noqa: PT012 -- what came before it is the point
+            put_in(tx, some())
+            tx.record(an_event())
+            hang_up(admin)
+            tx.get(["x"], EVERYTHING)
+
+        assert listed(store) == []
+        assert store.events("default") == []
+        assert put(store, some()).seq
+
+
+def test_no_connection_is_left_behind(url: str, admin: psycopg.Connection[tuple[object, ...]]) -> None:
+    store = PostgresStore(url)
+    put(store, some())
+    with pytest.raises(ZeroDivisionError), store.writing():
+        raise ZeroDivisionError
+    hang_up(admin)
+    listed(store)
+    store.close()
+
+    left = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'scrubjay'"
+    deadline = time.monotonic() + 10  # a server takes a moment to see that somebody has left
+    while admin.execute(left).fetchone() != (0,):
+        assert time.monotonic() < deadline
+
+
+# --- keys ---
+
+# Tables whose keys do not begin with the space, and why.
+WITHOUT_SPACE = {
+    "spaces": "it is the list of spaces",
+    "links": "they may lead from one space to another",
+    "facts": "they are about the store as a whole",
+    "counters": "one row for the store as a whole",
+    "leases": "work for the store as a whole",
+    "results": "they belong to callers",
+    "result_memories": "they belong to callers",
+    "credentials": "they belong to callers",
+    "grants": "they belong to callers",
+    "sessions": "they belong to callers",
+    "acts": "changes of rights, which belong to callers",
+    "rates": "they belong to callers",
+    "jobs": "they belong to callers",
+    "holds": "they belong to jobs",
+    "endpoints": "they are about the store as a whole",
+    "heard": "it is about stores",
+    "sync_conflicts": "they are few, and found by their memory's id",
+    "deeds": "they may reach into several spaces",
+    "deed_memories": "they may reach into several spaces",
+    "objects_to_remove": "they are no memory's any more",
+}
+
+
+def keys(con: psycopg.Connection[tuple[object, ...]]) -> dict[str, list[str]]:
+    """The first columns of every table's unique indexes."""
+    found: dict[str, list[str]] = {
+        str(name): [] for (name,) in con.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'faults'")
+    }
+    for table, column in con.execute(
+        """
+        SELECT tables.relname, attname
+        FROM pg_index
+        JOIN pg_class AS tables ON tables.oid = indrelid
+        JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+        WHERE indisunique
+        AND tables.relnamespace = 'faults'::REGNAMESPACE
+        """
+    ):
+        found[str(table)].append(str(column))
+    return found
+
+
+def test_every_key_of_what_belongs_to_a_space_begins_with_the_space(
+    url: str, admin: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    firsts = keys(admin)
+
+    assert {table for table, columns in firsts.items() if set(columns) != {"space"}} == set(WITHOUT_SPACE)
+
+
+def test_the_statements_for_citus_name_every_table_of_a_space(
+    url: str, admin: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    script = files("scrubjay.stores").joinpath("schema", "citus.sql").read_text()
+
+    distributed = re.findall(r"create_distributed_table\('(\w+)', 'space'", script)
+
+    assert sorted(distributed) == sorted(set(keys(admin)) - set(WITHOUT_SPACE))
+
+
+def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connection[tuple[object, ...]]) -> None:
+    """No triggers, and no foreign key from a table of a space: a sharded database has neither."""
+    [(triggers,)] = admin.execute(
+        sql.SQL(
+            """
+            SELECT count(*) FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+            WHERE relnamespace = 'faults'::REGNAMESPACE AND NOT tgisinternal
+            """
+        )
+    )
+    bound = admin.execute(
+        """
+        SELECT conrelid::REGCLASS::TEXT
+        FROM pg_constraint
+        WHERE contype = 'f'
+        AND connamespace = 'faults'::REGNAMESPACE
+        """
+    )
+
+    assert triggers == 0
+    assert {str(table).removeprefix("faults.") for (table,) in bound} <= set(WITHOUT_SPACE)

@@ -1,0 +1,32 @@
+"""A PostgreSQL store at the other end of a sync: both sides end up with the same."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
+from scrubjay.stores.contract import EVERYTHING
+from scrubjay.stores.postgres import PostgresStore
+
+
+def test_memories_travel_to_postgresql_and_back(open_engine, clock, postgres_store) -> None:
+    url = postgres_store("endpoint")
+    jay = open_engine()
+    jay.sync.add("drive", url)
+    ours = jay.store("User lives in Seattle").memory
+    with closing(Engine(PostgresStore(url), HashingEmbedder(), clock=clock)) as drive:
+        theirs = drive.store("User likes green tea").memory
+        jay.sync.run(destination="drive")
+
+        clock.move(minutes=1)
+        drive.forget(ours.id)
+        jay.update(theirs.id, content="User likes black tea")
+        jay.sync.run(destination="drive")
+
+        for engine in (jay, drive):
+            assert [hit.memory.content for hit in engine.search("tea", words_only=True)] == ["User likes black tea"]
+            assert list(engine.search("Seattle", words_only=True)) == []
+        stamps = [engine._records.stamps([ours.id, theirs.id], EVERYTHING) for engine in (jay, drive)]
+        assert stamps[0] == stamps[1]
+        assert len(stamps[0]) == 2
