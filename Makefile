@@ -4,7 +4,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all page page-if-newer browser serve test test-long check simulate bench bench-million bench-quality model vectors manifests docs lock clean
+.PHONY: all page page-if-newer browser serve test test-postgres test-long check simulate bench bench-million bench-quality model vectors manifests docs lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -26,7 +26,11 @@ page-if-newer: .venv/ready
 	|| ! command -v npm > /dev/null || $(MAKE) --silent page
 
 test: .venv/ready-dev model browser
-	$(RUN) -m pytest -m "not long" -n 2 --dist loadfile
+	$(RUN) -m pytest -m "not long and not postgres" -n 2 --dist loadfile
+
+# The same store contract and every dialect once more, on a PostgreSQL that the tests start.
+test-postgres: .venv/ready-dev
+	$(RUN) -m pytest -m "postgres and not long"
 
 test-long: .venv/ready-dev model
 	$(RUN) -m pytest -m long --timeout=3600

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytestmark = pytest.mark.postgres
+
 
 def test_a_store_moves_to_postgresql_and_back(call, stored, home, tmp_path, postgres_store, environment):
     id = stored("User lives in Seattle")

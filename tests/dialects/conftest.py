@@ -7,4 +7,5 @@ import pytest
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "open_store" in metafunc.fixturenames:
-        metafunc.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
+        both = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+        metafunc.parametrize("open_store", both, indirect=True)

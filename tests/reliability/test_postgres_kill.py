@@ -16,6 +16,8 @@ from scrubjay.stores.contract import EVERYTHING, an_event, put_in, some
 from scrubjay.stores.postgres import PostgresStore
 from tests.postgres import Server
 
+pytestmark = pytest.mark.postgres
+
 WRITERS = 8
 
 

@@ -58,6 +58,8 @@ from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.stores.sqlite_copying import SqliteCopy
 from tests.postgres import Stores, server_url
 
+pytestmark = pytest.mark.postgres
+
 
 @pytest.fixture(scope="module")
 def stores() -> Iterator[Stores]:

@@ -18,6 +18,8 @@ from scrubjay.stores.postgres_filters import restricted
 from scrubjay.stores.sqlite import SqliteStore
 from tests.postgres import Stores, server_url
 
+pytestmark = pytest.mark.postgres
+
 
 @pytest.fixture(scope="module")
 def stores() -> Iterator[Stores]:

@@ -18,6 +18,8 @@ from scrubjay.stores.contract import EVERYTHING, an_event, listed, matched, put,
 from scrubjay.stores.postgres import PostgresStore
 from tests.postgres import Stores, server_url
 
+pytestmark = pytest.mark.postgres
+
 SECRET = "hunter2"
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import pytest
+
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.stores.contract import EVERYTHING
 from scrubjay.stores.postgres import PostgresStore
+
+pytestmark = pytest.mark.postgres
 
 
 def test_memories_travel_to_postgresql_and_back(open_engine, clock, postgres_store) -> None:
