@@ -75,7 +75,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             site.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open no other test of this process can run an event loop
 def browser() -> Iterator[Browser]:
     assert CHROMIUM, "Chromium is missing: `make browser` installs it."
     with sync_playwright() as playwright:

@@ -183,7 +183,8 @@ def test_a_store_of_somebody_else_can_be_read_and_says_that_it_cannot_be_written
         id = jay.store("The harbour is called Vik.").memory.id
     for file in (path, path.with_name("memories.db.lock")):
         file.chmod(0o444)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
+    ours = [folder for folder in tmp_path.parents if folder.name.startswith(("pytest", "popen"))]
+    for folder in (tmp_path, *ours):
         folder.chmod(0o755)
 
     with Child("read_as_nobody", path, id) as child:
