@@ -253,15 +253,15 @@ def fill(con: apsw.Connection, table: Table) -> None:
 def empty(con: apsw.Connection, table: Table) -> None:
     """Take some rows out of a retired table, and in the end the table itself.
 
-    Dropping a large one at once would hold the writers off for seconds: every page is overwritten.
+    Dropping a large one at once would hold the writers off for seconds: every page is overwritten. Its rows are taken
+    from the tables that it consists of, for the extension would put a list together anew after each.
     """
-    try:
-        rows = con.execute(f"SELECT rowid FROM {table.name} LIMIT ?", (BATCH,)).fetchall()
-        con.executemany(f"DELETE FROM {table.name} WHERE rowid = ?", rows)
-        if rows:
-            return
-    except BROKEN:
-        pass
+    for part, rows in (("base", BATCH), ("idx", BATCH // 10), ("meta", BATCH // 10)):
+        name = f"{table.name}_{part}"
+        if name in shadows(con, table):
+            con.execute(f"DELETE FROM {name} WHERE id IN (SELECT id FROM {name} LIMIT ?)", (rows,))
+            if con.changes():
+                return
     drop(con, table)
 
 
