@@ -60,7 +60,7 @@ bench: .venv/ready-dev model
 	$(RUN) -m bench.large
 	$(RUN) -m bench.load
 
-# A million memories: an hour, and 15 GB of disk.
+# A million memories: a quarter of an hour of one core, and 9 GB of disk.
 bench-million: .venv/ready-dev model
 	$(RUN) -m bench.large --memories 1000000
 

@@ -4,8 +4,8 @@
 
 PATH is the installed command of `@modelcontextprotocol/server-memory` (npm) or `mcp-memory-service` (PyPI); one that is
 not given is left out. Milliseconds of processor per call, of the server's whole process, after a start and ten calls of
-each kind that are not counted. They do different things (one compares strings, and keeps everything in one JSON file that
-it writes anew each time): this says what a call costs, not what it is worth.
+each kind that are not counted. They do different things (one looks for the question as a piece of the text, and writes
+its whole file anew each time): this says what a call costs, not what it is worth.
 """
 
 from __future__ import annotations

@@ -71,7 +71,9 @@ def near(
     while depth <= MOST_CANDIDATES:
         # Where the table's numbers say all, nearly every candidate passes: score them by the table's own vectors, in
         # one go. Else first see which ones pass.
-        rowids, scores = candidates(con, table, vector, restriction, depth, lists, scored=not restriction.by_rows)
+        rowids, scores = candidates(
+            con, table, vector, restriction, depth=depth, lists=lists, scored=not restriction.by_rows
+        )
         all_of_them = len(rowids) < depth
         if all_of_them and lists < table.buckets:
             lists = table.buckets  # others may be in those that were passed over
@@ -93,9 +95,9 @@ def candidates(
     table: Table,
     vector: Vector,
     restriction: Restriction,
+    *,
     depth: int,
     lists: int,
-    *,
     scored: bool,
 ) -> tuple[list[int], list[float] | None]:
     """Rows with the nearest codes in so many lists, of all views together; if wanted, with their cosines and best
