@@ -42,12 +42,25 @@ def ours(text: str) -> Call:
     return "store_memory", {"content": text}
 
 
+def question(text: str) -> Call:
+    return "search_memories", {"query": text}
+
+
 def entity(text: str) -> Call:
     return "create_entities", {"entities": [{"name": text, "entityType": "memory", "observations": [text]}]}
 
 
 def peers(options: argparse.Namespace) -> list[Peer]:
-    found = [Peer("scrubjay", [*children.COMMAND, "mcp"], ours, lambda text: ("search_memories", {"query": text}))]
+    found = [
+        Peer("scrubjay", [*children.COMMAND, "mcp"], ours, question),
+        Peer(
+            "scrubjay, vectors from hashes",  # beside those who have no model at hand
+            [*children.COMMAND, "mcp"],
+            ours,
+            question,
+            lambda _: {"SCRUBJAY_EMBEDDER": "hashing"},
+        ),
+    ]
     if options.server_memory:
         found.append(
             Peer(
