@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from math import ceil
+from math import isqrt
 from operator import itemgetter
 from typing import Any
 
@@ -27,7 +27,7 @@ from scrubjay.stores.vectors import Candidates, ExactIndex, VectorIndex, matrix,
 
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
 SPARE = 10  # more are looked up than are asked for: equal scores go by age
-LOOKED_THROUGH = 0.3  # of the lists; all of them hold hardly one more in two hundred, and take three times as long
+LOOKED_THROUGH = 4  # times the root of the number of lists; all of them hold hardly one more in two hundred
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
 
 
@@ -67,7 +67,7 @@ def near(
 ) -> list[Match] | None:
     """The nearest among enough candidates; None if too many would be needed."""
     wanted = max(CANDIDATES, limit + limit // 2)
-    depth, lists = wanted, ceil(LOOKED_THROUGH * table.buckets)
+    depth, lists = wanted, min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
     while depth <= MOST_CANDIDATES:
         # Where the table's numbers say all, nearly every candidate passes: score them by the table's own vectors, in
         # one go. Else first see which ones pass.
