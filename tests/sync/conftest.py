@@ -20,7 +20,7 @@ def open_engine(tmp_path: Path, clock) -> Iterator[Callable[..., Engine]]:
 
     def open_one(name: str = "memories.db", embedder: object = "hashing", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
-        usual = {"clock": clock, "connect": lambda url, create: open_peer(url, create=create, user="local")}
+        usual = {"clock": clock, "connect": lambda endpoint, create: open_peer(endpoint, create=create, user="local")}
         engine = Engine(SqliteStore(tmp_path / name), chosen, **usual | options)
         opened.append(engine)
         return engine

@@ -84,7 +84,7 @@ class World:
             SqliteStore(site.path),
             None,
             clock=lambda: self.time + site.skew,
-            connect=lambda url, _create: Faulty(self, next(one for one in self.sites if one.name == url)),
+            connect=lambda other, _create: Faulty(self, next(one for one in self.sites if one.name == other.name)),
             endpoints={name: name for name in NAMES if name != site.name},
         )
 
@@ -360,8 +360,8 @@ class Faulty(Peer):
             raise EndpointUnreachable
         return taken
 
-    def probe(self, mark):
-        return self._peer.probe(mark)
+    def mark(self):
+        return self._peer.mark()
 
     def renew(self) -> None:
         self._peer.renew()

@@ -56,7 +56,11 @@ def shown_value(name: str, value: object) -> str:
     """The value; of what is secret only that it is set."""
     if name.endswith(("_key", "_token")):
         return "…" if value else ""
-    return PASSWORD.sub(r"\1:…@", str(value))
+    return without_password(str(value))
+
+
+def without_password(address: str) -> str:
+    return PASSWORD.sub(r"\1:…@", address)
 
 
 def origin(name: str, flags: dict[str, str | None], config: dict[str, object]) -> str:

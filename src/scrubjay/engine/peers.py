@@ -6,7 +6,8 @@
     take       take a parcel in: each memory joins what is here, in the taker's own transaction
 
 Taking is idempotent and may be repeated, cut off after, or come late: a parcel that brings nothing new changes nothing.
-`StorePeer` is a store that this process opened: the memory's own, or another file. A remote scrubjay is one more class.
+`StorePeer` is a store that this process opened: the memory's own, another file, or a database. `remote.RemotePeer` is
+another scrubjay, which hears the same questions in `hosting.py`.
 """
 
 from __future__ import annotations
@@ -94,6 +95,10 @@ class Peer(ABC):
     @abstractmethod
     def spaces(self) -> Sequence[str]: ...
 
+    def admits(self, space: str) -> bool:  # noqa: ARG002 -- for those who pick
+        """Whether it takes memories of this space from us."""
+        return True
+
     @abstractmethod
     def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
         """What its feed says behind a place; from the beginning if the feed has no such place any more."""
@@ -112,8 +117,8 @@ class Peer(ABC):
     def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]: ...
 
     @abstractmethod
-    def probe(self, mark: str | None) -> str | None:
-        """Leave a mark (None: only look), and say which one is there: so a store recognises itself."""
+    def mark(self) -> str | None:
+        """The mark that somebody left there: so a store recognises itself."""
 
     @abstractmethod
     def renew(self) -> None:
@@ -140,6 +145,7 @@ class StorePeer(Peer):
         split: Callable[[str], Sequence[str]] | None = None,
         wake: Callable[[], None] | None = None,
         objects: Objects | None = None,
+        model: str | None = None,
         owned: bool = True,
     ) -> None:
         self._store = store
@@ -148,6 +154,7 @@ class StorePeer(Peer):
         self._split = split
         self._wake = wake
         self._objects = objects  # where it puts memories away
+        self._model = model  # whose vectors it will keep, while it has none yet
         self._owned = owned  # whether closing the peer closes the store
 
     @property
@@ -155,7 +162,7 @@ class StorePeer(Peer):
         return self._store.origin
 
     def model(self) -> str | None:
-        return self._store.fact("model")
+        return self._store.fact("model") or self._model
 
     def spaces(self) -> Sequence[str]:
         return list(self._store.described_spaces())
@@ -217,11 +224,12 @@ class StorePeer(Peer):
             self._wake()
         return taken
 
-    def probe(self, mark: str | None) -> str | None:
-        if mark is not None:
-            with self._store.writing() as tx:
-                tx.set_fact("sync_mark", mark)
+    def mark(self) -> str | None:
         return self._store.fact("sync_mark")
+
+    def leave_mark(self, mark: str) -> None:
+        with self._store.writing() as tx:
+            tx.set_fact("sync_mark", mark)
 
     def renew(self) -> None:
         with self._store.writing() as tx:
@@ -238,7 +246,7 @@ class StorePeer(Peer):
         found = tx.replicas(ids, access.EVERYTHING)
         away = self._put_away(tx, found)
         here = {one.memory.id: whole(one, away) for one in found}
-        carried = parcel.model is not None and tx.fact("model") in (None, parcel.model)
+        carried = parcel.model is not None and (tx.fact("model") or self._model) in (None, parcel.model)
         if carried and tx.fact("model") is None and any(one.vectors for one in parcel.replicas):
             tx.set_fact("model", parcel.model or "")
         # Known ones first: one of them may give up the path that a new one has.
