@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from scrubjay.engine.syncing import Resolution, SyncType
 from tests.sync.world import Line, World, direct
@@ -37,6 +37,10 @@ def machine(template: Path, line: Line) -> type[RuleBasedStateMachine]:
             self.world.store(self.world.sites[0], path="notes/a")
             self.world.store(self.world.sites[1])
             self.world.sync(self.world.sites[0], self.world.sites[1], SyncType.FULL, Resolution.NEWEST_WINS, [])
+
+        @initialize(only_newest=st.booleans())
+        def choose(self, only_newest):
+            self.world.only_newest = only_newest
 
         def memory(self, number: int) -> str:
             return self.world.ids[number % len(self.world.ids)]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from scrubjay.engine import values
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.peers import Changes, Manner, Parcel, Peer, StorePeer, Taken
@@ -28,6 +29,28 @@ NAMES = ("one", "two", "three")
 LOCAL_FIELDS = {"seq", "access_count", "accessed_at"}
 
 Line = Callable[["World", "Site"], Peer]  # how a store is reached
+
+
+Stamped = tuple[int, str]  # the clock and the store of a change
+
+
+def stamp_of(memory: Memory) -> Stamped:
+    return (memory.hlc, memory.origin)
+
+
+@dataclass(frozen=True)
+class Act:
+    """What somebody did to a memory, and on top of which state."""
+
+    stamp: Stamped
+    before: Stamped | None
+    content: str
+    status: Status
+    tags: tuple[str, ...]
+
+    @property
+    def made(self) -> tuple[str, Status, tuple[str, ...]]:
+        return (self.content, self.status, self.tags)
 
 
 @dataclass
@@ -63,6 +86,8 @@ class World:
         self.parents: dict[str, str] = {}  # by text: the text that was there before
         self.ids: list[str] = []
         self.last: dict[str, tuple[str, Status]] = {}  # by id: what the last act, in real time, made of it
+        self.acts: dict[str, dict[Stamped, Act]] = {}  # by id and stamp: everything that anybody did to it
+        self.only_newest = False  # every sync lets the newest change win: then the outcome is known exactly
         self.wished_gone: set[str] = set()
         self.forgotten: set[str] = set()
         self.recovered: set[str] = set()
@@ -115,11 +140,15 @@ class World:
             return
         with suppress(Error):
             act(found[0])
-            self._acted(site, self.whole(site, [id])[0].memory)
+            self._acted(site, self.whole(site, [id])[0].memory, stamp_of(found[0]))
 
-    def _acted(self, site: Site, memory: Memory) -> None:
-        self.last[memory.id] = (memory.content, memory.status)
+    def _acted(self, site: Site, memory: Memory, before: Stamped | None = None) -> None:
+        """Note what an act made of a memory; one that left it as it was (superseded once more) says nothing of it."""
         site.since_backup.add(memory.id)
+        act = Act((memory.hlc, memory.origin), before, memory.content, memory.status, memory.tags)
+        if act.stamp != before:
+            self.last[memory.id] = (memory.content, memory.status)
+            self.acts.setdefault(memory.id, {})[act.stamp] = act
 
     def edit(self, site: Site, id: str) -> None:
         def act(memory: Memory) -> None:
@@ -168,10 +197,11 @@ class World:
         if old == new:
             return
         self.pass_time(seconds=1)
+        before = {one.id: stamp_of(one) for one in site.jay._records.get([old, new], EVERYTHING)}
         with suppress(Error):
             site.jay.supersede(old=old, new=new)
             for replica in self.whole(site, [old, new]):
-                self._acted(site, replica.memory)
+                self._acted(site, replica.memory, before[replica.memory.id])
 
     def purge(self, site: Site) -> None:
         """Days go by, and housekeeping erases what is due."""
@@ -204,6 +234,7 @@ class World:
     def sync(self, site: Site, other: Site, type: SyncType, resolution: Resolution, faults: list[str]) -> None:
         self.pass_time(seconds=1)
         self.faults = iter(faults)
+        resolution = Resolution.NEWEST_WINS if self.only_newest else resolution
         with suppress(EndpointUnreachable, Undecided):
             site.jay.sync.run(type=type, destination=other.name, resolution=resolution)
         self.faults = iter(())
@@ -258,6 +289,9 @@ class World:
             assert replica.erased or replica.memory.content == text
         if id not in self.due:
             self.check_no_edit_lost(replica, "\n".join(records))
+            self.check_no_false_conflict(id)
+            if self.only_newest and not replica.erased:
+                self.check_newest(replica)
 
     def check_no_edit_lost(self, replica: Replica, records: str) -> None:
         """Every text was changed by somebody who saw it, or stands in a recorded conflict."""
@@ -270,6 +304,46 @@ class World:
             if line[-1] == born and text not in kept:
                 descendants = [other for other in self.parents if text in self.line_of(other)]
                 assert any(one in records for one in descendants), f"{text} is lost"
+
+    def check_newest(self, replica: Replica) -> None:
+        """The newest act made the state; every other is below it, stands in a record, or came to the same."""
+        acts = self.acts[replica.memory.id]
+        if any(act.before not in acts for act in acts.values() if act.before) or stamp_of(replica.memory) not in acts:
+            return  # it was moved off a path that another memory has: a change of the store's own
+        newest = acts[max(acts)]
+        memory = replica.memory
+        assert (memory.content, memory.status, memory.tags) == newest.made
+        assert stamp_of(memory) == newest.stamp
+        kept = self.below(memory.id, newest.stamp)
+        recorded = {
+            stamp
+            for pair in self.pairs(memory.id)
+            for state in pair
+            for stamp in self.below(memory.id, stamp_of(state.memory))
+        }
+        for act in acts.values():
+            if act.stamp not in kept | recorded:
+                assert act.made in [acts[one].made for one in kept | recorded], f"{act} is lost"
+
+    def check_no_false_conflict(self, id: str) -> None:
+        """Whatever was recorded was really apart: neither state was made on top of the other."""
+        for ours, theirs in self.pairs(id):
+            one, other = stamp_of(ours.memory), stamp_of(theirs.memory)
+            assert one not in self.below(id, other)
+            assert other not in self.below(id, one)
+
+    def pairs(self, id: str) -> list[tuple[Replica, Replica]]:
+        """Both states of every conflict that was recorded."""
+        told = [json.loads(record) for record in self.records.get(id, [])]
+        return [(values.read(Replica, ours), values.read(Replica, theirs)) for ours, theirs in told if ours and theirs]
+
+    def below(self, id: str, stamp: Stamped | None) -> set[Stamped]:
+        """An act and those on top of which it was done."""
+        found: set[Stamped] = set()
+        while stamp is not None and stamp in self.acts[id]:
+            found.add(stamp)
+            stamp = self.acts[id][stamp].before
+        return found
 
     def line_of(self, text: str) -> list[str]:
         line = [text]

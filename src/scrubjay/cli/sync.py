@@ -69,24 +69,28 @@ def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
 
 @contextmanager
 def kept_key(session: Session, name: str, url: str) -> Iterator[None]:
-    """Ask for the key of another scrubjay if none is known; it is forgotten again if it proves of no use."""
-    if not url.startswith(("http://", "https://")):
-        yield
-        return
+    """Ask for the key of another scrubjay, unless the settings have it; what proves of no use is forgotten again."""
     from scrubjay.wiring import open_sync_keys
 
     keys = open_sync_keys(session.settings())
-    if not sys.stdin.isatty() or keys.named(name):
+    if not url.startswith(("http://", "https://")) or keys.named(name):
         yield
         return
     known = keys.of(name, url)
-    asked = f"Key of {name} (none: just Enter)"
-    keys.keep(url, click.prompt(asked, default=known, hide_input=True, show_default=False))
+    keys.keep(url, asked_key(name) or known)
     try:
         yield
     except BaseException:
         keys.keep(url, known)
         raise
+
+
+def asked_key(name: str) -> str:
+    """From a terminal without showing it, or the first line of standard input; none if that is empty."""
+    if sys.stdin is not None and not sys.stdin.isatty():
+        return sys.stdin.readline().strip()
+    asked = f"Key of {name} (Enter: the known one, or none)"
+    return str(click.prompt(asked, default="", hide_input=True, show_default=False, err=True))
 
 
 @sync.command("list", examples="scrubjay sync list")
