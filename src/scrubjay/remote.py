@@ -368,6 +368,8 @@ class HttpLine:
         try:
             connection.request(method, f"{self._prefix}{path}", body=body, headers=headers)
             reply = connection.getresponse()
+            if reply.length is None and not reply.chunked:  # it would end wherever the line is cut
+                raise http.client.IncompleteRead(b"")
             told = reply.read(LARGEST_ANSWER + 1)
             if len(told) > LARGEST_ANSWER:
                 raise http.client.HTTPException("too long")

@@ -217,7 +217,8 @@ class StorePeer(Peer):
                 tx.create_space(name, at=self._now(), description=description)
             taken += self._take_memories(tx, parcel, manner)
             linked = self._take_links(tx, parcel.links)
-            self._settle(tx, {one.memory for one in taken if one.change} | linked)
+            # Also of those that only took another stamp: what follows from links came along as it was there.
+            self._settle(tx, {one.memory for one in taken} | linked)
             if manner.dry_run:
                 raise _Undone
         if self._wake is not None and not manner.dry_run and any(one.change for one in taken):
