@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import anyio
@@ -106,6 +106,3 @@ def over_http() -> Iterator[Line]:
             return RemotePeer(site.name, HttpLine(url, private=True), pause=no_pause)
 
         yield line
-
-
-LINES: dict[str, Callable[[], object]] = {"inside": inside, "over_http": over_http}

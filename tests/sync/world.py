@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -21,6 +21,7 @@ from scrubjay.engine.peers import Changes, Manner, Parcel, Peer, StorePeer, Take
 from scrubjay.engine.syncing import Resolution, SyncType
 from scrubjay.errors import EndpointUnreachable, Error, Undecided
 from scrubjay.memory import Memory, Status
+from scrubjay.stores.base import Store
 from scrubjay.stores.replication import Erased, Replica
 from scrubjay.stores.sqlite import SqliteStore
 
@@ -29,6 +30,7 @@ NAMES = ("one", "two", "three")
 LOCAL_FIELDS = {"seq", "access_count", "accessed_at"}
 
 Line = Callable[["World", "Site"], Peer]  # how a store is reached
+Stores = Mapping[str, Callable[[], Store]]  # sites whose store is no file, and how to get an empty one
 
 
 Stamped = tuple[int, str]  # the clock and the store of a change
@@ -76,7 +78,7 @@ def direct(world: World, site: Site) -> Peer:
 
 
 class World:
-    def __init__(self, folder: Path, template: Path, line: Line = direct) -> None:
+    def __init__(self, folder: Path, template: Path, line: Line = direct, stores: Stores | None = None) -> None:
         self.time = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
         self.line = line
         self.faults: Iterator[str] = iter(())
@@ -94,8 +96,10 @@ class World:
         self.due: set[str] = set()  # erased by a store because the date of their deletion had come
         self.excused: set[str] = set()  # memories of which a store put back from a copy has lost something
         self.records: dict[str, list[str]] = {}  # by id: conflicts as JSON, also those of stores since replaced
+        self.stores = stores or {}
         for site in self.sites:
-            shutil.copy(template, site.path)
+            if site.name not in self.stores:
+                shutil.copy(template, site.path)
             self._open(site)
             with site.jay._records.writing() as tx:
                 tx.renew_origin()
@@ -106,7 +110,7 @@ class World:
 
     def _open(self, site: Site) -> None:
         site.engine = Engine(
-            SqliteStore(site.path),
+            self.stores[site.name]() if site.name in self.stores else SqliteStore(site.path),
             None,
             clock=lambda: self.time + site.skew,
             connect=lambda other, _create: Faulty(self, next(one for one in self.sites if one.name == other.name)),
@@ -210,6 +214,8 @@ class World:
         site.jay._housekeeper.purge()
 
     def back_up(self, site: Site) -> None:
+        if site.name in self.stores:
+            return
         site.jay._records.flush_reads()
         site.backup = site.path.with_suffix(".backup")
         con = site.jay._records._connections._writable()
