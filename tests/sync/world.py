@@ -284,6 +284,7 @@ class World:
         alive = not replica.erased and replica.memory.status is not Status.DELETED
         if id in self.excused:
             return
+        self.check_no_false_conflict(id)
         if alive and id in self.forgotten:
             assert id in self.recovered or records
         if replica.erased is Erased.FINAL:
@@ -295,7 +296,6 @@ class World:
             assert replica.erased or replica.memory.content == text
         if id not in self.due:
             self.check_no_edit_lost(replica, "\n".join(records))
-            self.check_no_false_conflict(id)
             if self.only_newest and not replica.erased:
                 self.check_newest(replica)
 
