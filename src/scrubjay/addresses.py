@@ -1,4 +1,4 @@
-"""Which addresses belong to everybody: where this program may go because a text named the place.
+"""Addresses: which belong to everybody, so that this program may go there because a text named the place.
 
 A name can be made to point anywhere, also at this machine or at its neighbours; so the numbers are looked at, at the
 moment of connecting, and numbers that carry others inside (6to4, NAT64, Teredo) are looked into.
@@ -7,6 +7,7 @@ moment of connecting, and numbers that carry others inside (6to4, NAT64, Teredo)
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +26,11 @@ CLOSED = tuple(
     )
 )  # fmt: skip
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def without_password(address: str) -> str:
+    """An address for people to see."""
+    return re.sub(r"(?<=://)([^:/@]*):[^@]*@", r"\1:…@", address)
 
 
 def is_public(text: str) -> bool:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import fields
 
 import click
 
+from scrubjay.addresses import without_password
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import print_json, print_table
 from scrubjay.cli.session import Session
 from scrubjay.settings import Settings, environment_name, read_config
-
-PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@]*@")  # of an address that carries one
 
 
 @click.command(
@@ -57,10 +55,6 @@ def shown_value(name: str, value: object) -> str:
     if name.endswith(("_key", "_token")):
         return "…" if value else ""
     return without_password(str(value))
-
-
-def without_password(address: str) -> str:
-    return PASSWORD.sub(r"\1:…@", address)
 
 
 def origin(name: str, flags: dict[str, str | None], config: dict[str, object]) -> str:

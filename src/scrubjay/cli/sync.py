@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scrubjay.addresses import without_password
 from scrubjay.cli.command import Family
 from scrubjay.cli.output import note, print_json, print_table, when
 from scrubjay.cli.session import Session
-from scrubjay.cli.settings import without_password
 
 if TYPE_CHECKING:
     from scrubjay.engine.syncing import Synced
@@ -212,7 +212,9 @@ def plain(value: Any) -> Any:
 
 
 def shown_endpoint(endpoint: Endpoint) -> Any:
-    return {**plain(endpoint), "url": without_password(endpoint.url)}
+    from scrubjay.dialects.native_endpoints import endpoint_body
+
+    return endpoint_body(endpoint)
 
 
 def row_of(endpoint: Endpoint) -> tuple[str, str, str, str]:
@@ -221,12 +223,9 @@ def row_of(endpoint: Endpoint) -> tuple[str, str, str, str]:
 
 
 def shown(conflict: SyncConflict) -> dict[str, Any]:
-    """A conflict with both states as JSON, not as text that holds JSON."""
-    sides = {
-        side: None if told is None else json.loads(told)["memory"]
-        for side, told in (("ours", conflict.ours), ("theirs", conflict.theirs))
-    }
-    return {**plain(conflict), **sides}
+    from scrubjay.dialects.native_endpoints import conflict_body
+
+    return conflict_body(conflict)
 
 
 def text_of(told: str | None) -> str:
