@@ -40,9 +40,9 @@ def machine(template: Path, line: Line, stores: Stores | None) -> type[RuleBased
             self.world.store(self.world.sites[1])
             self.world.sync(self.world.sites[0], self.world.sites[1], SyncType.FULL, Resolution.NEWEST_WINS, [])
 
-        @initialize(only_newest=st.booleans())
-        def choose(self, only_newest):
-            self.world.only_newest = only_newest
+        @initialize(only=st.sampled_from([None, Resolution.NEWEST_WINS, Resolution.MERGE]))
+        def choose(self, only):
+            self.world.only = only
 
         def memory(self, number: int) -> str:
             return self.world.ids[number % len(self.world.ids)]

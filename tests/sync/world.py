@@ -40,6 +40,12 @@ def stamp_of(memory: Memory) -> Stamped:
     return (memory.hlc, memory.origin)
 
 
+def told(memory: Memory) -> dict[str, object]:
+    """What a memory says, without what stamps, reads and links say."""
+    beside = {*LOCAL_FIELDS, "version", "hlc", "origin", "updated_at", "supersedes", "superseded_by"}
+    return {entry.name: getattr(memory, entry.name) for entry in fields(Memory) if entry.name not in beside}
+
+
 @dataclass(frozen=True)
 class Act:
     """What somebody did to a memory, and on top of which state."""
@@ -89,7 +95,7 @@ class World:
         self.ids: list[str] = []
         self.last: dict[str, tuple[str, Status]] = {}  # by id: what the last act, in real time, made of it
         self.acts: dict[str, dict[Stamped, Act]] = {}  # by id and stamp: everything that anybody did to it
-        self.only_newest = False  # every sync lets the newest change win: then the outcome is known exactly
+        self.only: Resolution | None = None  # every sync has this policy: then the outcome is known exactly
         self.wished_gone: set[str] = set()
         self.forgotten: set[str] = set()
         self.recovered: set[str] = set()
@@ -163,7 +169,9 @@ class World:
         self.change(site, id, act)
 
     def tag(self, site: Site, id: str, tag: str) -> None:
-        self.change(site, id, lambda memory: site.jay.update(id, tags=(*memory.tags, tag)))
+        self.change(
+            site, id, lambda memory: site.jay.update(id, tags=(*memory.tags, tag), metadata={**memory.metadata, tag: 1})
+        )
 
     def forget(self, site: Site, id: str) -> None:
         def act(_memory: Memory) -> None:
@@ -240,7 +248,7 @@ class World:
     def sync(self, site: Site, other: Site, type: SyncType, resolution: Resolution, faults: list[str]) -> None:
         self.pass_time(seconds=1)
         self.faults = iter(faults)
-        resolution = Resolution.NEWEST_WINS if self.only_newest else resolution
+        resolution = self.only or resolution
         with suppress(EndpointUnreachable, Undecided):
             site.jay.sync.run(type=type, destination=other.name, resolution=resolution)
         self.faults = iter(())
@@ -289,6 +297,8 @@ class World:
             assert id in self.recovered or records
         if replica.erased is Erased.FINAL:
             assert id in self.wished_gone
+            if self.only is Resolution.NEWEST_WINS and id not in self.due:
+                self.check_erased(id)
             return
         if not records:
             text, status = self.last[id]
@@ -296,8 +306,10 @@ class World:
             assert replica.erased or replica.memory.content == text
         if id not in self.due:
             self.check_no_edit_lost(replica, "\n".join(records))
-            if self.only_newest and not replica.erased:
+            if self.only is Resolution.NEWEST_WINS and not replica.erased:
                 self.check_newest(replica)
+            if self.only is Resolution.MERGE and not replica.erased:
+                self.check_merged(replica)
 
     def check_no_edit_lost(self, replica: Replica, records: str) -> None:
         """Every text was changed by somebody who saw it, or stands in a recorded conflict."""
@@ -331,9 +343,26 @@ class World:
             if act.stamp not in kept | recorded:
                 assert act.made in [acts[one].made for one in kept | recorded], f"{act} is lost"
 
+    def check_merged(self, replica: Replica) -> None:
+        """Nobody takes tags or metadata away here: all that were ever given are there."""
+        given = {tag for act in self.acts[replica.memory.id].values() for tag in act.tags}
+        assert given <= set(replica.memory.tags)
+        assert given <= replica.memory.metadata.keys()
+
+    def check_erased(self, id: str) -> None:
+        """Who changed a memory without knowing that it was erased finds a record of that, without its text."""
+        acts = self.acts[id]
+        known = {stamp for act in acts.values() if not act.content for stamp in self.below(id, act.stamp)}
+        if any(act.before not in acts for act in acts.values() if act.before):
+            return
+        lost = [act for act in acts.values() if act.stamp not in known]
+        if any(act.made not in [acts[one].made for one in known] for act in lost):
+            assert self.records.get(id), f"{lost} was erased without a record"
+
     def check_no_false_conflict(self, id: str) -> None:
-        """Whatever was recorded was really apart: neither state was made on top of the other."""
+        """Whatever was recorded was really apart: neither state was made on top of the other, and they differ."""
         for ours, theirs in self.pairs(id):
+            assert told(ours.memory) != told(theirs.memory)
             one, other = stamp_of(ours.memory), stamp_of(theirs.memory)
             assert one not in self.below(id, other)
             assert other not in self.below(id, one)
