@@ -23,7 +23,7 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from scrubjay import __version__, addresses
+from scrubjay import addresses
 from scrubjay.dialects.base import Body, Operation
 from scrubjay.dialects.native_sync import MAX_IDS
 from scrubjay.dialects.table import find
@@ -345,7 +345,7 @@ class HttpLine:
         self._prefix = parts.path
         self._private = private
         self._seconds = seconds
-        self._headers = {"Accept": "application/json", "User-Agent": f"scrubjay/{__version__}"}
+        self._headers = {"Accept": "application/json", "User-Agent": "scrubjay"}
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
         self._connection: http.client.HTTPConnection | None = None
