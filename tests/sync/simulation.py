@@ -51,7 +51,7 @@ def machine(template: Path, line: Line, stores: Stores | None) -> type[RuleBased
         def store(self, site, path):
             self.world.store(self.world.sites[site], path)
 
-        @rule(site=sites, memory=which, act=st.sampled_from(["edit", "edit", "edit", "tag"]))
+        @rule(site=sites, memory=which, act=st.sampled_from(["edit", "edit", "tag", "tag"]))
         def change(self, site, memory, act):
             if act == "edit":
                 self.world.edit(self.world.sites[site], self.memory(memory))
