@@ -68,7 +68,7 @@ class Taken:
     conflict: bool = False
     winner: Winner = Winner.INCOMING
     current: Replica | None = None  # the state here, where somebody has to decide
-    failed: bool = False  # what was put away of it here cannot be read; it stays as it is
+    failed: bool = False  # it stays as it is: what was put away of it cannot be read, or it lies in another space
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +253,9 @@ class StorePeer(Peer):
         # Known ones first: one of them may give up the path that a new one has.
         for incoming in sorted(parcel.replicas, key=lambda one: (one.memory.id not in here, one.memory.hlc)):
             name = incoming.memory.id
-            if away.get(name, NOT_AWAY) is None and not incoming.erased:
+            # No memory ever leaves its space: one that claims to would reach where its sender may not.
+            elsewhere = name in here and here[name].memory.space != incoming.memory.space
+            if elsewhere or (away.get(name, NOT_AWAY) is None and not incoming.erased):
                 yield Taken(memory=name, change=None, failed=True)
             else:
                 yield self._take(tx, here.get(name), incoming, manner, carried=carried, away=away.get(name))

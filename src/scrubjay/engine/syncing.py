@@ -140,7 +140,7 @@ class Synced:
     deleted: int = 0
     skipped: int = 0  # differ, and were left so: conflicts that wait
     conflicts: tuple[Handled, ...] = ()
-    errors: int = 0  # were put away and cannot be read just now; a full sync tries them again
+    errors: int = 0  # were put away and cannot be read just now (a full sync tries them again), or lie elsewhere
 
     @property
     def waiting(self) -> tuple[Handled, ...]:
