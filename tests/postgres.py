@@ -1,5 +1,6 @@
-"""A real PostgreSQL with pgvector for the tests that need one: started once, from a package, or named by
-SCRUBJAY_TEST_POSTGRES. Each test has an empty store: making one anew costs 0.1 s, emptying one a few milliseconds.
+"""A real PostgreSQL with pgvector for the tests that need one: each process starts its own, from a package, or has a
+database of its own on the server that SCRUBJAY_TEST_POSTGRES names. Each test has an empty store: making one anew costs
+0.1 s, emptying one a few milliseconds.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import shutil
 import tempfile
 import warnings
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
@@ -97,14 +100,20 @@ class Stores:
         return sql.SQL("; ").join(steps)
 
 
-_server: Server | None = None
-
-
+@cache
 def server_url() -> str:
-    """A server that all tests of this process share."""
-    global _server
-    if given := os.environ.get("SCRUBJAY_TEST_POSTGRES"):
-        return given
-    if _server is None:
-        _server = Server(**FAST)
-    return _server.url
+    """A database that all tests of this process share, and no other process."""
+    given = os.environ.get("SCRUBJAY_TEST_POSTGRES")
+    return Server(**FAST).url if given is None else _database(given, f"scrubjay_test_{os.getpid()}")
+
+
+def _database(url: str, name: str) -> str:
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+
+    def remove() -> None:
+        with suppress(psycopg.Error), psycopg.connect(url, autocommit=True) as con:
+            con.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    atexit.register(remove)
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
