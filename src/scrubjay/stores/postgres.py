@@ -3,7 +3,7 @@
 postgres.py              the store: its verbs that are not a transaction's
 postgres_transaction.py  every change; those of memories in postgres_memories.py, their sums in postgres_counts.py
 postgres_reads.py        finding memories; links, versions, events … in postgres_history.py
-postgres_words.py        finding by words, postgres_vectors.py by meaning
+postgres_words.py        finding by words, postgres_vectors.py by meaning, with postgres_signatures.py
 postgres_statistics.py   totals and what happened when
 postgres_files.py        paths and files; postgres_jobs.py, postgres_archives.py, postgres_conversations.py
 postgres_replication.py  memories as they travel between stores, endpoints, conflicts
@@ -59,7 +59,7 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
             url, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
         )
         self._flush_at = time.monotonic() + FLUSH_SECONDS
-        self._indexes: dict[int, tuple[bool, float]] = {}
+        self._indexes: dict[int, tuple[int, float]] = {}
 
     @property
     def origin(self) -> str:  # read each time: another process may have renewed it
@@ -68,11 +68,11 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
     def _reading(self) -> AbstractContextManager[Connection]:
         return self._connections.reading()
 
-    def _has_index(self, con: Connection, dimension: int) -> bool:
+    def _indexed(self, con: Connection, dimension: int) -> int | None:
         """As of half a minute ago: an index is made rarely, and without one answers are right too."""
-        known, until = self._indexes.get(dimension, (False, 0.0))
+        known, until = self._indexes.get(dimension, (0, 0.0))
         if time.monotonic() >= until:
-            known = postgres_vectors.has_index(con, dimension)
+            known = postgres_vectors.indexed(con, dimension)
             self._indexes[dimension] = known, time.monotonic() + INDEX_KNOWN_SECONDS
         return known
 

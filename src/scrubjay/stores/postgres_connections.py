@@ -218,6 +218,7 @@ class Connections:
                 sql.SQL(
                     "SET search_path = {}, public, extensions; SET statement_timeout = {};"
                     "SET idle_in_transaction_session_timeout = 60000; SET jit = off;"
+                    "SET max_parallel_workers_per_gather = 0;"  # many search at once, each on one core
                     # What a search by the index of vectors visits; see postgres_vectors.py.
                     "SET hnsw.ef_search = 200; SET hnsw.iterative_scan = relaxed_order;"
                     "SET hnsw.max_scan_tuples = 20000"

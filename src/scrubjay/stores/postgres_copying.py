@@ -12,6 +12,7 @@ from typing import Any
 
 from scrubjay.errors import Conflict
 from scrubjay.memory import AccessLevel, random_suffix
+from scrubjay.stores import postgres_signatures
 from scrubjay.stores.base import Checkup
 from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, copy, put_away, stems_as_text, stems_of_text
 from scrubjay.stores.postgres import PostgresStore
@@ -157,6 +158,7 @@ class PostgresCopy(Copyable):
                 WHERE archives.space = memories.space AND archives.memory = memories.seq
                 """
             )
+            postgres_signatures.sign_all(con)
             transaction.count_anew()
             con.execute("DELETE FROM facts WHERE key = 'copy'")
 

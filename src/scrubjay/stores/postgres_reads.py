@@ -34,8 +34,8 @@ OVERLAID: Mapping[Order, str] = {
 
 class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
     @abstractmethod
-    def _has_index(self, con: Connection, dimension: int) -> bool:
-        """Whether there is an index over vectors of this length."""
+    def _indexed(self, con: Connection, dimension: int) -> int | None:
+        """How many vectors of this length an index holds; None: nothing may be missed."""
 
     def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
         if not ids:
@@ -142,7 +142,7 @@ class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
         if restriction is None:
             return []
         with self._reading() as con:
-            indexed = self._has_index(con, len(vector))
+            indexed = self._indexed(con, len(vector))
             return postgres_vectors.nearest(con, vector, restriction, limit, indexed=indexed)
 
     def rarity(self, words: Sequence[str]) -> dict[str, float]:
