@@ -166,8 +166,8 @@ def recall(store: PostgresStore, data: Data) -> None:
                 exact = postgres_vectors._exactly(con, vector, limits, 10)
             shares.append(len({one.memory for one in found} & {one.memory for one in exact}) / 10)
         with store._reading() as con:
-            way = "index" if postgres_vectors._many(con, limits) else "exact"
-        print(f"recall@10 {name:15}", f"{statistics.mean(shares):.3f}  ({way})")
+            scope = postgres_vectors._scope(con, limits)
+        print(f"recall@10 {name:15}", f"{statistics.mean(shares):.3f}  (of about {scope:,.0f} memories)")
 
 
 def writers(url: str, data: Data, threads: int, seconds: float = 4.0) -> float:
