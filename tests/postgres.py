@@ -58,6 +58,29 @@ class Server:
         """Once more, after it was stopped or killed."""
         self._server.ensure_postgres_running()
 
+    def copied(self, folder: Path) -> str:
+        """Start a replica in a folder, and give its address; `stop` stops it too."""
+        data = folder / "data"
+        self._run("pg_basebackup", "-h", self.folder, "-U", "postgres", "-D", data, "-R", "-c", "fast", folder=folder)
+        listening = f"-h '' -k {folder}"
+        self._run("pg_ctl", "-D", data, "-o", listening, "-l", folder / "log", "-w", "start", folder=folder)
+        atexit.register(self.stop_copy, folder)
+        return f"postgresql://postgres@/postgres?host={folder}"
+
+    def stop_copy(self, folder: Path) -> None:
+        atexit.unregister(self.stop_copy)
+        with suppress(subprocess.SubprocessError):
+            self._run("pg_ctl", "-D", folder / "data", "-m", "immediate", "stop", folder=folder)
+
+    def _run(self, program: str, *arguments: object, folder: Path) -> None:
+        user = self._server.system_user  # none unless this is root, whom PostgreSQL refuses
+        if user is not None:
+            shutil.chown(folder, user)
+        command = [str(self._server.bin_path / program), *map(str, arguments)]
+        subprocess.run(
+            command, check=True, timeout=60, user=user, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+
     def stop(self) -> None:
         atexit.unregister(self.stop)
         with suppress(Exception):
@@ -112,10 +135,16 @@ class Stores:
 
 
 @cache
+def server() -> Server:
+    """A server that all tests of this process share."""
+    return Server(**FAST)
+
+
+@cache
 def server_url() -> str:
     """A database that all tests of this process share, and no other process."""
     given = os.environ.get("SCRUBJAY_TEST_POSTGRES")
-    return Server(**FAST).url if given is None else _database(given, f"scrubjay_test_{os.getpid()}")
+    return server().url if given is None else _database(given, f"scrubjay_test_{os.getpid()}")
 
 
 def _database(url: str, name: str) -> str:
