@@ -371,10 +371,12 @@ def test_a_clock_that_was_set_back_does_not_make_a_change_old(jay, drive, clock)
     assert jay.get(memory).content == "Second"
 
 
-def test_two_memories_on_one_path_both_stay_and_the_younger_moves(jay, drive, clock):
-    older = jay.store("Here", path="notes/a").memory.id
+@pytest.mark.parametrize("first_here", [True, False])
+def test_two_memories_on_one_path_both_stay_and_the_younger_moves(jay, drive, clock, first_here):
+    first, second = (jay, drive) if first_here else (drive, jay)
+    older = first.store("Here", path="notes/a").memory.id
     clock.move(seconds=1)
-    younger = drive.store("There", path="notes/a").memory.id
+    younger = second.store("There", path="notes/a").memory.id
 
     run(jay)
     run(jay)
