@@ -55,7 +55,7 @@ export interface Options {
   signal?: AbortSignal;
 }
 
-export async function ask<T>(method: string, path: string, options: Options = {}): Promise<T> {
+async function request(method: string, path: string, options: Options = {}): Promise<Response> {
   const headers: Record<string, string> = { accept: "application/json" };
   if (options.body !== undefined) headers["content-type"] = "application/json";
   if (options.ifVersion) headers["if-match"] = `"${options.ifVersion}"`;
@@ -75,9 +75,18 @@ export async function ask<T>(method: string, path: string, options: Options = {}
     if (options.signal?.aborted) throw error;
     throw new Refused(0, "The server does not answer.", "Is `scrubjay serve` still running? What you typed is kept.");
   }
-  const body = await reply.json().catch(() => ({}));
-  if (reply.ok) return body as T;
-  throw refusal(reply, body);
+  if (reply.ok) return reply;
+  throw refusal(reply, await reply.json().catch(() => ({})));
+}
+
+export async function ask<T>(method: string, path: string, options: Options = {}): Promise<T> {
+  return (await request(method, path, options)).json() as Promise<T>;
+}
+
+/** An answer of many JSON objects, one a line. */
+export async function lines<T>(path: string, query?: Record<string, Value>): Promise<T[]> {
+  const text = await (await request("GET", path, { query })).text();
+  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line) as T);
 }
 
 function refusal(reply: Response, body: { error?: { message?: string; hint?: string; code?: string } }): Refused {
@@ -97,22 +106,35 @@ export const get = <T>(path: string, query?: Record<string, Value>, signal?: Abo
   ask<T>("GET", path, { query, signal });
 export const post = <T>(path: string, body: unknown = {}, signal?: AbortSignal) => ask<T>("POST", path, { body, signal });
 export const patch = <T>(path: string, body: unknown, ifVersion?: number) => ask<T>("PATCH", path, { body, ifVersion });
-export const put = <T>(path: string, body: unknown) => ask<T>("PUT", path, { body });
 export const remove = <T>(path: string, query?: Record<string, Value>) => ask<T>("DELETE", path, { query });
+
+const AGAIN_MS = 3_000;
 
 /** Changes in this space as they happen; calls back with the id of what changed. Comes back by itself. */
 export function follow(changed: (id: string | null) => void, state: (alive: boolean) => void): () => void {
-  const source = new EventSource(address("/api/v1/events"));
-  source.onopen = () => state(true);
-  source.onerror = () => state(false);
-  source.onmessage = (message) => {
-    try {
-      changed(JSON.parse(message.data).memory ?? null);
-    } catch {
-      changed(null);
-    }
+  let source: EventSource;
+  let timer: ReturnType<typeof setTimeout>;
+  let missed = false;
+  const open = () => {
+    source = new EventSource(address("/api/v1/events"));
+    source.onopen = () => {
+      state(true);
+      if (missed) changed(null); // whatever happened meanwhile
+      missed = false;
+    };
+    source.onerror = () => {
+      missed = true;
+      // Refused, so the browser gives up: the session may have ended, and asking says so. Else try again.
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, AGAIN_MS);
+      get("/session").then(() => {}, (error) => state(error instanceof Refused && error.status !== 0));
+    };
+    source.onmessage = (message) => changed((JSON.parse(message.data) as { memory?: string }).memory ?? null);
   };
-  return () => source.close();
+  open();
+  return () => {
+    clearTimeout(timer);
+    source.close();
+  };
 }
 
 export const path = (memory: Memory | string) =>
