@@ -51,6 +51,11 @@ DECISIONS = [
 ]  # fmt: skip
 
 
+BUILDS_ON = {
+    "tide-feed/sender": "tide-feed/alerting",
+    "planning/solver": "berth-planner/storage",
+    "page/framework": "berth-planner/storage",
+}
 TALK = [
     ("user", "Which berths are free for the herring boats tonight?"),
     ("assistant", "Berths 3 and 5 until six in the morning; berth 7 is being dredged."),
@@ -105,8 +110,8 @@ class Demo:
         last: dict[str, Memory] = {}
         for days, topic, decision, reasoning, outcome, became in sorted(DECISIONS, key=lambda one: -one[0]):
             self.weeks.ago(days)
-            if topic in last:
-                reasoning = f"{reasoning}\nbuilds_on: {last[topic].name}"
+            if before := last.get(BUILDS_ON.get(topic, topic)):
+                reasoning = f"{reasoning}\nbuilds_on: {before.name}"
             last[topic] = agent.decisions.save(topic, decision, reasoning=reasoning).memory
             if outcome:
                 self.weeks.ago(days - 10)

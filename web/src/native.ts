@@ -1,6 +1,6 @@
 // What the page asks of the server, in the page's words: one function per thing one can do.
 
-import { Refused, ask, get, lines, path, post, patch, remove } from "./api";
+import { Refused, ask, get, lines, path, post, patch, remove, useToken } from "./api";
 import type { Hit, Link, Memory, Recall, Version } from "./nouns";
 
 // --- finding ---------------------------------------------------------------------------------------------------------
@@ -300,7 +300,10 @@ export interface Me {
 }
 
 export const me = () => get<Me>("/session");
-export const signIn = (given: { key: string } | { user: string; password: string }) => post("/sign-in", given);
+export async function signIn(given: { key: string } | { user: string; password: string }): Promise<void> {
+  await post("/sign-in", given);
+  useToken((await me()).csrf_token ?? "");
+}
 export const signOut = () => post("/sign-out");
 export const keys = async () => (await get<{ keys: Key[] }>("/api/v1/keys")).keys;
 export const createKey = async (user: string, role: string) =>
