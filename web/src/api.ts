@@ -21,6 +21,7 @@ export class Refused extends Error {
 
 let space = "";
 let csrf = "";
+let session = 0; // goes up with every sign-in
 let signInNeeded: () => void = () => {};
 
 export function useSpace(name: string): void {
@@ -29,6 +30,7 @@ export function useSpace(name: string): void {
 
 export function useToken(token: string): void {
   csrf = token;
+  session++;
 }
 
 export function onSignInNeeded(callback: () => void): void {
@@ -63,6 +65,7 @@ async function request(method: string, path: string, options: Options = {}): Pro
     headers["idempotency-key"] = crypto.randomUUID?.() ?? String(Math.random());
     if (csrf) headers["x-csrf-token"] = csrf;
   }
+  const begun = session;
   let reply: Response;
   try {
     reply = await fetch(address(path, options.query), {
@@ -76,6 +79,7 @@ async function request(method: string, path: string, options: Options = {}): Pro
     throw new Refused(0, "The server does not answer.", "Is `scrubjay serve` still running? What you typed is kept.");
   }
   if (reply.ok) return reply;
+  if (reply.status === 401 && begun === session) signInNeeded(); // not by an answer from before one signed in
   throw refusal(reply, await reply.json().catch(() => ({})));
 }
 
@@ -91,10 +95,7 @@ export async function lines<T>(path: string, query?: Record<string, Value>): Pro
 
 function refusal(reply: Response, body: { error?: { message?: string; hint?: string; code?: string } }): Refused {
   const said = body.error ?? {};
-  if (reply.status === 401) {
-    signInNeeded();
-    return new Refused(401, "Please sign in.", "", "unauthorized");
-  }
+  if (reply.status === 401) return new Refused(401, "Please sign in.", "", "unauthorized");
   if (reply.status === 429) {
     const seconds = reply.headers.get("retry-after") ?? "some";
     return new Refused(429, "Too many requests.", `Wait ${seconds} seconds and try again.`, "rate_limited");
