@@ -45,6 +45,7 @@ def test_a_session_that_ended_asks_to_sign_in_in_front_of_what_one_was_doing(ser
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     page.get_by_label("Key").fill(bob.secret)
     page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_hidden()
     expect(page.get_by_role("textbox", name="Text")).to_have_value("User lives in Austin")
     expect(page.get_by_label("Tags")).to_have_value("home")
     page.get_by_role("button", name="Save").click()

@@ -49,6 +49,7 @@ def test_a_new_memory_is_written(site, look):
     page.get_by_role("button", name="Remember").click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text("Written by a person")
+    expect(page.get_by_text("by page through native, for local")).to_be_visible()
 
 
 def test_where_it_comes_from_and_to_whom_it_went(site, look):

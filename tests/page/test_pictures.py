@@ -53,7 +53,7 @@ def test_a_picture(shown, demo, look, name, where, options):
     if name == "search":
         page.get_by_text("Why was this found?").first.click()
     if name == "memory":
-        page.get_by_role("heading", name="History").scroll_into_view_if_needed()
+        page.get_by_role("button", name="Make current again").last.scroll_into_view_if_needed()
     if name == "graph":
         expect(page.get_by_role("status")).not_to_contain_text("finding")
     page.wait_for_timeout(400)  # what moves has arrived

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+import pytest
 from playwright.sync_api import expect
 
+import scrubjay
+from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.syncing import SyncRequest
+from scrubjay.errors import Undecided
 from tests.page.demo import propose
 
 
@@ -48,6 +52,27 @@ def test_both_sides_of_a_conflict_become_one(site, look):
         [merged] = jay.list().memories
         assert "nine tons" in merged.content
         assert "yellow" in merged.content
+
+
+def test_what_stores_disagree_about_is_settled_in_the_same_place(site, look, tmp_path):
+    with site.engine() as jay:
+        memory = jay.store("The crane lifts nine tons").memory
+        jay.sync.add("laptop", tmp_path / "laptop.db")
+        jay.sync.run(destination="laptop")
+        with scrubjay.open(tmp_path / "laptop.db", embedder=HashingEmbedder()) as laptop:
+            laptop.update(memory.id, content="The crane lifts twelve tons")
+        jay.update(memory.id, content="The crane lifts ten tons")
+        with pytest.raises(Undecided):
+            jay.sync.run(destination="laptop", resolution="manual")
+    page = look(site).go("#/conflicts")
+
+    conflict = page.locator(".pair", has_text="At laptop")
+    expect(conflict).to_contain_text("The crane lifts ten tons")
+    expect(conflict).to_contain_text("The crane lifts twelve tons")
+    conflict.get_by_role("button", name="Take theirs").click()
+    expect(page.get_by_text("Nothing is open.")).to_be_visible()
+    with site.engine() as jay:
+        assert jay.get(memory.id).content == "The crane lifts twelve tons"
 
 
 def test_decisions_by_topic_as_a_timeline(site, look):
@@ -152,6 +177,7 @@ def test_a_key_is_made_and_then_needed_until_it_is_revoked(serve, look):
     expect(stranger.get_by_role("alert")).to_contain_text("not right")
     stranger.get_by_label("Key").fill(secret)
     stranger.get_by_role("button", name="Sign in").click()
+    expect(stranger.get_by_role("heading", name="Sign in")).to_be_hidden()
     stranger.get_by_role("textbox", name="What to remember").fill("Written after signing in")
     stranger.get_by_role("button", name="Remember").click()
     expect(stranger.get_by_role("heading", level=1)).to_have_text("Written after signing in")
@@ -160,4 +186,5 @@ def test_a_key_is_made_and_then_needed_until_it_is_revoked(serve, look):
     expect(stranger.get_by_text("You are ann, owner.")).to_be_visible()
     stranger.get_by_role("button", name="Revoke …").click()
     stranger.get_by_role("button", name="Revoke the key").click()
-    expect(stranger.get_by_role("heading", name="Sign in")).to_be_visible()
+    expect(stranger.get_by_role("cell", name="revoked", exact=True)).to_be_visible()
+    expect(stranger.get_by_text("You are local, owner.")).to_be_visible()  # it was the only one: nobody needs one now

@@ -58,7 +58,7 @@ export interface Options {
 }
 
 async function request(method: string, path: string, options: Options = {}): Promise<Response> {
-  const headers: Record<string, string> = { accept: "application/json" };
+  const headers: Record<string, string> = { accept: "application/json", "x-client": "page" };
   if (options.body !== undefined) headers["content-type"] = "application/json";
   if (options.ifVersion) headers["if-match"] = `"${options.ifVersion}"`;
   if (method !== "GET") {
