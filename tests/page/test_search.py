@@ -157,6 +157,16 @@ def test_everything_that_matches_is_changed_at_once(site, look):
         assert sum({"old", "numbered"} <= set(memory.tags) for memory in tagged) == 30
 
 
+def test_nothing_is_skipped_where_memories_are_long(site, look):
+    with site.engine() as jay:  # more than an answer may hold
+        jay.store_many([{"content": f"Fact number {number} {'wave ' * 9_000}"} for number in range(28)])
+    page = look(site).go()
+    page.get_by_role("checkbox", name="Choose Fact number 27").check()
+    page.get_by_role("button", name="Choose all 28").click()
+
+    expect(page.get_by_text("28 chosen")).to_be_visible()
+
+
 def test_what_is_chosen_is_exported(site, look):
     with site.engine() as jay:
         jay.store("Keep a copy of me")
