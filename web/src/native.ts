@@ -45,20 +45,22 @@ export async function listed(
   page: { limit: number; cursor?: string },
   signal?: AbortSignal,
 ): Promise<Answer> {
-  const found = await get<{ memories: Memory[]; total?: number; cursor?: string }>(
+  const found = await get<{ memories: Memory[]; total?: number; cursor?: string; left_out?: number }>(
     "/api/v1/memories",
     { ...filters(wanted), ...page },
     signal,
   );
+  // An answer that would be too large leaves out its end, but goes on behind it: ask for less.
+  if (found.left_out && page.limit > 1) return listed(wanted, { ...page, limit: Math.ceil(page.limit / 2) }, signal);
   return { ...found, hits: found.memories.map((memory) => ({ memory, score: 0 })) };
 }
 
-/** All of them, a thousand at a time. */
+/** All of them, some hundreds at a time. */
 export async function everyListed(wanted: Wanted): Promise<Memory[]> {
   const all: Memory[] = [];
   let cursor: string | undefined;
   do {
-    const leaf = await listed(wanted, { limit: 1000, cursor });
+    const leaf = await listed(wanted, { limit: 400, cursor });
     all.push(...leaf.hits.map((hit) => hit.memory));
     cursor = leaf.cursor;
   } while (cursor);
