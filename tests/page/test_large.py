@@ -6,6 +6,7 @@ Numbers are written to standard output; docs/figures.md tells them.
 from __future__ import annotations
 
 import json
+import os
 import time
 
 import pytest
@@ -15,7 +16,7 @@ from scrubjay.memory import LinkKind
 from tests.page.conftest import Site
 
 pytestmark = pytest.mark.long
-MEMORIES = 100_000
+MEMORIES = int(os.environ.get("SCRUBJAY_PAGE_MEMORIES", "100000"))
 NODES = 5_000
 WORDS = (
     "harbour",
