@@ -4,7 +4,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all page page-if-newer browser serve test test-postgres test-long check simulate bench bench-million bench-quality model vectors manifests docs lock clean
+.PHONY: all page page-if-newer pictures browser serve test test-postgres test-long check simulate bench bench-million bench-quality model vectors manifests docs lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -34,6 +34,10 @@ test-postgres: .venv/ready-dev model
 
 test-long: .venv/ready-dev model
 	$(RUN) -m pytest -m long --timeout=3600
+
+# The pictures of the page in docs/, taken anew.
+pictures: .venv/ready-dev browser
+	SCRUBJAY_PICTURES=docs/pictures $(RUN) -m pytest tests/page/test_pictures.py
 
 # The browser that the page is tested with: the system's Chromium.
 browser:

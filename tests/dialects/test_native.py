@@ -204,6 +204,44 @@ def test_what_has_expired_is_pruned(site, clock):
     assert site.ask("POST", "/prune", {})["pruned"] == []
 
 
+def test_what_a_memory_is_connected_with_comes_as_lines(site, jay):
+    first = jay.decisions.save("cache", "Use Redis", reasoning="Fast").memory
+    last = first
+    for number in range(4):
+        last = jay.decisions.save(f"step {number}", "Next", reasoning=f"builds_on: {last.name}").memory
+
+    def network(steps):
+        reply = site.client.get(f"/api/v1/memories/{first.id}/network", params={"steps": steps})
+        lines = [json.loads(line) for line in reply.text.splitlines()]
+        return [[one for line in lines for one in line.get(name, [])] for name in ("nodes", "links")]
+
+    nodes, links = network(steps=2)
+    assert [node["title"] for node in nodes] == ["cache: Use Redis", "step 0: Next", "step 1: Next"]
+    assert [link["kind"] for link in links] == ["builds_on", "builds_on"]
+    assert len(network(steps=10)[0]) == 5
+
+
+def test_stores_are_listed(site, jay):
+    site.store("The harbour opens at six")
+
+    [store] = [one for one in site.ask("GET", "/stores")["stores"] if one["name"] == jay.spaces[0]]
+    assert store["memories"] == 1
+    assert not store["mirrored"]
+
+
+def test_recalls_are_counted_by_day_and_by_hour_of_the_week(site, jay, clock):
+    site.store("The harbour opens at six")
+    jay.search("harbour")
+    clock.move(days=2)
+    jay.search("harbour")
+    jay.search("harbour")
+
+    numbers = site.ask("GET", "/statistics", trends="day")["statistics"]
+    assert [point["value"] for point in numbers["recall_count"]] == [1, 0, 2]
+    assert sum(map(sum, numbers["recall_hours"])) == 3
+    assert numbers["recall_hours"][clock().weekday()][clock().hour] == 2
+
+
 # --- sync ------------------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,5 @@
-"""The page in a real browser, on a real server with a store of its own."""
+"""The page in a real browser, on a real server. Tests share the server and have a space each; a test that stops the
+server or makes keys starts one of its own."""
 
 from __future__ import annotations
 
@@ -9,23 +10,30 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, expect, sync_playwright
 
 import scrubjay
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SCREENSHOTS = os.environ.get("SCRUBJAY_SCREENSHOTS")  # where pictures for the documentation go
+PATIENCE_MS = 20_000  # a busy machine is no failure
+START_SECONDS = 60
+
+expect.set_options(timeout=PATIENCE_MS)
 
 
-class Site:
+class Server:
     """A running `scrubjay serve`."""
 
     def __init__(self, home: Path, **env: str) -> None:
+        home.mkdir(exist_ok=True)
         self.home = home
         self._env = {**os.environ, "SCRUBJAY_HOME": str(home), "SCRUBJAY_EMBEDDER": "hashing", **env}
         self.port = 0
@@ -34,45 +42,82 @@ class Site:
     def start(self) -> None:
         command = [sys.executable, "-m", "scrubjay", "serve", "--port", str(self.port)]
         self.process = subprocess.Popen(command, env=self._env, stderr=subprocess.PIPE, text=True)
+        patience = threading.Timer(START_SECONDS, self.process.kill)  # ends the reading below
+        patience.start()
         said = ""
         for line in self.process.stderr:
             said += line
             if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
                 self.port = int(found[1])
                 break
-        assert self.port, said
+        else:
+            raise AssertionError(said)
+        patience.cancel()
         self._drain = threading.Thread(target=self.process.stderr.read, daemon=True)
         self._drain.start()
 
     def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(timeout=20)
-        self._drain.join()
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(timeout=20)
+        self._drain.join(timeout=20)
         self.process.stderr.close()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def engine(self) -> Engine:
+
+class Site:
+    """A space on a server: what a person opens in the browser."""
+
+    def __init__(self, server: Server, space: str = "") -> None:
+        self.server = server
+        self.space = space
+        self.url = server.url
+        if space:
+            with self.engine() as jay:
+                jay.create_space(space)
+
+    @contextmanager
+    def engine(self) -> Iterator[Engine]:
         """The same store from another process' side: what agents do while one looks."""
-        return scrubjay.open(self.home / "memories.db", embedder=HashingEmbedder())
+        with scrubjay.open(self.server.home / "memories.db", embedder=HashingEmbedder()) as engine:
+            yield engine.bound_to(spaces=(self.space,)) if self.space else engine
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("page") / "home")
+    yield server
+    server.stop()
+
+
+SPACES = count(1)
+
+
+@pytest.fixture
+def site(server: Server) -> Site:
+    return Site(server, f"space-{next(SPACES)}")
 
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Site]]:
-    sites: list[Site] = []
+    """A server of one's own."""
+    servers: list[Server] = []
 
     def start(**env: str) -> Site:
-        (tmp_path / "home").mkdir(exist_ok=True)
-        sites.append(Site(tmp_path / "home", **env))
-        return sites[-1]
+        servers.append(Server(tmp_path / "home", **env))
+        return Site(servers[-1])
 
     yield start
-    for site in sites:
-        if site.process.poll() is None:
-            site.process.kill()
-            site.stop()
+    for server in servers:
+        if not server.process.stderr.closed:
+            server.stop()
 
 
 @pytest.fixture(scope="module")  # while it is open no other test of this process can run an event loop
@@ -89,42 +134,59 @@ class Looking:
         self.page = page
         self.site = site
         self.problems: list[str] = []
-        self.dialogs: list[str] = []
+        self._asked: set[Request] = set()
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         page.on("dialog", self._dialog)
         page.on("request", self._request)
+        page.on("requestfinished", lambda request: self._asked.discard(request))
+        page.on("requestfailed", lambda request: self._asked.discard(request))
 
     def _console(self, message: ConsoleMessage) -> None:
         # A refused request is shown in words on the page; the browser notes it too.
         if message.type == "error" and "Failed to load resource" not in message.text:
             self.problems.append(message.text)
 
-    def _dialog(self, dialog) -> None:
-        self.dialogs.append(dialog.message)
+    def _dialog(self, dialog: Dialog) -> None:
+        self.problems.append(f"dialog: {dialog.message}")
         dialog.accept()
 
-    def _request(self, request) -> None:
+    def _request(self, request: Request) -> None:
         if not request.url.startswith((self.site.url, "data:", "blob:")):
             self.problems.append(f"asked elsewhere: {request.url}")
+        if not urlsplit(request.url).path.endswith("/events"):  # never ends
+            self._asked.add(request)
 
     def go(self, where: str = "") -> Page:
+        """Open a view, anew."""
+        self.page.goto("about:blank")
         self.page.goto(f"{self.site.url}/{where}")
         return self.page
 
-    def picture(self, name: str) -> None:
-        if SCREENSHOTS:
-            self.page.screenshot(path=f"{SCREENSHOTS}/{name}.png")
+    def settled(self, where: str) -> Page:
+        """Open a view and wait until everything that it asks for has come."""
+        self._asked.clear()
+        self.go(where)
+        expect(self.page.get_by_role("heading", level=1)).to_have_count(1)
+        quiet = 0
+        for _ in range(PATIENCE_MS // 50):
+            self.page.wait_for_timeout(50)
+            quiet = 0 if self._asked else quiet + 1
+            if quiet == 3:  # an answer may lead to another question
+                return self.page
+        raise AssertionError(f"{where} still waits for {[request.url for request in self._asked]}")
 
 
 @pytest.fixture
 def look(browser: Browser) -> Iterator[Callable[..., Looking]]:
-    """Opens windows; at the end none may have met an error, a violated policy or a request to somewhere else."""
+    """Opens windows; at the end none may have met an error, a dialog, a violated policy or a request elsewhere."""
     opened: list[Looking] = []
 
     def look(site: Site, **options: object) -> Looking:
         context = browser.new_context(**options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE_MS)
+        if site.space:
+            context.add_init_script(f"location.protocol === 'about:' || localStorage.setItem('space', '{site.space}')")
         opened.append(Looking(context.new_page(), site))
         return opened[-1]
 

@@ -21,6 +21,7 @@ export class Refused extends Error {
 
 let space = "";
 let csrf = "";
+let session = 0; // goes up with every sign-in
 let signInNeeded: () => void = () => {};
 
 export function useSpace(name: string): void {
@@ -29,6 +30,7 @@ export function useSpace(name: string): void {
 
 export function useToken(token: string): void {
   csrf = token;
+  session++;
 }
 
 export function onSignInNeeded(callback: () => void): void {
@@ -55,14 +57,15 @@ export interface Options {
   signal?: AbortSignal;
 }
 
-export async function ask<T>(method: string, path: string, options: Options = {}): Promise<T> {
-  const headers: Record<string, string> = { accept: "application/json" };
+async function request(method: string, path: string, options: Options = {}): Promise<Response> {
+  const headers: Record<string, string> = { accept: "application/json", "x-client": "page" };
   if (options.body !== undefined) headers["content-type"] = "application/json";
   if (options.ifVersion) headers["if-match"] = `"${options.ifVersion}"`;
   if (method !== "GET") {
     headers["idempotency-key"] = crypto.randomUUID?.() ?? String(Math.random());
     if (csrf) headers["x-csrf-token"] = csrf;
   }
+  const begun = session;
   let reply: Response;
   try {
     reply = await fetch(address(path, options.query), {
@@ -75,17 +78,24 @@ export async function ask<T>(method: string, path: string, options: Options = {}
     if (options.signal?.aborted) throw error;
     throw new Refused(0, "The server does not answer.", "Is `scrubjay serve` still running? What you typed is kept.");
   }
-  const body = await reply.json().catch(() => ({}));
-  if (reply.ok) return body as T;
-  throw refusal(reply, body);
+  if (reply.ok) return reply;
+  if (reply.status === 401 && begun === session) signInNeeded(); // not by an answer from before one signed in
+  throw refusal(reply, await reply.json().catch(() => ({})));
+}
+
+export async function ask<T>(method: string, path: string, options: Options = {}): Promise<T> {
+  return (await request(method, path, options)).json() as Promise<T>;
+}
+
+/** An answer of many JSON objects, one a line. */
+export async function lines<T>(path: string, query?: Record<string, Value>): Promise<T[]> {
+  const text = await (await request("GET", path, { query })).text();
+  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line) as T);
 }
 
 function refusal(reply: Response, body: { error?: { message?: string; hint?: string; code?: string } }): Refused {
   const said = body.error ?? {};
-  if (reply.status === 401) {
-    signInNeeded();
-    return new Refused(401, "Please sign in.", "", "unauthorized");
-  }
+  if (reply.status === 401) return new Refused(401, "Please sign in.", "", "unauthorized");
   if (reply.status === 429) {
     const seconds = reply.headers.get("retry-after") ?? "some";
     return new Refused(429, "Too many requests.", `Wait ${seconds} seconds and try again.`, "rate_limited");
@@ -97,22 +107,35 @@ export const get = <T>(path: string, query?: Record<string, Value>, signal?: Abo
   ask<T>("GET", path, { query, signal });
 export const post = <T>(path: string, body: unknown = {}, signal?: AbortSignal) => ask<T>("POST", path, { body, signal });
 export const patch = <T>(path: string, body: unknown, ifVersion?: number) => ask<T>("PATCH", path, { body, ifVersion });
-export const put = <T>(path: string, body: unknown) => ask<T>("PUT", path, { body });
 export const remove = <T>(path: string, query?: Record<string, Value>) => ask<T>("DELETE", path, { query });
+
+const AGAIN_MS = 3_000;
 
 /** Changes in this space as they happen; calls back with the id of what changed. Comes back by itself. */
 export function follow(changed: (id: string | null) => void, state: (alive: boolean) => void): () => void {
-  const source = new EventSource(address("/api/v1/events"));
-  source.onopen = () => state(true);
-  source.onerror = () => state(false);
-  source.onmessage = (message) => {
-    try {
-      changed(JSON.parse(message.data).memory ?? null);
-    } catch {
-      changed(null);
-    }
+  let source: EventSource;
+  let timer: ReturnType<typeof setTimeout>;
+  let missed = false;
+  const open = () => {
+    source = new EventSource(address("/api/v1/events"));
+    source.onopen = () => {
+      state(true);
+      if (missed) changed(null); // whatever happened meanwhile
+      missed = false;
+    };
+    source.onerror = () => {
+      missed = true;
+      // Refused, so the browser gives up: the session may have ended, and asking says so. Else try again.
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, AGAIN_MS);
+      get("/session").then(() => {}, (error) => state(error instanceof Refused && error.status !== 0));
+    };
+    source.onmessage = (message) => changed((JSON.parse(message.data) as { memory?: string }).memory ?? null);
   };
-  return () => source.close();
+  open();
+  return () => {
+    clearTimeout(timer);
+    source.close();
+  };
 }
 
 export const path = (memory: Memory | string) =>

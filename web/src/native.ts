@@ -1,19 +1,13 @@
 // What the page asks of the server, in the page's words: one function per thing one can do.
 
-import { Refused, ask, get, path, post, patch, remove } from "./api";
-import type { Hit, Link, Memory, Version } from "./nouns";
+import { Refused, ask, get, lines, path, post, patch, remove, useToken } from "./api";
+import type { Hit, Link, Memory, Recall, Version } from "./nouns";
 
 // --- finding ---------------------------------------------------------------------------------------------------------
 
 /** What the filters say; empty means any. */
-export interface Wanted {
-  category?: string;
-  tag?: string;
-  status?: string;
-  time?: string;
-  client?: string;
-  flag?: string;
-}
+export const ANY = { kind: "", category: "", time: "", status: "", flag: "", tag: "", client: "" };
+export type Wanted = typeof ANY;
 
 export interface Answer {
   hits: Hit[];
@@ -24,18 +18,17 @@ export interface Answer {
 
 const DAYS: Record<string, number> = { day: 1, week: 7, month: 30, year: 365 };
 
-function filters(wanted: Wanted): Record<string, unknown> {
-  const days = DAYS[wanted.time ?? ""];
-  return Object.fromEntries(
-    Object.entries({
-      categories: wanted.category ? [wanted.category] : undefined,
-      tags: wanted.tag ? [wanted.tag.trim()] : undefined,
-      states: wanted.status ? [wanted.status] : undefined,
-      created_since: days ? new Date(Date.now() - days * 86_400_000).toISOString() : undefined,
-      client: wanted.client?.trim() || undefined,
-      flag: wanted.flag || undefined,
-    }).filter(([, value]) => value !== undefined),
-  );
+function filters(wanted: Wanted): Record<string, string | string[]> {
+  const given: Record<string, string | string[]> = {};
+  const days = DAYS[wanted.time];
+  if (wanted.kind) given["kinds"] = [wanted.kind];
+  if (wanted.category) given["categories"] = [wanted.category];
+  if (wanted.status) given["states"] = [wanted.status];
+  if (wanted.tag.trim()) given["tags"] = [wanted.tag.trim()];
+  if (wanted.client.trim()) given["client"] = wanted.client.trim();
+  if (wanted.flag) given["flag"] = wanted.flag;
+  if (days) given["created_since"] = new Date(Date.now() - days * 86_400_000).toISOString();
+  return given;
 }
 
 export async function search(
@@ -52,12 +45,26 @@ export async function listed(
   page: { limit: number; cursor?: string },
   signal?: AbortSignal,
 ): Promise<Answer> {
-  const found = await get<{ memories: Memory[]; total?: number; cursor?: string }>(
+  const found = await get<{ memories: Memory[]; total?: number; cursor?: string; left_out?: number }>(
     "/api/v1/memories",
-    { ...(filters(wanted) as Record<string, string>), ...page },
+    { ...filters(wanted), ...page },
     signal,
   );
+  // An answer that would be too large leaves out its end, but goes on behind it: ask for less.
+  if (found.left_out && page.limit > 1) return listed(wanted, { ...page, limit: Math.ceil(page.limit / 2) }, signal);
   return { ...found, hits: found.memories.map((memory) => ({ memory, score: 0 })) };
+}
+
+/** All of them, some hundreds at a time. */
+export async function everyListed(wanted: Wanted): Promise<Memory[]> {
+  const all: Memory[] = [];
+  let cursor: string | undefined;
+  do {
+    const leaf = await listed(wanted, { limit: 400, cursor });
+    all.push(...leaf.hits.map((hit) => hit.memory));
+    cursor = leaf.cursor;
+  } while (cursor);
+  return all;
 }
 
 // --- one memory ------------------------------------------------------------------------------------------------------
@@ -72,13 +79,30 @@ export interface Whole {
 export async function memory(id: string): Promise<Whole> {
   const { memory } = await get<{ memory: Memory }>(path(id), { deleted: true });
   const [{ versions }, around] = await Promise.all([
-    get<{ versions: Version[] }>(`${path(memory)}/versions`).catch(() => ({ versions: [] })), // none of forgotten ones
-    neighbourhood(memory.id, 1).catch(() => ({ memories: [], links: [], centre: memory.id })),
+    get<{ versions: Version[] }>(`${path(memory)}/versions`).catch(none({ versions: [] })),
+    get<{ memories: Memory[]; links: Link[] }>(`${path(memory)}/graph`).catch(none({ memories: [], links: [] })),
   ]);
   const titles = Object.fromEntries(around.memories.map((one) => [one.id, one.topic ?? one.title]));
   const links = around.links.filter((link) => link.source === memory.id || link.target === memory.id);
   return { memory, versions, links, titles };
 }
+
+/** What a forgotten memory has none of. */
+const none = <T>(empty: T) => (error: unknown): T => {
+  if (error instanceof Refused && error.status === 404) return empty;
+  throw error;
+};
+
+/** The memories that replaced each other, the oldest first, this one among them. */
+export async function succession(memory: Memory): Promise<Memory[]> {
+  const found = [memory];
+  const read = async (id: string) => (await get<{ memory: Memory }>(path(id), { deleted: true })).memory;
+  for (let id = memory.supersedes; id && found.length < 20; id = found[0]!.supersedes) found.unshift(await read(id));
+  for (let id = memory.superseded_by; id && found.length < 40; id = found.at(-1)!.superseded_by) found.push(await read(id));
+  return found;
+}
+
+export const shownTo = async (id: string) => (await get<{ recalls: Recall[] }>(`${path(id)}/shown`)).recalls;
 
 export async function store(content: string, tags: string[]): Promise<Memory> {
   return (await post<{ memory: Memory }>("/api/v1/memories", { content, tags, source: "explicit" })).memory;
@@ -89,14 +113,31 @@ export const forget = (id: string) => remove(path(id));
 export const recover = (id: string) => post(`${path(id)}/recover`);
 export const restoreVersion = (id: string, version: number) => post(`${path(id)}/versions/${version}/restore`);
 export const archive = (id: string) => post("/api/system/archive_memory", { memory_id: id });
+export const release = (id: string) => post(`${path(id)}/release`);
 export const restoreArchived = (id: string) => post("/api/system/restore_memory", { memory_id: id });
 
 // --- several at once -------------------------------------------------------------------------------------------------
 
-/** Forget them together; the answer takes it back. */
-export async function bulkForget(ids: string[]): Promise<() => Promise<unknown>> {
-  const done = await post<{ deed: string }>("/api/v1/bulk/forget", { ids });
-  return () => post("/api/v1/bulk/undo", { deed: done.deed });
+/** As many as one call takes. */
+function* stretches(ids: string[]): Generator<string[]> {
+  for (let start = 0; start < ids.length; start += 1000) yield ids.slice(start, start + 1000);
+}
+
+/** Forget them as one deed; the answer takes it back. */
+export async function bulkForget(ids: string[]): Promise<() => Promise<void>> {
+  let deed: string | undefined;
+  for (const some of stretches(ids)) deed = (await post<{ deed: string }>("/api/v1/bulk/forget", { ids: some, deed })).deed;
+  return async () => {
+    while ((await post<{ left: number }>("/api/v1/bulk/undo", { deed })).left);
+  };
+}
+
+export async function bulkUpdate(ids: string[], changes: { add_tags: string[] } | { category: string }): Promise<void> {
+  for (const some of stretches(ids)) await post("/api/v1/bulk/update", { filter: { ids: some }, ...changes });
+}
+
+export async function recoverAll(ids: string[]): Promise<void> {
+  for (const id of ids) await recover(id);
 }
 
 /** A file of lines of JSON, made in the browser from what is already here. */
@@ -123,12 +164,17 @@ export const keepBoth = (pair: Pair) => post("/api/v1/conflicts/keep", { old: pa
 export const merge = (ids: string[]) =>
   post("/api/system/consolidate_memories", { memory_ids: ids, consolidation_strategy: "merge_all" });
 
+/** Two states of a memory that did not know of each other. */
 export interface SyncConflict {
-  id: string;
+  number: number;
+  memory: string;
   endpoint: string;
-  here: string;
-  there: string;
+  at: string;
+  ours?: Memory;
+  theirs?: Memory;
 }
+
+export type Keep = "ours" | "theirs" | "merged";
 
 /** None where the server does not sync, or this caller may not see it. */
 export async function syncConflicts(): Promise<SyncConflict[]> {
@@ -140,19 +186,32 @@ export async function syncConflicts(): Promise<SyncConflict[]> {
   }
 }
 
-export const settleSync = (id: string, side: "local" | "remote") => post("/api/v1/sync/conflicts/settle", { id, side });
+export const resolveSync = (number: number, keep: Keep) => post(`/api/v1/sync/conflicts/${number}/resolve`, { keep });
 
 // --- graph and decisions ---------------------------------------------------------------------------------------------
 
-export interface Neighbourhood {
-  centre: string;
-  memories: Memory[];
-  links: Link[];
+/** A memory as a drawing needs it. */
+export interface Node {
+  id: string;
+  title: string;
+  kind: string;
+  importance: number;
+  superseded: boolean;
 }
 
-export async function neighbourhood(id: string, steps: number): Promise<Neighbourhood> {
-  const found = await get<Omit<Neighbourhood, "centre">>(`${path(id)}/graph`, { steps });
-  return { ...found, centre: id };
+export interface Network {
+  nodes: Node[];
+  links: Pick<Link, "kind" | "source" | "target">[];
+}
+
+/** Everything that a memory is connected with, so many steps far; thousands of them travel as lines. */
+export async function network(id: string, steps: number): Promise<Network> {
+  const found: Network = { nodes: [], links: [] };
+  for (const line of await lines<Partial<Network>>(`${path(id)}/network`, { steps })) {
+    found.nodes.push(...(line.nodes ?? []));
+    found.links.push(...(line.links ?? []));
+  }
+  return found;
 }
 
 export interface Topic {
@@ -176,8 +235,28 @@ export interface Statistics {
   growth_rate: { memories_per_day: number; trend: string; percent_change: number };
   recall_frequency: { daily_average: number; peak_hour?: number; peak_day?: string };
   health_score: { overall: number; factors: Record<string, number> };
-  memory_count: { at: string; value: number }[];
+  memory_count: Point[];
+  recall_count: Point[];
+  recall_hours: number[][]; // by weekday, Monday first, and hour of the day, UTC
 }
+
+export interface Point {
+  at: string;
+  value: number;
+}
+
+/** A space, and the folder where its memories are files. */
+export interface Store {
+  name: string;
+  path?: string;
+  description?: string;
+  memories: number;
+  mirrored: boolean;
+  waiting: number;
+  there: boolean;
+}
+
+export const stores = async () => (await get<{ stores: Store[] }>("/api/v1/stores")).stores;
 
 export const statistics = async () =>
   (await get<{ statistics: Statistics }>("/api/v1/statistics", { trends: "day" })).statistics;
@@ -189,6 +268,7 @@ export interface Job {
   done: number;
   total?: number;
   note?: string;
+  error?: { message?: string };
   created_at: string;
 }
 
@@ -215,8 +295,17 @@ export interface Act {
   memory?: string;
 }
 
-export const me = () => get<{ user: string; role: string; csrf_token?: string }>("/session");
-export const signIn = (given: { key: string } | { user: string; password: string }) => post("/sign-in", given);
+export interface Me {
+  user: string;
+  role: string;
+  csrf_token?: string | null; // of a session; none where nobody has to sign in
+}
+
+export const me = () => get<Me>("/session");
+export async function signIn(given: { key: string } | { user: string; password: string }): Promise<void> {
+  await post("/sign-in", given);
+  useToken((await me()).csrf_token ?? "");
+}
 export const signOut = () => post("/sign-out");
 export const keys = async () => (await get<{ keys: Key[] }>("/api/v1/keys")).keys;
 export const createKey = async (user: string, role: string) =>

@@ -1,5 +1,7 @@
 // What the page says in passing: a sentence, and where it makes sense a way back.
 
+import { Refused } from "./api";
+
 export interface Notice {
   key: number;
   text: string;
@@ -18,7 +20,9 @@ export function say(text: string, options: { bad?: boolean; undo?: () => void } 
 
 export function sayError(error: unknown): void {
   if (error instanceof DOMException && error.name === "AbortError") return;
-  say(error instanceof Error && "words" in error ? String(error.words) : String(error), { bad: true });
+  if (error instanceof Refused && error.status === 401) return; // the page asks to sign in
+  const text = error instanceof Refused ? error.words : String(error);
+  if (!notices.some((one) => one.text === text)) say(text, { bad: true });
 }
 
 export function dismiss(key: number): void {

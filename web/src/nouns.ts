@@ -66,6 +66,13 @@ export interface Version {
   reason?: string;
 }
 
+/** Handed out to whom. */
+export interface Recall {
+  at: string;
+  user: string;
+  client: string;
+}
+
 export interface Space {
   name: string;
   description?: string;

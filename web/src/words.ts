@@ -19,6 +19,37 @@ export function ago(iso: string, now = Date.now()): string {
 export const percent = (share: number) => `${Math.round(share * 100)} %`;
 export const count = (number: number) => number.toLocaleString();
 
+/** 1 when new, half of it after ninety days: what the engine calls recency. */
+export const recency = (iso: string, now = Date.now()) => 0.5 ** (Math.max(0, now - Date.parse(iso)) / (90 * 86_400_000));
+
+/** "1.2 MB". */
+export function size(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${(bytes / 1000 ** step).toFixed(step ? 1 : 0)} ${units[step]}`;
+}
+
+/** "3 memories", "1 memory". */
+export const many = (number: number, one: string, more = `${one}s`) => `${count(number)} ${number === 1 ? one : more}`;
+
+/** What is written separated by commas. */
+export const separated = (text: string) => text.split(",").map((piece) => piece.trim()).filter(Boolean);
+
+/** A beginning that ends with a word. */
+export function beginning(text: string, length: number): string {
+  const line = text.trim().split("\n", 1)[0]!;
+  if (line.length <= length) return line;
+  return `${line.slice(0, length).replace(/\s+\S*$/, "")} …`;
+}
+
+/** Whether the title was only cut off the text: then the text says it better. */
+export const untitled = (memory: { title: string; content: string }) =>
+  memory.content.startsWith(memory.title.replace(/\.{3}$/, "").trimEnd());
+
+/** What a memory is called: a decision by its topic, a note by its title or how it begins. */
+export const headline = (memory: { topic?: string; title: string; content: string }) =>
+  memory.topic ?? (untitled(memory) ? beginning(memory.content, 90) : memory.title);
+
 /** The text that other readers see: a decision with its reasoning. */
 export function textOf(memory: { content: string; detail: Record<string, unknown> }): string {
   const more = memory.detail["reasoning"] ?? memory.detail["next_steps"];
@@ -32,16 +63,17 @@ export interface Piece {
 
 /** Word by word: the longest common run of words, what is gone before what is new. Long texts line by line. */
 export function difference(before: string, after: string): Piece[] {
-  const split = before.length + after.length > 20_000 ? /(?<=\n)/ : /(?<=\s)|(?=\s)/;
+  const split = before.length + after.length > 20_000 ? /(?<=\n)/ : /(?<=\s)(?=\S)/; // words with the space behind them
   const a = before.split(split);
   const b = after.split(split);
   if (a.length * b.length > 4_000_000) return [{ kind: "gone", text: before }, { kind: "new", text: after }];
+  const same = (i: number, j: number) => a[i]!.trim() === b[j]!.trim();
   const width = b.length + 1;
   const common = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
       common[i * width + j] =
-        a[i] === b[j]
+        same(i, j)
           ? common[(i + 1) * width + j + 1]! + 1
           : Math.max(common[(i + 1) * width + j]!, common[i * width + j + 1]!);
     }
@@ -55,8 +87,8 @@ export function difference(before: string, after: string): Piece[] {
   let i = 0;
   let j = 0;
   while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) {
-      add("same", a[i]!);
+    if (i < a.length && j < b.length && same(i, j)) {
+      add("same", b[j]!);
       i++;
       j++;
     } else if (j >= b.length || (i < a.length && common[(i + 1) * width + j]! >= common[i * width + j + 1]!)) {

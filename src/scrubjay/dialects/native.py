@@ -6,6 +6,8 @@ None is left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import (
@@ -23,6 +25,7 @@ from scrubjay.dialects.shapes import fields_of, filled, shape
 from scrubjay.engine import intake
 from scrubjay.engine.bulk import CHANGEABLE as BULK_CHANGES
 from scrubjay.engine.bulk import Done
+from scrubjay.engine.curation import Node
 from scrubjay.engine.intake import TagChange
 from scrubjay.engine.statistics import Statistics, StatsQuery
 from scrubjay.engine.transfer import Imported
@@ -361,6 +364,30 @@ def get_graph(engine: Engine, args: Body) -> Body:
 
 
 @native.operation(
+    "get_network",
+    title="Draw what a memory is connected with",
+    changes=False,
+    route=Route("GET", f"{ROOT}/memories/{{id}}/network"),
+    streams=Pieces.LINES,
+    takes=object_schema(
+        {"id": ID, "steps": {"type": "integer", "minimum": 1, "maximum": 10, "default": 2}}, required=("id",)
+    ),
+    gives=either(object_schema({"nodes": many(Node), "links": many(Link)}), FAILED),
+)
+def get_network(engine: Engine, args: Body) -> Stream:
+    """What a memory is connected with, up to five thousand, for drawing: lines of JSON, each with some of the nodes or,
+    after them, of the links."""
+    found = engine.curation.network(args["id"], steps=int(args.get("steps", 2)))
+    nodes = ({"nodes": plain(some)} for some in stretches(found.nodes))
+    links = ({"links": plain(some)} for some in stretches(found.links))
+    return Stream(chain(nodes, links), Pieces.LINES)
+
+
+def stretches(items: tuple[Any, ...], size: int = 500) -> Iterator[tuple[Any, ...]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+@native.operation(
     "supersede_memory",
     title="Supersede a memory",
     changes=True,
@@ -582,6 +609,39 @@ def create_space(engine: Engine, args: Body) -> Body:
 def drop_space(engine: Engine, args: Body) -> Body:
     """Put away a space that holds no memories any more, with its conversations."""
     return {"space": plain(engine.drop_space(args["name"]))}
+
+
+STORE = object_schema(
+    {
+        "name": {"type": "string"},
+        "path": {"type": "string", "description": "Its folder, if the caller is on this machine"},
+        "description": {"type": "string"},
+        "memories": COUNT,
+        "mirrored": {"type": "boolean"},
+        "project": {"type": "boolean", "description": "Of the folder that the server works in"},
+        "waiting": {**COUNT, "description": "Files that are still to be written"},
+        "there": {"type": "boolean", "description": "Whether its folder is there"},
+    },
+    required=("name", "memories", "mirrored", "project", "waiting", "there"),
+)
+
+
+@native.operation(
+    "list_stores",
+    title="List stores and their folders",
+    changes=False,
+    route=Route("GET", f"{ROOT}/stores"),
+    takes=object_schema({}),
+    gives=gives({"stores": {"type": "array", "items": STORE}}, optional=LARGE),
+)
+def list_stores(engine: Engine, _args: Body) -> Body:
+    """The stores that the caller may see, with the folders where their memories are files."""
+    return {
+        "stores": [
+            {**plain(store, leave_out=("path",)), **({} if store.path is None else {"path": str(store.path)})}
+            for store in engine.folders.list()
+        ]
+    }
 
 
 @native.operation(

@@ -11,7 +11,7 @@ from scrubjay.engine import access, lifecycle
 from scrubjay.engine.values import plain
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Filter, Link, LinkKind, Memory, Status
+from scrubjay.memory import Filter, Kind, Link, LinkKind, Memory, Status
 from scrubjay.stores.base import Transaction
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 3
 MAX_AROUND = 200
+MAX_DRAWN_STEPS = 10
+MAX_LABEL = 80
+MAX_DRAWN = 5_000  # more than that no eye can follow
 SIMILAR = 5  # near memories shown beside linked ones
 TEXTS = ("content", "title")
 BOOKKEEPING = ("version", "updated_at", "accessed_at", "access_count", "hlc", "origin", "seq")  # differ by themselves
@@ -39,6 +42,25 @@ class Neighbourhood:
     """A memory, what it is linked with so many steps far, and the links between them."""
 
     memories: tuple[Memory, ...]
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A memory as a drawing needs it."""
+
+    id: str
+    title: str
+    kind: Kind
+    importance: float
+    superseded: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """What is connected with a memory, the nearest first, and the links between."""
+
+    nodes: tuple[Node, ...]
     links: tuple[Link, ...]
 
 
@@ -83,19 +105,46 @@ class Curation:
         """What a memory is linked with, so many steps far; if asked also what is like it, as links found by us."""
         if not 1 <= steps <= MAX_STEPS:
             raise InvalidInput(f"steps must be from 1 to {MAX_STEPS}.", field="steps")
-        desk = self._desk
-        centre = desk.get(id, deleted=True)
-        audience = access.audience_anywhere(desk.caller)
-        known = {centre.id: centre}
-        for _ in range(steps):
-            links = desk._records.links(list(known))
-            ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
-            there = [one for one in desk._records.get(list(ends), audience) if one.status is not Status.DELETED]
-            known |= {memory.id: memory for memory in there[: max(0, MAX_AROUND - len(known))]}
-        found = [link for link in desk._records.links(list(known)) if {link.source, link.target} <= known.keys()]
+        centre = self._desk.get(id, deleted=True)
+        known, found = self._connected(centre, steps=steps, limit=MAX_AROUND)
         if similar:
             found += self._like(centre, known)
         return Neighbourhood(memories=tuple(known.values()), links=tuple(found))
+
+    def network(self, id: str, *, steps: int = 2) -> Network:
+        """What a memory is connected with, for drawing: so many steps far, a few thousand at most."""
+        if not 1 <= steps <= MAX_DRAWN_STEPS:
+            raise InvalidInput(f"steps must be from 1 to {MAX_DRAWN_STEPS}.", field="steps")
+        known, found = self._connected(self._desk.get(id, deleted=True), steps=steps, limit=MAX_DRAWN)
+        nodes = (
+            Node(
+                id=memory.id,
+                title=f"{memory.topic}: {memory.content}"[:MAX_LABEL] if memory.topic else memory.title,
+                kind=memory.kind,
+                importance=memory.importance,
+                superseded=memory.superseded_by is not None,
+            )
+            for memory in known.values()
+        )
+        return Network(nodes=tuple(nodes), links=tuple(found))
+
+    def _connected(self, centre: Memory, *, steps: int, limit: int) -> tuple[dict[str, Memory], list[Link]]:
+        """The memories that links lead to, the nearest first, and the links between them."""
+        desk = self._desk
+        audience = access.audience_anywhere(desk.caller)
+        known = {centre.id: centre}
+        rim = [centre.id]
+        for _ in range(steps):
+            links = desk._records.links(rim)
+            ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
+            there = [one for one in desk._records.get(list(ends), audience) if one.status is not Status.DELETED]
+            fresh = {memory.id: memory for memory in there[: limit - len(known)]}
+            if not fresh:
+                break
+            known |= fresh
+            rim = list(fresh)
+        found = [link for link in desk._records.links(list(known)) if {link.source, link.target} <= known.keys()]
+        return known, found
 
     def _like(self, centre: Memory, known: dict[str, Memory]) -> list[Link]:
         """The nearest memories of the same space, added to the known ones."""

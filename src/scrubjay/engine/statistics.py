@@ -19,6 +19,7 @@ from scrubjay.memory import Audience, Caller, Category, Filter, Order, State
 from scrubjay.stores.base import Activity, Level, Of, Part, Reads, Totals
 
 MAX_POINTS = 1_000  # of a trend; the newest ones are shown
+MAX_RECALL_POINTS = 30  # each is counted by itself
 MOMENT = timedelta(milliseconds=1)  # the smallest step of a stored time
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 KEPT = (State.ACTIVE, State.ARCHIVED)  # neither outdated nor deleted
@@ -120,7 +121,7 @@ class HealthScore:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPoint:
     at: datetime  # when the hour, day, week or month began
-    value: int  # memories at its end
+    value: int  # memories at its end, or recalls in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +140,8 @@ class Statistics:
     deletion_rate: DeletionRate
     health_score: HealthScore
     memory_count: Sequence[TrendPoint] = ()  # the trend, oldest first, if it was asked for
+    recall_count: Sequence[TrendPoint] = ()  # the same for recalls: how many in each step, of the newest ones
+    recall_hours: Sequence[Sequence[int]] = ()  # recalls by weekday, Monday first, and hour of the day
 
 
 def statistics(
@@ -154,7 +157,8 @@ def statistics(
     start, end = _range(query, totals, now)
     there_were = partial(_there_were, records, part, audience, present=totals.memories, now=now)
     before, middle, after = there_were([start, start + (end - start) / 2, end + MOMENT])
-    activity = records.activity(part, audience, since=start, until=end)
+    there_was = partial(_there_was, records, part, audience)
+    activity = there_was(start, end)
     days = whole_days(start, end)
     return Statistics(
         exists=_exists(caller, query, totals),
@@ -171,6 +175,10 @@ def statistics(
         deletion_rate=deletion_rate(activity, totals, days),
         health_score=health_score(totals),
         memory_count=() if query.trends is None else trend(there_were, start, end, query.trends),
+        recall_count=()
+        if query.trends is None
+        else recalls(there_was, steps(start, end, query.trends)[-MAX_RECALL_POINTS:], end),
+        recall_hours=recall_hours(activity),
     )
 
 
@@ -332,6 +340,25 @@ def trend(
     starts = steps(start, end, granularity)
     values = there_were([*starts[1:], end + MOMENT])
     return tuple(TrendPoint(at=at, value=value) for at, value in zip(starts, values, strict=True))
+
+
+def recalls(
+    there_was: Callable[[datetime, datetime], Activity], starts: Sequence[datetime], end: datetime
+) -> Sequence[TrendPoint]:
+    """How often memories were handed out in each step."""
+    ends = [*(begun - MOMENT for begun in starts[1:]), end]
+    return tuple(
+        TrendPoint(at=since, value=sum(there_was(since, until).reads.values()))
+        for since, until in zip(starts, ends, strict=True)
+    )
+
+
+def recall_hours(activity: Activity) -> Sequence[Sequence[int]]:
+    return tuple(tuple(activity.reads.get((day, hour), 0) for hour in range(24)) for day in range(len(WEEKDAYS)))
+
+
+def _there_was(records: Reads, part: Part, audience: Audience, since: datetime, until: datetime) -> Activity:
+    return records.activity(part, audience, since=since, until=until)
 
 
 def _there_were(

@@ -251,8 +251,8 @@ def expected_version(headers: Headers) -> int | None:
 
 
 def client_name(headers: Headers) -> str:
-    """The first word of User-Agent, without its version."""
-    name = headers.get("user-agent", "").strip().split("/")[0].split(" ")[0]
+    """What it calls itself in X-Client (a page cannot choose its User-Agent), else the first word of User-Agent."""
+    name = (headers.get("x-client") or headers.get("user-agent", "")).strip().split("/")[0].split(" ")[0]
     return name[:MAX_CLIENT_NAME] if name.isprintable() and name else "unknown"
 
 

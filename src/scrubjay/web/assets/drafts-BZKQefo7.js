@@ -1,0 +1,1 @@
+var e=e=>`draft:${e}`,t=t=>sessionStorage.getItem(e(t))!==null;function n(t,n){let r=e(t),i=JSON.stringify(n);return{read:()=>JSON.parse(sessionStorage.getItem(r)??i),write(e){let t=JSON.stringify(e);t===i?sessionStorage.removeItem(r):sessionStorage.setItem(r,t)},drop:()=>sessionStorage.removeItem(r)}}export{t as n,n as t};

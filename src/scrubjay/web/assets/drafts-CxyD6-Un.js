@@ -1,1 +1,0 @@
-function e(e){let t=`draft:${e}`;return{read:(e=``)=>sessionStorage.getItem(t)??e,write:e=>e?sessionStorage.setItem(t,e):sessionStorage.removeItem(t),drop:()=>sessionStorage.removeItem(t)}}export{e as t};

@@ -1,0 +1,1 @@
+var e=e=>e.focus({preventScroll:!0});export{e as t};

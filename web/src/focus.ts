@@ -1,0 +1,2 @@
+/** Where one goes on typing: `{@attach focus}`. */
+export const focus = (element: HTMLElement) => element.focus({ preventScroll: true });
