@@ -1,0 +1,81 @@
+"""Is there an answer among what was found? Pure functions.
+
+What is near a question need not answer it. "Why did Jon mix dance and clothing?" finds Jon asking Gina why *she* did. Three
+signs speak against an answer, each seen in how a memory begins: it asks itself, it tells somebody of himself ("you"),
+or it is about somebody else than the question names. If all of the first few show them, the scores of the whole list
+are lowered, so that a low first score says: probably nothing. The order stays. What it is worth: docs/retrieval.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from scrubjay.engine.ranking import WORD, Candidate
+from scrubjay.engine.subjects import CALENDAR
+from scrubjay.memory import Glimpse
+from scrubjay.stores.words import query_words
+
+FIRST = 5  # how many are looked at; the one that looks most like an answer speaks for the list
+SIGN = 0.3  # what share of a score each sign takes off
+TOLD = 0.1  # share of "you" in a memory's first words from which on it is told to somebody of himself
+UNSAID = 0.5  # how much it counts that a memory begins with something else, if it does not say who speaks
+
+# English, German, French, Spanish.
+SECOND_PERSON = frozenset(
+    """
+    you your yours yourself du dich dir dein deine deinen deinem deiner tu te toi ton ta tes vous votre vos tú ti usted
+    """.split()  # noqa: SIM905 -- read as words
+)
+SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
+SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def doubted(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse], question: str) -> list[Candidate]:
+    """The candidates with scores as low as the doubt whether any of them answers; in the same order."""
+    first = [(one, glimpses[one.memory].opening) for one in candidates[:FIRST] if one.memory in glimpses]
+    if not first or candidates[0].score <= 0:
+        return list(candidates)
+    asked = Asked(question)
+    likeliest = max(one.score * (1 - SIGN * asked.signs(opening)) for one, opening in first)
+    share = likeliest / candidates[0].score
+    return list(candidates) if share >= 1 else [lowered(one, share) for one in candidates]
+
+
+def lowered(one: Candidate, share: float) -> Candidate:
+    score = one.score * share
+    return one._replace(score=score, boosts={**one.boosts, "doubt": score - one.score})
+
+
+class Asked:
+    """What a question says about the one it wants to hear of."""
+
+    def __init__(self, question: str) -> None:
+        words = query_words(question)
+        self.words = {word.lower() for word in words}
+        self.names_somebody = any(
+            word[0].isupper() and word.lower() not in CALENDAR and not question.lstrip().startswith(word)
+            for word in words
+        )
+        self.says_you = not SECOND_PERSON.isdisjoint(WORD.findall(question.lower()))
+
+    def signs(self, opening: str) -> float:
+        """How many signs a memory shows that it is no answer, from 0 to 3."""
+        return asks(opening) + (0.0 if self.says_you else told_to_somebody(opening)) + self._about_another(opening)
+
+    def _about_another(self, opening: str) -> float:
+        first = WORD.search(opening)
+        if not self.names_somebody or (first and first[0].lower() in self.words):
+            return 0.0
+        return 1.0 if SPEAKER.match(opening) else UNSAID
+
+
+def asks(opening: str) -> float:
+    """Which share of the sentences are questions."""
+    sentences = [sentence for sentence in SENTENCE.split(opening) if sentence]
+    return sum(sentence.rstrip().endswith("?") for sentence in sentences) / max(1, len(sentences))
+
+
+def told_to_somebody(opening: str) -> float:
+    words = WORD.findall(opening.lower())
+    return min(1.0, sum(word in SECOND_PERSON for word in words) / max(1, len(words)) / TOLD)
