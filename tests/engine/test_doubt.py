@@ -16,9 +16,7 @@ NOW = datetime(2026, 11, 15, tzinfo=UTC)
 def scores(question, *openings):
     """The scores of memories that begin so, each 0.8 before."""
     found = [Candidate(str(number), 0.8, 0.0, 0.6, 0.5) for number in range(len(openings))]
-    glimpses = {
-        str(number): Glimpse(NOW, None, None, None, len(text), text) for number, text in enumerate(openings)
-    }
+    glimpses = {str(number): Glimpse(NOW, None, None, None, len(text), text) for number, text in enumerate(openings)}
     return [one.score for one in doubted(found, glimpses, question)]
 
 

@@ -72,7 +72,7 @@ class Asked:
 
 def asks(opening: str) -> float:
     """Which share of the sentences are questions."""
-    sentences = [sentence for sentence in SENTENCE.split(opening) if sentence]
+    sentences: list[str] = [sentence for sentence in SENTENCE.split(opening) if sentence]
     return sum(sentence.rstrip().endswith("?") for sentence in sentences) / max(1, len(sentences))
 
 
