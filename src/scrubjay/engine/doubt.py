@@ -1,9 +1,9 @@
 """Is there an answer among what was found? Pure functions.
 
-What is near a question need not answer it. "Why did Jon mix dance and clothing?" finds Jon asking Gina why *she* did. Three
-signs speak against an answer, each seen in how a memory begins: it asks itself, it tells somebody of himself ("you"),
-or it is about somebody else than the question names. If all of the first few show them, the scores of the whole list
-are lowered, so that a low first score says: probably nothing. The order stays. What it is worth: docs/retrieval.md.
+What is near a question need not answer it. "Why did Jon mix dance and clothing?" finds Jon asking Gina why *she* did.
+Three signs speak against an answer, each seen in how a memory begins: it asks itself, it tells somebody of himself
+("you"), or it is about somebody else than the question names. If all of the first few show them, the scores of the whole
+list are lowered, so that a low first score says: probably nothing. The order stays. What it is worth: docs/retrieval.md.
 """
 
 from __future__ import annotations
