@@ -1,9 +1,10 @@
 """Is there an answer among what was found? Pure functions.
 
-What is near a question need not answer it. "Why did Jon mix dance and clothing?" finds Jon asking Gina why *she* did.
+What is near a question need not answer it: "Why did Jon mix dance and clothing?" finds Jon asking Gina why *she* did.
 Three signs speak against an answer, each seen in how a memory begins: it asks itself, it tells somebody of himself
-("you"), or it is about somebody else than the question names. If all of the first few show them, the scores of the whole
-list are lowered, so that a low first score says: probably nothing. The order stays. What it is worth: docs/retrieval.md.
+("you"), or it is about somebody else than the question names. If all of the first few show some, the scores of the
+whole list are lowered: a low first score says that there is probably nothing. The order stays. What it is worth:
+docs/retrieval.md.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from scrubjay.engine.ranking import WORD, Candidate
-from scrubjay.engine.subjects import CALENDAR
+from scrubjay.engine.pronouns import SECOND_PERSON, WORD, says, share
+from scrubjay.engine.ranking import Candidate
+from scrubjay.engine.subjects import CALENDAR, SENTENCE
 from scrubjay.memory import Glimpse
 from scrubjay.stores.words import query_words
 
@@ -21,14 +23,7 @@ SIGN = 0.3  # what share of a score each sign takes off
 TOLD = 0.1  # share of "you" in a memory's first words from which on it is told to somebody of himself
 UNSAID = 0.5  # how much it counts that a memory begins with something else, if it does not say who speaks
 
-# English, German, French, Spanish.
-SECOND_PERSON = frozenset(
-    """
-    you your yours yourself du dich dir dein deine deinen deinem deiner tu te toi ton ta tes vous votre vos tú ti usted
-    """.split()  # noqa: SIM905 -- read as words
-)
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
-SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def doubted(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse], question: str) -> list[Candidate]:
@@ -38,12 +33,12 @@ def doubted(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse], qu
         return list(candidates)
     asked = Asked(question)
     likeliest = max(one.score * (1 - SIGN * asked.signs(opening)) for one, opening in first)
-    share = likeliest / candidates[0].score
-    return list(candidates) if share >= 1 else [lowered(one, share) for one in candidates]
+    left = likeliest / candidates[0].score
+    return list(candidates) if left >= 1 else [lowered(one, left) for one in candidates]
 
 
-def lowered(one: Candidate, share: float) -> Candidate:
-    score = one.score * share
+def lowered(one: Candidate, left: float) -> Candidate:
+    score = one.score * left
     return one._replace(score=score, boosts={**one.boosts, "doubt": score - one.score})
 
 
@@ -57,7 +52,7 @@ class Asked:
             word[0].isupper() and word.lower() not in CALENDAR and not question.lstrip().startswith(word)
             for word in words
         )
-        self.says_you = not SECOND_PERSON.isdisjoint(WORD.findall(question.lower()))
+        self.says_you = says(SECOND_PERSON, question)
 
     def signs(self, opening: str) -> float:
         """How many signs a memory shows that it is no answer, from 0 to 3."""
@@ -77,5 +72,4 @@ def asks(opening: str) -> float:
 
 
 def told_to_somebody(opening: str) -> float:
-    words = WORD.findall(opening.lower())
-    return min(1.0, sum(word in SECOND_PERSON for word in words) / max(1, len(words)) / TOLD)
+    return min(1.0, share(SECOND_PERSON, opening) / TOLD)
