@@ -21,7 +21,7 @@ from scrubjay.stores.words import query_words
 FIRST = 5  # how many are looked at; the one that looks most like an answer speaks for the list
 SIGN = 0.3  # what share of a score each sign takes off
 TOLD = 0.1  # share of "you" in a memory's first words from which on it is told to somebody of himself
-UNSAID = 0.5  # how much it counts that a memory begins with something else, if it does not say who speaks
+ABSENT = 0.5  # how much it counts that nobody whom the question names is named, in a memory that says not who speaks
 
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
 
@@ -48,10 +48,8 @@ class Asked:
     def __init__(self, question: str) -> None:
         words = query_words(question)
         self.words = {word.lower() for word in words}
-        self.names_somebody = any(
-            word[0].isupper() and word.lower() not in CALENDAR and not question.lstrip().startswith(word)
-            for word in words
-        )
+        capitals = [word for word in words if word[0].isupper() and not question.lstrip().startswith(word)]
+        self.names = {word.lower() for word in capitals} - CALENDAR
         self.says_you = says(SECOND_PERSON, question)
 
     def signs(self, opening: str) -> float:
@@ -59,10 +57,12 @@ class Asked:
         return asks(opening) + (0.0 if self.says_you else told_to_somebody(opening)) + self._about_another(opening)
 
     def _about_another(self, opening: str) -> float:
-        first = WORD.search(opening)
-        if not self.names_somebody or (first and first[0].lower() in self.words):
+        said = WORD.findall(opening.lower())
+        if not self.names or not said or said[0] in self.words:
             return 0.0
-        return 1.0 if SPEAKER.match(opening) else UNSAID
+        if SPEAKER.match(opening):
+            return 1.0
+        return ABSENT if self.names.isdisjoint(said) else 0.0
 
 
 def asks(opening: str) -> float:
