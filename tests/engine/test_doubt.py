@@ -42,6 +42,7 @@ def test_any_memory_can_be_looked_at(opening):
     [
         ("Where does Anna live?", "Anna lives in Rome"),
         ("Where does Anna live?", "Anna: I live in Rome"),
+        ("Where does Anna live?", "User's sister Anna lives in Rome"),
         ("Where do I live?", "User lives in Rome"),
         ("What is due on Friday?", "The report is due on Friday"),  # a day is nobody
         ("Where do you live?", "You live in Rome"),

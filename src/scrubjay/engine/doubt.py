@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from scrubjay.engine.pronouns import SECOND_PERSON, WORD, says, share
+from scrubjay.engine.pronouns import SECOND_PERSON, WORD, says, speaks
 from scrubjay.engine.ranking import Candidate
 from scrubjay.engine.subjects import CALENDAR, SENTENCE
 from scrubjay.memory import Glimpse
@@ -20,7 +20,6 @@ from scrubjay.stores.words import query_words
 
 FIRST = 5  # how many are looked at; the one that looks most like an answer speaks for the list
 SIGN = 0.3  # what share of a score each sign takes off
-TOLD = 0.1  # share of "you" in a memory's first words from which on it is told to somebody of himself
 ABSENT = 0.5  # how much it counts that nobody whom the question names is named, in a memory that says not who speaks
 
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
@@ -54,7 +53,8 @@ class Asked:
 
     def signs(self, opening: str) -> float:
         """How many signs a memory shows that it is no answer, from 0 to 3."""
-        return asks(opening) + (0.0 if self.says_you else told_to_somebody(opening)) + self._about_another(opening)
+        told_to_somebody = 0.0 if self.says_you else speaks(SECOND_PERSON, opening)
+        return asks(opening) + told_to_somebody + self._about_another(opening)
 
     def _about_another(self, opening: str) -> float:
         said = WORD.findall(opening.lower())
@@ -69,7 +69,3 @@ def asks(opening: str) -> float:
     """Which share of the sentences are questions."""
     sentences: list[str] = [sentence for sentence in SENTENCE.split(opening) if sentence]
     return sum(sentence.rstrip().endswith("?") for sentence in sentences) / max(1, len(sentences))
-
-
-def told_to_somebody(opening: str) -> float:
-    return min(1.0, share(SECOND_PERSON, opening) / TOLD)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 WORD = re.compile(r"[^\W\d_]+")
+FULLY = 0.1  # share of a text's words from which on it speaks in a person in full
 
 FIRST_PERSON = frozenset(
     """
@@ -23,7 +24,7 @@ def says(person: frozenset[str], text: str) -> bool:
     return not person.isdisjoint(WORD.findall(text.lower()))
 
 
-def share(person: frozenset[str], text: str) -> float:
-    """Which share of the words of a text speaks in this person."""
+def speaks(person: frozenset[str], text: str) -> float:
+    """How much a text speaks in this person, from 0 to 1."""
     words = WORD.findall(text.lower())
-    return sum(word in person for word in words) / max(1, len(words))
+    return min(1.0, sum(word in person for word in words) / max(1, len(words)) / FULLY)

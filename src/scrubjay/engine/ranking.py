@@ -16,7 +16,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
 
-from scrubjay.engine.pronouns import FIRST_PERSON, WORD, says, share
+from scrubjay.engine.pronouns import FIRST_PERSON, SECOND_PERSON, WORD, says, speaks
 from scrubjay.memory import (
     Decay,
     Explanation,
@@ -88,8 +88,8 @@ LONG = 400  # characters from which a text is long: of many things said in it on
 LONG_COSTS = 0.07  # … so each doubling costs this …
 MOST_DOUBLINGS = 3  # … at most so often
 TIME = 0.2  # weight of being from the time that the question names
-PERSONAL = 0.1  # for "I" and "my" in a memory, if they stand in the question too …
-PERSONAL_SHARE = 0.1  # … in full from this share of its first words on
+PERSONAL = 0.1  # for "I" and "my" in a memory, if they stand in the question too
+TOLD = 0.05  # what "you" in a memory costs, if it stands not in the question: it tells somebody of himself
 SUBJECT = 0.05  # for beginning with a word of the question: whom it is about, or who said it
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
 
@@ -103,7 +103,7 @@ def second_look(
 ) -> list[Candidate]:
     """The candidates anew, best first; those without a glimpse keep their score."""
     words = {word.lower() for word in query_words(question)}
-    personal = says(FIRST_PERSON, question)
+    personal, says_you = says(FIRST_PERSON, question), says(SECOND_PERSON, question)
     if periods:
         from scrubjay.engine.when import fit  # not for the other questions
     looked = []
@@ -115,7 +115,9 @@ def second_look(
         if one.cosine is not None and glimpse.length > LONG:  # the word score has its own way with length
             boosts["length"] = -LONG_COSTS * min(MOST_DOUBLINGS, math.log2(glimpse.length / LONG))
         if personal:
-            boosts["first person"] = PERSONAL * min(1.0, share(FIRST_PERSON, glimpse.opening) / PERSONAL_SHARE)
+            boosts["first person"] = PERSONAL * speaks(FIRST_PERSON, glimpse.opening)
+        if not says_you:
+            boosts["second person"] = -TOLD * speaks(SECOND_PERSON, glimpse.opening)
         first = WORD.search(glimpse.opening)
         if first and first[0].lower() in words:
             boosts["subject"] = SUBJECT
