@@ -6,7 +6,10 @@ import json
 
 import pytest
 
+from scrubjay.dialects.table import find
+from scrubjay.servers.http import build_app
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE, Peer
+from tests.servers.sites import client_of
 
 TEXTS = ("User is learning Spanish", "User is learning Spanish with Inés")
 ANSWER = {"role": "assistant", "content": {"type": "text", "text": "User learns Spanish."}, "model": "m"}
@@ -116,3 +119,47 @@ def test_progress_is_told_to_a_client_that_asks_for_it(peer, envelope):
     assert told["params"]["progressToken"] == "far"
     assert (told["params"]["progress"], told["params"]["total"], told["params"]["message"]) == (2, 2, "archiving")
     assert result["structuredContent"]["archived_count"] == 2
+
+
+# --- over HTTP: answers are plain JSON, so only the era whose questions are answers can ask ---------------------------
+
+
+@pytest.fixture
+def http(jay):
+    with client_of(build_app(jay, [find("system")])) as client:
+        yield client
+
+
+def called(http, params, **headers):
+    accept = {"accept": "application/json, text/event-stream"}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return http.post("/mcp/system", json=body, headers={**accept, **headers}).json()["result"]
+
+
+def test_over_http_the_modern_question_is_the_answer_too(http):
+    def call(params):
+        modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": params["name"]}
+        return called(http, {**params, **MODERN}, **modern)
+
+    ids = [
+        call({"name": "store_memory", "arguments": {"content": text}})["structuredContent"]["memory_id"]
+        for text in TEXTS
+    ]
+    asked = call(consolidation(ids))
+    answered = {"inputResponses": {"synthesis": ANSWER}, "requestState": asked["requestState"]}
+    result = call({**consolidation(ids), **answered})
+
+    assert asked["inputRequests"]["synthesis"]["method"] == "sampling/createMessage"
+    assert (engine_of(result), result["structuredContent"]["content"]) == ("client", "User learns Spanish.")
+
+
+def test_over_http_a_client_of_the_handshake_era_is_not_kept_waiting_for_a_question(http, jay):
+    ids = [jay.store(text).memory.id for text in TEXTS]
+    hello = {**HANDSHAKE, "capabilities": {"sampling": {}}, "clientInfo": CLIENT}
+    accept = {"accept": "application/json, text/event-stream"}
+    opened = http.post(
+        "/mcp/system", json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}, headers=accept
+    )
+    session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+
+    assert engine_of(called(http, consolidation(ids), **session)) == "local"

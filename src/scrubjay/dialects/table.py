@@ -41,7 +41,12 @@ def _chimera() -> Dialect:
 
 
 def _native() -> Dialect:
-    from scrubjay.dialects import native_access, native_jobs  # noqa: F401 -- they add their operations to the table
+    from scrubjay.dialects import (  # noqa: F401 -- they add their operations to the table
+        native_access,
+        native_endpoints,
+        native_jobs,
+        native_sync,
+    )
     from scrubjay.dialects.native import native
 
     return native
