@@ -178,16 +178,21 @@ def as_pairs(rows: Sequence[tuple[Any, ...]], updates: int) -> Pairs:
     return Pairs(features, outdated, labelled, stream, new, talk, updates)
 
 
-def named(pairs: Pairs, scores: Numbers) -> NDArray[np.bool_]:
-    """What the engine would name: likely enough, and not far behind the likeliest."""
-    thresholds = np.where(pairs.talk, conflicts.logit(conflicts.PROPOSE_IN_TALK), conflicts.logit(conflicts.PROPOSE))
+def likely_enough(pairs: Pairs) -> Numbers:
+    """The score from which on the engine names a row."""
+    return np.where(pairs.talk, conflicts.logit(conflicts.PROPOSE_IN_TALK), conflicts.logit(conflicts.PROPOSE))
+
+
+def named(pairs: Pairs, scores: Numbers, thresholds: Numbers) -> NDArray[np.bool_]:
+    """What the engine would name: likely enough, and not far behind the likeliest; in talk only that."""
     groups = defaultdict(list)
     for row in np.flatnonzero(scores >= thresholds):
         groups[pairs.stream[row], pairs.new[row]].append(row)
     chosen = np.zeros(len(scores), dtype=bool)
     for rows in groups.values():
-        ordered = sorted(rows, key=lambda row: -scores[row])[: conflicts.MOST]
-        chosen[[row for row in ordered if scores[row] >= scores[ordered[0]] - conflicts.CLOSE]] = True
+        best, *others = sorted(rows, key=lambda row: -scores[row])[: conflicts.MOST]
+        close = [row for row in others if not pairs.talk[row] and scores[row] >= scores[best] - conflicts.CLOSE]
+        chosen[[best, *close]] = True
     return chosen
 
 
@@ -253,10 +258,10 @@ def graded(pairs: Pairs, scores: Numbers, metrics: ModuleType) -> list[str]:
                 found.append(pairs.outdated[ordered[:k]].sum() / wanted)
     missed = pairs.updates - int(pairs.outdated[labelled].sum())
     scored = [(float(scores[row]), bool(pairs.outdated[row])) for row in labelled] + [(metrics.MISSED, True)] * missed
-    order = labelled[np.argsort(-scores[labelled])]
-    found = np.cumsum(pairs.outdated[order])
+    could = np.flatnonzero(named(pairs, scores, np.full(len(scores), -np.inf)) & pairs.labelled)
+    found = np.cumsum(pairs.outdated[could[np.argsort(-scores[could])]])
     precisions = (found / np.arange(1, len(found) + 1))[found / pairs.updates >= 0.5]
-    flagged = named(pairs, scores)
+    flagged = named(pairs, scores, likely_enough(pairs))
     right = int((flagged & pairs.outdated).sum())
     precision, recall = right / max(1, int(flagged[labelled].sum())), right / pairs.updates
     return [

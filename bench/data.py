@@ -11,12 +11,12 @@ from types import ModuleType
 
 from bench.report import ROOT
 
-DEFAULT = ROOT.parent / "shared" / "datasets"
+DEFAULT = Path(os.environ.get("BENCH_DATA") or ROOT.parent / "shared" / "datasets").expanduser()
 
 
 def folder(given: str | None) -> Path:
     """The data's folder: given, named by BENCH_DATA, or beside the project."""
-    path = Path(given or os.environ.get("BENCH_DATA") or DEFAULT).expanduser().resolve()
+    path = (Path(given).expanduser() if given else DEFAULT).resolve()
     if not (path / "tools" / "datasets.py").is_file():
         sys.exit(
             f"The benchmark data is not at {path}.\n"

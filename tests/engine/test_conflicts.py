@@ -31,6 +31,16 @@ def test_the_outdated_one_is_found_among_many_facts_on_the_same_person(real_jay)
     assert [memory.id for memory in real_jay.store("User moved to Austin").similar] == [home.id]
 
 
+@pytest.mark.parametrize(("in_talk", "named"), [(False, [0.9, 0.85]), (True, [0.9])])
+def test_of_single_statements_near_ones_are_named_too_in_talk_only_the_likeliest(in_talk, named):
+    judged = [
+        conflicts.Proposal(memory=None, score=score, features=None, in_talk=in_talk) for score in (0.85, 0.9, 0.55)
+    ]
+
+    assert [one.score for one in conflicts.likeliest(judged)] == named
+    assert conflicts.likeliest([]) == []
+
+
 def test_a_proposal_is_kept_as_an_open_link_and_settled_by_superseding(real_jay):
     old = real_jay.store("User lives in Seattle").memory
     new = real_jay.store("User moved to Austin").memory

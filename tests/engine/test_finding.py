@@ -158,7 +158,15 @@ def test_what_one_says_of_oneself_answers_a_question_about_oneself():
     seen = {"yours": glimpse("You could try this recipe"), "mine": glimpse("I tried my recipe")}
 
     assert looked(pair, seen, "Which recipe did I try?") == ["mine", "yours"]
-    assert looked(pair, seen, "Which recipe was tried?") == ["yours", "mine"]
+    assert looked(pair, seen, "Which recipe could you try?") == ["yours", "mine"]
+
+
+def test_what_is_told_to_somebody_of_himself_comes_behind_unless_the_question_says_you():
+    pair = [candidate("told", 0.6), candidate("plain", 0.6)]
+    seen = {"told": glimpse("Your recipe is great"), "plain": glimpse("The recipe is great")}
+
+    assert looked(pair, seen, "Which recipe is great?") == ["plain", "told"]
+    assert looked(pair, seen, "Is your recipe great?") == ["told", "plain"]
 
 
 def test_what_begins_with_whom_the_question_names_comes_first():

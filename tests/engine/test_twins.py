@@ -26,6 +26,12 @@ def test_another_fact_is_no_twin(old, new):
         ("The meeting is on Monday", "The meeting is on Sunday"),
         ("User likes tea", "User likes tea and coffee"),
         ("version 3.9", "version 3.12"),
+        ("Tom plays baseball", "Tom plays basketball"),
+        ("Tom runs on the trail", "Tom runs on the trial"),
+        ("It costs $400", "It costs €400"),
+        ("Lunch was 👍", "Lunch was 👎"),
+        ("🙂", "🎉"),
+        ("Rooms 1 20", "Rooms 12 0"),
         ("", "User likes tea"),
     ],
 )
@@ -39,7 +45,7 @@ def test_one_word_that_differs_makes_two_facts(one, other):
     [
         "User doesn't like the noise in Rotterdam, and that's final!",
         "user does not like the noise in rotterdam and that is final",
-        "User  does  not like the nosie in Rotterdam, and that’s final.",
+        "User  does  notlike the noise in Rotterdam, and that’s final.",
         "By the way, user does not like noise in Rotterdam - and that is final",
     ],
 )

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 MOST = 5  # proposals for one memory
 PROPOSE = 0.5  # the judge's probability from which a memory is named …
 PROPOSE_IN_TALK = 0.73  # … where texts have several sentences, some of which have words in common by chance
-CLOSE = 1.0  # how far behind the likeliest (in logits) another may lie and still be named
+CLOSE = 1.0  # how far behind the likeliest (in logits) another single statement may lie and still be named
+
+# Cosines: of any two facts on one subject; what two different facts reach, and beyond it nearly the same sentence.
+ON_ONE_SUBJECT, SPREAD = 0.85, 0.10
+DIFFERENT, TO_THE_SAME = 0.92, 0.06
+SOME_WORDS = 2  # rare words in common from which on two statements speak of the same things …
+MANY_WORDS = 4  # … and from which on more says no more
+A_QUESTION = 0.6  # how much a statement's words count if it, or the other, is a question …
+ANOTHER_NUMBER = 1.25  # … or if the two name different numbers
 
 Rarity = Mapping[str, float]  # how much a word tells, 0..1; what is not in it is as rare as can be
 
@@ -59,6 +67,7 @@ class Proposal:
     memory: Memory
     score: float
     features: Features | None  # None for a twin: the same words need no judge
+    in_talk: bool = False  # one of the two texts has several sentences
 
 
 class Judge:
@@ -89,9 +98,9 @@ class Judge:
         for old in olds:
             told = subjects.statements(old.text)
             features = compared(told, said, neighbours.promising[old.id], rarity)
-            score = probability(features)
-            if score >= (PROPOSE if len(said) == len(told) == 1 else PROPOSE_IN_TALK):
-                judged.append(Proposal(memory=old, score=score, features=features))
+            score, in_talk = probability(features), max(len(told), len(said)) > 1
+            if score >= (PROPOSE_IN_TALK if in_talk else PROPOSE):
+                judged.append(Proposal(memory=old, score=score, features=features, in_talk=in_talk))
         return [*proposals, *likeliest(judged)][:MOST]
 
     def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> dict[str, Features]:
@@ -121,9 +130,14 @@ class Judge:
 
 
 def likeliest(proposals: Sequence[Proposal]) -> list[Proposal]:
-    """Most likely first, without those that are far behind the best: a fact replaces one other, seldom five."""
+    """Most likely first, without those that are far behind the best: a fact replaces one other, seldom five.
+
+    In talk, where much has words in common by chance, only the best is named.
+    """
     ordered = sorted(proposals, key=lambda one: -one.score)
-    return [one for one in ordered if logit(one.score) >= logit(ordered[0].score) - CLOSE]
+    return ordered[:1] + [
+        one for one in ordered[1:] if not one.in_talk and logit(one.score) >= logit(ordered[0].score) - CLOSE
+    ]
 
 
 def logit(probability: float) -> float:
@@ -145,14 +159,14 @@ def compared(
     one, other = max(product(old, new), key=lambda pair: likeness(pair[0], pair[1], rarity))
     same_subject = subjects.same_subject(one, other)
     common = weight(one.words & other.words, rarity)
-    context = min(1.0, common / 2)
+    context = min(1.0, common / SOME_WORDS)
     values = (other.names | other.numbers) - set(other.subject)
     return replace(
         best,
         restated=best.restated if same_subject else 0.0,
         same_subject=float(same_subject),
         shared=common / max(0.1, weight(one.words | other.words, rarity)),
-        shared_many=min(1.0, common / 4),
+        shared_many=min(1.0, common / MANY_WORDS),
         number_differs=context if numbers_differ(one, other) else 0.0,
         denial_differs=context if one.denied != other.denied else 0.0,
         says_now=context if other.now else 0.0,
@@ -163,8 +177,8 @@ def compared(
 
 def likeness(old: subjects.Sentence, new: subjects.Sentence, rarity: Rarity) -> float:
     """How much two statements have to do with each other: rare words in common, more so around different numbers."""
-    doubt = 0.6 if old.asks or new.asks else 1.0
-    return weight(old.words & new.words, rarity) * doubt * (1.25 if numbers_differ(old, new) else 1.0)
+    doubt = A_QUESTION if old.asks or new.asks else 1.0
+    return weight(old.words & new.words, rarity) * doubt * (ANOTHER_NUMBER if numbers_differ(old, new) else 1.0)
 
 
 def numbers_differ(old: subjects.Sentence, new: subjects.Sentence) -> bool:
@@ -178,8 +192,8 @@ def weight(words: Iterable[str], rarity: Rarity) -> float:
 def at_best(cosine: float, same_kind: float, exclusive: float) -> Features:
     """What vectors alone say, with the words taken to speak for a change as much as words can."""
     return Features(
-        closeness=max(-1.0, min(1.0, (cosine - 0.85) / 0.10)),
-        restated=max(0.0, min(1.0, (cosine - 0.92) / 0.06)),
+        closeness=max(-1.0, min(1.0, (cosine - ON_ONE_SUBJECT) / SPREAD)),
+        restated=max(0.0, min(1.0, (cosine - DIFFERENT) / TO_THE_SAME)),
         exclusive=exclusive,
         same_kind=same_kind,
         same_subject=1.0,

@@ -220,7 +220,7 @@ class Engine(Desk):
         )
 
     def duplicates(self) -> Iterator[Twins]:
-        """Pairs of memories that say the same in the same words, but for spelling; a stream, newest first."""
+        """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
         from scrubjay.engine import twins
 
         return twins.found(self._records, self._audience(Filter()), now=self.now())

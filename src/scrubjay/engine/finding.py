@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import ranking
+from scrubjay.engine.doubt import doubted
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Audience, Filter, Match, Period, Query
 from scrubjay.stores.base import Reads
@@ -90,7 +91,8 @@ class Search:
     def _looked_at(self, found: Sequence[ranking.Candidate], periods: Sequence[Period]) -> list[ranking.Candidate]:
         best = found if periods else found[: ranking.LOOKED]  # those from then may stand far behind
         glimpses = self.reads.glimpses([one.memory for one in best]) if best else {}
-        return ranking.second_look(found, glimpses, self.query.text, periods)
+        ordered = ranking.second_look(found, glimpses, self.query.text, periods)
+        return doubted(ordered, glimpses, self.query.text) if self.query.weights is None else ordered
 
 
 def within(filter: Filter, period: Period) -> Filter | None:

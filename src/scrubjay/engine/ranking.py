@@ -11,12 +11,12 @@ a little (`Candidate.boosts`). What each part is worth was measured: docs/retrie
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
 
+from scrubjay.engine.pronouns import FIRST_PERSON, SECOND_PERSON, WORD, says, speaks
 from scrubjay.memory import (
     Decay,
     Explanation,
@@ -88,19 +88,11 @@ LONG = 400  # characters from which a text is long: of many things said in it on
 LONG_COSTS = 0.07  # … so each doubling costs this …
 MOST_DOUBLINGS = 3  # … at most so often
 TIME = 0.2  # weight of being from the time that the question names
-PERSONAL = 0.1  # for "I" and "my" in a memory, if they stand in the question too …
-PERSONAL_SHARE = 0.1  # … in full from this share of its first words on
+PERSONAL = 0.1  # for "I" and "my" in a memory, if they stand in the question too
+TOLD = 0.05  # what "you" in a memory costs, if it stands not in the question: it tells somebody of himself
 SUBJECT = 0.05  # for beginning with a word of the question: whom it is about, or who said it
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
 
-# English, German, French, Spanish.
-FIRST_PERSON = frozenset(
-    """
-    i my me mine myself we our us ich mir mich mein meine meinen meinem meiner wir uns unser unsere je j mon ma mes moi
-    nous notre nos yo mi mis nosotros nuestro nuestra
-    """.split()  # noqa: SIM905 -- read as words
-)
-WORD = re.compile(r"[^\W\d_]+")
 
 
 def second_look(
@@ -111,7 +103,7 @@ def second_look(
 ) -> list[Candidate]:
     """The candidates anew, best first; those without a glimpse keep their score."""
     words = {word.lower() for word in query_words(question)}
-    personal = not FIRST_PERSON.isdisjoint(WORD.findall(question.lower()))
+    personal, says_you = says(FIRST_PERSON, question), says(SECOND_PERSON, question)
     if periods:
         from scrubjay.engine.when import fit  # not for the other questions
     looked = []
@@ -123,7 +115,9 @@ def second_look(
         if one.cosine is not None and glimpse.length > LONG:  # the word score has its own way with length
             boosts["length"] = -LONG_COSTS * min(MOST_DOUBLINGS, math.log2(glimpse.length / LONG))
         if personal:
-            boosts["first person"] = PERSONAL * min(1.0, first_person_share(glimpse.opening) / PERSONAL_SHARE)
+            boosts["first person"] = PERSONAL * speaks(FIRST_PERSON, glimpse.opening)
+        if not says_you:
+            boosts["second person"] = -TOLD * speaks(SECOND_PERSON, glimpse.opening)
         first = WORD.search(glimpse.opening)
         if first and first[0].lower() in words:
             boosts["subject"] = SUBJECT
@@ -136,11 +130,6 @@ def second_look(
     looked = drawn_together(looked, glimpses)
     looked.sort(key=SCORE, reverse=True)
     return looked
-
-
-def first_person_share(text: str) -> float:
-    words = WORD.findall(text.lower())
-    return sum(word in FIRST_PERSON for word in words) / max(1, len(words))
 
 
 def drawn_together(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse]) -> list[Candidate]:

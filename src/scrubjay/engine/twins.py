@@ -1,15 +1,16 @@
-"""Do two texts say the same in the same words? Typed anew, shortened, misspelt: twins. Another value: never.
+"""Do two texts say the same in the same words? Typed anew, or shortened: twins. Another value: never.
 
-Nothing is refused or merged for being a twin; they are only shown. So precision comes first: one word that differs in
-more than its spelling, one number, one name or one "not" and two texts are no twins, however near they are in meaning.
+Nothing is refused or merged for being a twin; they are only shown. So precision comes first: one other word, one
+number, one name or one "not" and two texts are no twins, however near they are in meaning. Not even misspelt words are
+forgiven: "baseball" and "basketball" are as near as two spellings of one word.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from difflib import SequenceMatcher
 
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Audience, Filter, Kind, Memory, Order
@@ -18,15 +19,13 @@ from scrubjay.stores.base import Position, Reads
 NEAR = 0.92  # cosine of two stored texts below which their words are not even compared
 SIDE_BY_SIDE = 8  # neighbours of each memory that are compared with it
 PAGE = 200
-SPELT = 0.75  # how alike two spellings of one word are …
-SPELT_FROM = 4  # … if it has so many letters
 
 WORD = re.compile(r"[^\W_]+(?:['.:,][^\W_]+)*|[^\w\s]", re.UNICODE)
 SHORTENED = (
     ("can't", "can not"), ("won't", "will not"), ("n't", " not"), ("'m", " am"), ("'re", " are"), ("'ve", " have"),
     ("'ll", " will"), ("'d", " would"), ("'s", " is"),
 )  # fmt: skip
-SILENT = frozenset(("a", "an", "the", "that"))
+SILENT = frozenset(("a", "an", "the", "that", "some"))
 OPENERS = re.compile(
     r"^(?:\W*(?:by the way|btw|oh|also|fyi|note|remember|please note|just so you know|anyway|well)\b)+"
 )
@@ -42,42 +41,27 @@ class Twins:
 
 
 def same_said(one: str, other: str) -> bool:
-    """Whether two texts have the same words in the same order, but for spelling, case, punctuation and articles."""
+    """Whether two texts have the same words in the same order, but for case, punctuation, articles and spaces."""
     left, right = words(one), words(other)
-    if left == right:
-        return True
-    if abs(len(left) - len(right)) > 2 + len(left) // 10:
-        return False
-    names = capitalised(one) | capitalised(other)
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
-    for kind, from_left, to_left, from_right, to_right in matcher.get_opcodes():
-        if kind == "equal":
-            continue
-        gone, come = left[from_left:to_left], right[from_right:to_right]
-        if "".join(gone) == "".join(come):
-            continue  # soempowering, so empowering
-        if len(gone) != len(come) or not all(respelt(*pair, names) for pair in zip(gone, come, strict=True)):
-            return False
-    return True
+    if not left or numbers(left) != numbers(right):
+        return one == other
+    return "".join(left) == "".join(right)  # soempowering, so empowering
 
 
 def words(text: str) -> list[str]:
+    """The words, in full and without articles; a currency or an emoji is a word too."""
     plain = OPENERS.sub("", text.lower().replace("’", "'"))
     for short, full in SHORTENED:
         plain = re.sub(rf"{short}\b", full, plain)
-    return [word for word in WORD.findall(plain) if word[0].isalnum() and word not in SILENT]
+    return [word for word in WORD.findall(plain) if word not in SILENT and (word[0].isalnum() or is_sign(word))]
 
 
-def capitalised(text: str) -> set[str]:
-    """Words that are names as far as one can see: with a capital, and not first in a sentence."""
-    return {found[1].lower() for found in re.finditer(r"(?<![.!?:…\"“])\s([A-Z][\w]+)", text)}
+def is_sign(character: str) -> bool:
+    return unicodedata.category(character) in ("Sc", "Sm", "So")
 
 
-def respelt(one: str, other: str, names: set[str]) -> bool:
-    """Whether two words are the same one, misspelt; numbers and names are never."""
-    if min(len(one), len(other)) < SPELT_FROM or not (one.isalpha() and other.isalpha()) or {one, other} & names:
-        return False
-    return one[0] == other[0] and SequenceMatcher(None, one, other).ratio() >= SPELT
+def numbers(words: Iterable[str]) -> list[str]:
+    return [word for word in words if word[0].isdigit()]
 
 
 # --- in a store ------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import NamedTuple
 
+from scrubjay.engine.pronouns import WORD
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Period
 
@@ -185,7 +186,6 @@ EVENT = re.compile(
 
 YEARS = range(1900, 2100)
 MONTHS_OF_SEASONS = (3, 6, 9, 12)  # the first month of each
-WORD = re.compile(r"[^\W\d_]+")
 CUES_IN_FIGURES = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}[./]\d{1,2}[./]\d")
 TOKEN = re.compile(
     r"(?P<iso>\b(?:19|20)\d\d-\d\d?(?:-\d\d?)?(?![\d-]))|(?P<figures>\b\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d\d)\b)"

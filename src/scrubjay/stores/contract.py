@@ -958,6 +958,16 @@ class StoreContract(CallersContract):
         assert match.memory == memory.id
         assert match.score == pytest.approx(1.0, abs=0.05)
 
+    def test_of_those_that_hold_all_words_the_better_comes_first_not_the_newer(self, store: Store) -> None:
+        put_all(store, (some(f"grey white black ochre teal navy number{n}") for n in range(60)))
+        better = put(store, some("red tea red tea"))
+        newer = put(store, some("red tea on Monday"))
+
+        found = store.match("red tea", Filter(), EVERYTHING, now=NOW, limit=9)
+
+        assert ids(found) == [better.id, newer.id]
+        assert found[0].score == 1
+
     def test_half_of_the_words_score_about_half(self, store: Store) -> None:
         put_all(store, (some(f"grey white black number{n}") for n in range(60)))
         put(store, some("red green ochre yellow"))

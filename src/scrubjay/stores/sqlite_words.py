@@ -60,8 +60,8 @@ def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int)
     found = _matched(con, text, restriction, limit, HOT)
     if State.ARCHIVED in restriction.states:
         found += _matched(con, text, restriction, limit, ARCHIVED)
-    found.sort(reverse=True)
-    return [Match(memory, score) for score, _, _, memory in found[:limit]]
+    found.sort(reverse=True)  # before what is above one becomes one, or the newest of the best would come first
+    return [Match(memory, min(score, 1.0)) for score, _, _, memory in found[:limit]]
 
 
 def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: int, index: Index) -> list[Found]:
@@ -93,7 +93,7 @@ def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: i
         passages = [*con.execute(statement, (*asked, *values))]
         found = _admitted(con, passages, restriction)
         if len(found) >= limit or len(passages) < depth:
-            return [(min(score / best, 1.0), created, seq, memory) for score, created, seq, memory in found]
+            return [(score / best, created, seq, memory) for score, created, seq, memory in found]
         depth *= 4  # filters took many out, or long memories took several places each
         within, values = _within(restriction)
 
