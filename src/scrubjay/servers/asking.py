@@ -81,7 +81,8 @@ def client_model(ctx: Context, params: CallToolRequestParams) -> Ask | None:
 def asked_before(prompt: Prompt, params: CallToolRequestParams) -> str:
     """The answer that came along, if it is to this very question; else the question.
 
-    The state is a hash of the question and no secret: who forges it forges an answer that is its own to give.
+    The state says which question was asked: what is to be answered may have changed meanwhile. It comes back sealed
+    (`mcp.py`), so nobody else made it.
     """
     state = sha256(f"{prompt.system}\0{prompt.text}".encode()).hexdigest()
     answer = (params.input_responses or {}).get(QUESTION)
