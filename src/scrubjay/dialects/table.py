@@ -41,7 +41,7 @@ def _chimera() -> Dialect:
 
 
 def _native() -> Dialect:
-    from scrubjay.dialects import native_access, native_jobs  # noqa: F401 -- they add their operations to the table
+    from scrubjay.dialects import native_access, native_jobs, native_upkeep  # noqa: F401 -- they add to the table
     from scrubjay.dialects.native import native
 
     return native
