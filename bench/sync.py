@@ -3,21 +3,27 @@
     python -m bench.sync [--memories 100000]
 
 Processor time of a run, both ways, after a hundred memories were changed; among a thousand memories and among many. The
-goal is that many cost at most twice as much: what is read is the change feed, not the memories.
+goal is that many cost at most twice as much: what is read is the change feed, not the memories. Then the same among a
+thousand by way of a real server in this process, so that both sides' processor time counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
 
 from bench.sentences import memories
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.peers import StorePeer
+from scrubjay.engine.peers import Peer, StorePeer
 from scrubjay.memory import NewMemory
+from scrubjay.remote import HttpLine, RemotePeer
+from scrubjay.stores.replication import Endpoint
 from scrubjay.stores.sqlite import SqliteStore
 
 CHANGES = 100
@@ -25,29 +31,57 @@ ROUNDS = 7
 FEW = 1_000
 
 
-def cost(count: int, folder: Path) -> dict[str, float]:
+def cost(count: int, folder: Path, *, over_http: bool = False) -> dict[str, float]:
     """Milliseconds of processor time per run, by what was changed."""
-    other = Engine(SqliteStore(folder / f"other{count}.db"), None)
-    jay = Engine(
-        SqliteStore(folder / f"jay{count}.db"),
-        None,
-        connect=lambda _url, _create: StorePeer(other._records, now=jay.now, user="local", owned=False),
-        endpoints={"other": "other"},
-    )
-    with other, jay:
-        ids = jay.store_many(NewMemory(content=f"{text} ({number})") for number, text in enumerate(memories(count)))
-        jay.sync.run(destination="other")
-        jay.sync.run(destination="other")
-        taken: dict[str, list[float]] = {"edits": [], "new": [], "nothing": []}
-        for round_number in range(ROUNDS):
-            for step in range(CHANGES):
-                jay.update(ids[(round_number * CHANGES + step * 7) % count], importance=step / 200 + round_number / 20)
-            taken["edits"].append(run(jay))
-            jay.store_many(NewMemory(content=f"New {round_number} {step}") for step in range(CHANGES))
-            taken["new"].append(run(jay))
-            run(jay)  # hears what the runs themselves have written
-            taken["nothing"].append(run(jay))
-        return {name: median(values) for name, values in taken.items()}
+    folder = Path(tempfile.mkdtemp(dir=folder))
+    other = Engine(SqliteStore(folder / "other.db"), None)
+    with other, served(other) if over_http else nullcontext() as address:
+
+        def connect(_endpoint: Endpoint, _create: bool) -> Peer:
+            if address is not None:
+                return RemotePeer("other", HttpLine(address, private=True))
+            return StorePeer(other._records, now=other.now, user="local", owned=False)
+
+        jay = Engine(SqliteStore(folder / "jay.db"), None, connect=connect, endpoints={"other": "other"})
+        with jay:
+            return measured(jay, count)
+
+
+def measured(jay: Engine, count: int) -> dict[str, float]:
+    ids = jay.store_many(NewMemory(content=f"{text} ({number})") for number, text in enumerate(memories(count)))
+    jay.sync.run(destination="other")
+    jay.sync.run(destination="other")
+    taken: dict[str, list[float]] = {"edits": [], "new": [], "nothing": []}
+    for round_number in range(ROUNDS):
+        for step in range(CHANGES):
+            jay.update(ids[(round_number * CHANGES + step * 7) % count], importance=step / 200 + round_number / 20)
+        taken["edits"].append(run(jay))
+        jay.store_many(NewMemory(content=f"New {round_number} {step}") for step in range(CHANGES))
+        taken["new"].append(run(jay))
+        run(jay)  # hears what the runs themselves have written
+        taken["nothing"].append(run(jay))
+    return {name: median(values) for name, values in taken.items()}
+
+
+@contextmanager
+def served(engine: Engine) -> Iterator[str]:
+    """The engine's site on a real port: its address."""
+    import uvicorn
+
+    from scrubjay.dialects.memento import memento
+    from scrubjay.dialects.table import find
+    from scrubjay.servers.http import build_app, listening
+
+    with listening("127.0.0.1", 0) as listener:
+        app = build_app(engine, [memento], only_rest=[find("native")])
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def run(jay: Engine) -> float:
@@ -62,11 +96,12 @@ def main() -> None:
     many = parser.parse_args().memories
     with tempfile.TemporaryDirectory() as folder:
         small, large = cost(FEW, Path(folder)), cost(many, Path(folder))
+        far = cost(FEW, Path(folder), over_http=True)
     for name in small:
         ratio = large[name] / small[name]
         print(
             f"incremental sync, {CHANGES if name != 'nothing' else 0} {name}: {small[name]:.1f} ms among {FEW:,}, "
-            f"{large[name]:.1f} ms among {many:,}: {ratio:.2f} x"
+            f"{large[name]:.1f} ms among {many:,}: {ratio:.2f} x; over HTTP {far[name]:.1f} ms among {FEW:,}"
         )
 
 

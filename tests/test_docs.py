@@ -26,12 +26,22 @@ EXAMPLES = [
 ]
 
 
+def surroundings(home: Path) -> dict[str, str]:
+    """An empty home, the model at hand, and patience: a busy machine may load it for more than two seconds."""
+    return {
+        "SCRUBJAY_HOME": str(home),
+        "SCRUBJAY_MODELS": str(load().models),
+        "SCRUBJAY_EMBED_WAIT": "60",
+        "PATH": "",
+    }
+
+
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_a_python_example_runs(tmp_path, code):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=tmp_path,
-        env={"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_MODELS": str(load().models), "PATH": ""},
+        env=surroundings(tmp_path),
         capture_output=True,
         text=True,
         timeout=120,
@@ -46,7 +56,7 @@ def test_the_readmes_example_prints_what_it_says(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
-        env={"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_MODELS": str(load().models), "PATH": ""},
+        env=surroundings(tmp_path),
         capture_output=True,
         text=True,
         timeout=120,

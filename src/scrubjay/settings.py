@@ -71,6 +71,10 @@ class Settings:
     synthesis_wait: float = setting(60.0, "Seconds that a consolidation waits for that model.")
     least_similarity: float = setting(0.3, "How alike memories must be on average to be consolidated, from 0 to 1.")
     sync: str = setting("", "Stores to sync with, beside those of `scrubjay sync add`: NAME=URL, separated by spaces.")
+    sync_key: str = setting("", "Keys of the scrubjays among them: NAME=KEY, separated by spaces; never shown.")
+    sync_private: bool = setting(
+        False, "Let a sync reach scrubjays on this machine and in private networks: on or off."
+    )
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
     allowed_hosts: str = setting("", "Names that the HTTP server answers to beside this machine's own, with commas.")

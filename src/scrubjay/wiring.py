@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from scrubjay.providers.base import Provider
     from scrubjay.stores.base import Store
     from scrubjay.stores.copying import Copyable
+    from scrubjay.stores.replication import Endpoint
+    from scrubjay.sync_keys import SyncKeys
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
@@ -42,7 +44,9 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         provider=open_provider(settings),
         secrets=settings.secrets,
         instructions=settings.instructions,
-        connect=lambda url, create: open_peer(url, create=create, user=settings.user),
+        connect=lambda endpoint, create: open_peer(
+            endpoint, create=create, user=settings.user, keys=open_sync_keys(settings), private=settings.sync_private
+        ),
         endpoints=endpoints_of(settings.sync),
         archive=open_archive(settings),
         archive_quota=settings.archive_quota,
@@ -166,16 +170,23 @@ def restore(
     return aside
 
 
-def open_peer(url: str, *, create: bool, user: str) -> Peer:
+def open_peer(
+    endpoint: Endpoint, *, create: bool, user: str, keys: SyncKeys | None = None, private: bool = False
+) -> Peer:
     """The other side of a sync.
 
     :raises FileNotFoundError: if there is nothing, and nothing may be made: a drive that is away is not an empty one
     """
+    scheme, _, rest = endpoint.url.partition("://")
+    if scheme in ("http", "https"):
+        from scrubjay.remote import HttpLine, RemotePeer
+
+        key = keys.of(endpoint.name, endpoint.url) if keys is not None else ""
+        return RemotePeer(endpoint.name, HttpLine(endpoint.url, key=key, private=private))
     from scrubjay.engine.peers import StorePeer
     from scrubjay.times import utc_now
 
     objects = None
-    scheme, _, rest = url.partition("://")
     if scheme == "sqlite":
         from scrubjay.archives.folder import FolderObjects
 
@@ -183,7 +194,13 @@ def open_peer(url: str, *, create: bool, user: str) -> Peer:
         if not (path.parent if create else path).exists():
             raise FileNotFoundError
         objects = FolderObjects(path.parent / "archive")  # as in a home
-    return StorePeer(open_store(url), now=utc_now, user=user, objects=objects)
+    return StorePeer(open_store(endpoint.url), now=utc_now, user=user, objects=objects)
+
+
+def open_sync_keys(settings: Settings) -> SyncKeys:
+    from scrubjay.sync_keys import SyncKeys, keys_in
+
+    return SyncKeys(settings.home / "sync_keys.json", keys_in(settings.sync_key))
 
 
 def endpoints_of(setting: str) -> dict[str, str]:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 import scrubjay
 from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
+from scrubjay.memory import Role
+from scrubjay.stores.sqlite import SqliteStore
+from tests.servers.sites import running
+from tests.sync.lines import site_of
 
 
 def changed_on_both_sides(call, file) -> str:
@@ -92,3 +99,67 @@ def test_a_restored_store_signs_under_another_origin(call, home, tmp_path):
     with scrubjay.open(home / "memories.db", embedder=HashingEmbedder()) as jay:
         assert jay._records.origin != before
         assert jay.get(memory).content == "User lives in Paris"
+
+
+# --- another scrubjay ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def far(tmp_path):
+    with Engine(SqliteStore(tmp_path / "far.db"), HashingEmbedder()) as engine:
+        yield engine
+
+
+@pytest.fixture
+def address(far):
+    with running(site_of(far)) as address:
+        yield address
+
+
+def test_a_scrubjay_on_this_machine_is_named_only_where_a_setting_allows_it(call, address):
+    done = call("sync", "add", "cloud", address, stdin="\n")
+
+    assert done.code != 0
+    assert "sync_private" in done.err
+
+
+def test_the_key_of_another_scrubjay_is_asked_for_kept_and_never_shown(call, stored, environment, home, far, address):
+    environment["SCRUBJAY_SYNC_PRIVATE"] = "on"
+    key = far.callers.create("ann", role=Role.OWNER).secret
+    stored("User lives in Austin")
+
+    refused = call("sync", "add", "cloud", address, stdin="wrong-key\n")
+    kept = home / "sync_keys.json"
+    assert refused.code != 0
+    assert not kept.exists() or "wrong-key" not in kept.read_text()
+    shown = [
+        refused,
+        call("sync", "add", "cloud", address, "--json", stdin=f"{key}\n"),
+        call("sync", "run", "cloud"),
+        call("sync", "list"),
+        call("sync", "list", "--json"),
+        call("settings"),
+    ]
+    assert [done.code for done in shown[1:]] == [0] * 5
+    assert not any(word in done.out + done.err for done in shown for word in (key, "wrong-key"))
+    assert [memory.content for memory in far.list()] == ["User lives in Austin"]
+    assert key in kept.read_text()
+    assert call("sync", "remove", "cloud").code == 0
+    assert key not in kept.read_text()
+
+
+def test_a_key_from_the_environment_is_used_and_not_kept(call, environment, home, far, address):
+    key = far.callers.create("ann", role=Role.OWNER).secret
+    environment.update(SCRUBJAY_SYNC_PRIVATE="on", SCRUBJAY_SYNC_KEY=f"cloud={key}")
+
+    assert call("sync", "add", "cloud", address).code == 0
+    assert call("sync", "run", "cloud").code == 0
+    assert not (home / "sync_keys.json").exists()
+    assert key not in call("settings", "--json").out
+
+
+def test_a_password_in_an_address_is_not_shown(call, environment):
+    environment["SCRUBJAY_SYNC"] = "base=postgresql://ann:swordfish@db.example/memories"
+
+    for options in ((), ("--json",)):
+        assert "swordfish" not in call("sync", "list", *options).out

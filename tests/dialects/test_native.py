@@ -7,9 +7,12 @@ import json
 import pytest
 
 from scrubjay.dialects.memento import memento
-from scrubjay.dialects.native import native
+from scrubjay.dialects.table import find
+from scrubjay.engine.engine import Engine
 from scrubjay.memory import Caller, Provenance, Role
 from scrubjay.servers.http import build_app
+from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.wiring import open_peer
 from tests.servers.sites import client_of
 
 
@@ -28,7 +31,7 @@ class Site:
 
 @pytest.fixture
 def site(jay):
-    with client_of(build_app(jay, [memento], only_rest=[native])) as client:
+    with client_of(build_app(jay, [memento], only_rest=[find("native")])) as client:
         yield Site(client)
 
 
@@ -162,7 +165,7 @@ def test_who_was_shown_a_memory(site):
 def test_the_recall_log_is_for_owners(jay):
     memory = jay.store("The harbour opens at six").memory
     member = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER))
-    with client_of(build_app(member, [memento], only_rest=[native])) as client:
+    with client_of(build_app(member, [memento], only_rest=[find("native")])) as client:
         Site(client).ask("GET", f"/memories/{memory.id}/shown", status=403)
 
 
@@ -199,3 +202,34 @@ def test_what_has_expired_is_pruned(site, clock):
     assert site.ask("POST", "/prune", {"dry_run": True})["pruned"] == [memory["id"]]
     assert site.ask("POST", "/prune", {})["pruned"] == [memory["id"]]
     assert site.ask("POST", "/prune", {})["pruned"] == []
+
+
+# --- sync ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_store_is_named_synced_with_decided_about_and_forgotten(site, jay, tmp_path, clock):
+    jay._connect = lambda endpoint, create: open_peer(endpoint, create=create, user="local")
+    file = tmp_path / "drive.db"
+    site.ask("POST", "/sync/endpoints", {"name": "far", "url": "gopher://x"}, status=400)
+    site.ask("POST", "/sync/run", {"name": "drive"}, status=404)
+    added = site.ask("POST", "/sync/endpoints", {"name": "drive", "url": f"sqlite:///{file}"}, status=201)["endpoint"]
+    memory = site.store("User lives in Austin")
+    assert added["name"] == "drive"
+    assert site.ask("POST", "/sync/run", {"name": "drive", "dry_run": True})["synced"]["created"] == 1
+    assert site.ask("POST", "/sync/run", {"name": "drive"})["synced"]["created"] == 1
+
+    with Engine(SqliteStore(file), None, clock=clock) as drive:
+        clock.move(seconds=1)
+        jay.update(memory["id"], content="User lives in Rome")
+        drive.update(memory["id"], content="User lives in Paris")
+    site.ask("POST", "/sync/run", {"name": "drive", "resolution": "manual"}, status=409)
+    [conflict] = site.ask("GET", "/sync/conflicts")["conflicts"]
+    assert (conflict["ours"]["content"], conflict["theirs"]["content"]) == ("User lives in Rome", "User lives in Paris")
+    way = f"/sync/conflicts/{conflict['number']}/resolve"
+    assert site.ask("POST", way, {"keep": "theirs"})["memory"]["content"] == "User lives in Paris"
+    site.ask("POST", way, {"keep": "theirs"}, status=404)
+    assert site.ask("GET", "/sync/conflicts", settled=True)["conflicts"][0]["outcome"] == "theirs"
+
+    assert [one["name"] for one in site.ask("GET", "/sync/endpoints")["endpoints"]] == ["drive"]
+    site.ask("DELETE", "/sync/endpoints/drive")
+    site.ask("DELETE", "/sync/endpoints/drive", status=404)

@@ -272,7 +272,7 @@ def test_parts_are_not_needlessly_small(arctic, vocabulary):
     assert min(sizes[:-1]) > 400
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("text", ["a\0 ", ". ", '."', "\n", "\0 "], ids=ascii)
 def test_splitting_hostile_text_takes_linear_time(homeless, text):
     assert homeless.split(text * 200_000)

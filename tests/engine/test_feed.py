@@ -14,10 +14,16 @@ def as_(jay, user, role=Role.MEMBER, spaces=("default",)):
     return jay.bound_to(caller=Caller(user=user, role=role, spaces=frozenset(spaces), local=False))
 
 
-@pytest.mark.parametrize("options", [{"limit": 0}, {"limit": 1001}, {"after": -1}])
+@pytest.mark.parametrize("options", [{"limit": 0}, {"limit": 1001}, {"after": -1}, {"after": 2**63}])
 def test_a_bad_question_is_refused(jay, options):
     with pytest.raises(InvalidInput):
         jay.feed.events(**options)
+
+
+@pytest.mark.parametrize("after", [-1, 2**63])
+def test_following_from_a_number_that_cannot_be_is_refused_at_once(jay, after):
+    with pytest.raises(InvalidInput):
+        jay.feed.follow(after=after)
 
 
 def test_each_caller_is_told_of_what_it_may_see(jay):

@@ -13,14 +13,15 @@ from scrubjay.servers.http import listening
 
 
 @contextmanager
-def running(app) -> Iterator[str]:
+def running(app, **options) -> Iterator[str]:
     """The app under uvicorn on a free port: its address."""
+    scheme = "https" if "ssl_certfile" in options else "http"
     with listening("127.0.0.1", 0) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5, **options))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
             thread.join()

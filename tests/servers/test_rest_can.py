@@ -31,7 +31,7 @@ REST = {
     "sync add": "native.add_endpoint",
     "sync list": "native.list_endpoints",
     "sync remove": "native.remove_endpoint",
-    "sync run": "system.sync_memories",
+    "sync run": "native.run_sync",
     "sync conflicts": "native.list_sync_conflicts",
     "sync resolve": "native.resolve_sync_conflict",
     "keys create": "native.create_key",

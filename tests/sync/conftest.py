@@ -9,7 +9,10 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.peers import Peer
+from scrubjay.stores.replication import Endpoint
 from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.sync_keys import SyncKeys
 from scrubjay.wiring import open_peer
 
 
@@ -17,10 +20,14 @@ from scrubjay.wiring import open_peer
 def open_engine(tmp_path: Path, clock) -> Iterator[Callable[..., Engine]]:
     """Engines on files by name, which reach others as the program does."""
     opened: list[Engine] = []
+    keys = SyncKeys(tmp_path / "sync_keys.json")
+
+    def connect(endpoint: Endpoint, create: bool) -> Peer:
+        return open_peer(endpoint, create=create, user="local", keys=keys, private=True)
 
     def open_one(name: str = "memories.db", embedder: object = "hashing", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
-        usual = {"clock": clock, "connect": lambda url, create: open_peer(url, create=create, user="local")}
+        usual = {"clock": clock, "connect": connect}
         engine = Engine(SqliteStore(tmp_path / name), chosen, **usual | options)
         opened.append(engine)
         return engine

@@ -1,6 +1,8 @@
 """What may happen to three stores: hypothesis chooses, `World` does it and says what must be true in the end.
 
-    simulate(template, sequences, line)      the line is how a store is reached; another transport is another line
+    simulate(template, sequences, line, stores)
+
+The line is how a store is reached: another transport is another line. `stores` are those of the three that are no file.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from scrubjay.engine.syncing import Resolution, SyncType
-from tests.sync.world import Line, World, direct
+from tests.sync.world import Line, Stores, World, direct
 
 STEPS = 16
 # Shrinking takes many minutes; the failing sequence is printed as it was found. SCRUBJAY_SHRINK=1 to wait for it.
@@ -27,16 +29,20 @@ which = st.integers(0, 2)
 faults = st.lists(st.sampled_from(["ok", "ok", "ok", "lost", "twice", "cut", "late"]), max_size=12)
 
 
-def machine(template: Path, line: Line) -> type[RuleBasedStateMachine]:
+def machine(template: Path, line: Line, stores: Stores | None) -> type[RuleBasedStateMachine]:
     class Simulation(RuleBasedStateMachine):
         def __init__(self) -> None:
             super().__init__()
             self.folder = Path(tempfile.mkdtemp(dir=template.parent))
-            self.world = World(self.folder, template, line)
+            self.world = World(self.folder, template, line, stores)
             # A world that is already worth syncing.
             self.world.store(self.world.sites[0], path="notes/a")
             self.world.store(self.world.sites[1])
             self.world.sync(self.world.sites[0], self.world.sites[1], SyncType.FULL, Resolution.NEWEST_WINS, [])
+
+        @initialize(only=st.sampled_from([None, Resolution.NEWEST_WINS, Resolution.MERGE]))
+        def choose(self, only):
+            self.world.only = only
 
         def memory(self, number: int) -> str:
             return self.world.ids[number % len(self.world.ids)]
@@ -45,7 +51,7 @@ def machine(template: Path, line: Line) -> type[RuleBasedStateMachine]:
         def store(self, site, path):
             self.world.store(self.world.sites[site], path)
 
-        @rule(site=sites, memory=which, act=st.sampled_from(["edit", "edit", "edit", "tag"]))
+        @rule(site=sites, memory=which, act=st.sampled_from(["edit", "edit", "tag", "tag"]))
         def change(self, site, memory, act):
             if act == "edit":
                 self.world.edit(self.world.sites[site], self.memory(memory))
@@ -106,9 +112,9 @@ def machine(template: Path, line: Line) -> type[RuleBasedStateMachine]:
     return Simulation
 
 
-def simulate(template: Path, sequences: int, line: Line = direct) -> None:
+def simulate(template: Path, sequences: int, line: Line = direct, stores: Stores | None = None) -> None:
     run_state_machine_as_test(
-        machine(template, line),
+        machine(template, line, stores),
         settings=settings(
             max_examples=sequences,
             stateful_step_count=STEPS,

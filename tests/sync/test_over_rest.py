@@ -63,7 +63,7 @@ def test_a_conflict_is_shown_with_both_states_and_settled(jay, drive, undecided)
 
 def test_endpoints_are_added_listed_and_removed(jay, tmp_path):
     with site(jay) as http:
-        added = http.post("/api/v1/sync/endpoints", json={"name": "stick", "url": str(tmp_path / "stick.db")})
+        added = http.post("/api/v1/sync/endpoints", json={"name": "stick", "url": f"sqlite:///{tmp_path / 'stick.db'}"})
         listed = http.get("/api/v1/sync/endpoints").json()["endpoints"]
         removed = http.delete("/api/v1/sync/endpoints/stick")
         again = http.delete("/api/v1/sync/endpoints/stick")

@@ -16,6 +16,7 @@ import pytest
 from scrubjay.engine import values
 from scrubjay.engine.peers import Manner, Parcel, Peer, StorePeer, Taken
 from scrubjay.stores.sqlite import SqliteStore
+from tests.sync.lines import inside, over_http
 from tests.sync.simulation import simulate
 from tests.sync.world import Site, World
 
@@ -54,3 +55,24 @@ def test_stores_agree_whatever_happens_on_the_way(template):
 def test_what_travels_survives_as_text(template):
     """A remote store is reached in JSON; nothing that is sent may depend on being the same object."""
     simulate(template, max(SEQUENCES // 10, 10), by_letter)
+
+
+def test_stores_agree_by_way_of_our_own_site(template):
+    with inside() as line:
+        simulate(template, max(SEQUENCES // 100, 10), line)
+
+
+@pytest.mark.long
+def test_stores_agree_over_http(template):
+    with over_http() as line:
+        simulate(template, max(SEQUENCES // 20, 50), line)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("names", [("two",), ("one", "three")], ids=str)
+def test_stores_agree_when_some_of_them_are_postgresql(template, postgres_store, names):
+    """The second one is synced with from both sides; the first and the third begin syncs themselves."""
+    from scrubjay.stores.postgres import PostgresStore
+
+    stores = {name: lambda name=name: PostgresStore(postgres_store(f"simulated {name}"), pool_size=2) for name in names}
+    simulate(template, max(SEQUENCES // 50, 20), stores=stores)

@@ -26,6 +26,7 @@ from scrubjay.memory import (
     AccessLevel,
     Caller,
     Category,
+    Event,
     JobStatus,
     LinkKind,
     Memory,
@@ -34,6 +35,7 @@ from scrubjay.memory import (
     Source,
     Status,
 )
+from scrubjay.stores.base import Change
 from scrubjay.stores.replication import Erased
 from scrubjay.stores.sqlite_file import SCHEMA_VERSION
 
@@ -150,6 +152,27 @@ def test_an_owner_of_some_spaces_syncs_those(jay, drive):
     assert drive.get(shared).space == "work"
     with pytest.raises(NotFound):
         drive.get(private)
+
+
+@pytest.mark.parametrize("erased", [Erased.NO, Erased.FINAL])
+def test_a_store_of_some_spaces_cannot_reach_into_others(jay, drive, tmp_path, clock, erased):
+    """Whatever it calls its memories."""
+    mine = jay.bound_to(spaces=("home",)).store("The safe is behind the picture").memory
+    drive.bound_to(spaces=("team",)).store("Lunch at noon")
+    [replica] = jay._records.replicas([mine.id], EVERYTHING)
+    forged = replace(replica.memory, space="team", content="" if erased else "Mine", hlc=2**60, origin="x")
+    with drive._records.writing() as tx:
+        tx.replicate(
+            replace(replica, memory=forged, erased=erased), fingerprint=None if erased else b"x" * 32, vectors=(),
+            change=Change(user="x", at=clock(), reason="x"),
+        )  # fmt: skip
+        tx.record(Event(space="team", at=clock(), action="stored", memory=mine.id, user="x"))
+    jay.sync.add("team", tmp_path / "drive.db", spaces=["team"])
+
+    synced = run(jay, destination="team")
+
+    assert (synced.created, synced.errors) == (1, 1)
+    assert jay.get(mine.id).content == "The safe is behind the picture"
 
 
 def test_a_second_sync_is_locked_out_while_one_runs(jay):

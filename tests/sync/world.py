@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from scrubjay.engine import values
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.peers import Changes, Manner, Parcel, Peer, StorePeer, Taken
 from scrubjay.engine.syncing import Resolution, SyncType
 from scrubjay.errors import EndpointUnreachable, Error, Undecided
 from scrubjay.memory import Memory, Status
+from scrubjay.stores.base import Store
 from scrubjay.stores.replication import Erased, Replica
 from scrubjay.stores.sqlite import SqliteStore
 
@@ -28,6 +30,35 @@ NAMES = ("one", "two", "three")
 LOCAL_FIELDS = {"seq", "access_count", "accessed_at"}
 
 Line = Callable[["World", "Site"], Peer]  # how a store is reached
+Stores = Mapping[str, Callable[[], Store]]  # sites whose store is no file, and how to get an empty one
+
+
+Stamped = tuple[int, str]  # the clock and the store of a change
+
+
+def stamp_of(memory: Memory) -> Stamped:
+    return (memory.hlc, memory.origin)
+
+
+def told(memory: Memory) -> dict[str, object]:
+    """What a memory says, without what stamps, reads and links say."""
+    beside = {*LOCAL_FIELDS, "version", "hlc", "origin", "updated_at", "supersedes", "superseded_by"}
+    return {entry.name: getattr(memory, entry.name) for entry in fields(Memory) if entry.name not in beside}
+
+
+@dataclass(frozen=True)
+class Act:
+    """What somebody did to a memory, and on top of which state."""
+
+    stamp: Stamped
+    before: Stamped | None
+    content: str
+    status: Status
+    tags: tuple[str, ...]
+
+    @property
+    def made(self) -> tuple[str, Status, tuple[str, ...]]:
+        return (self.content, self.status, self.tags)
 
 
 @dataclass
@@ -53,7 +84,7 @@ def direct(world: World, site: Site) -> Peer:
 
 
 class World:
-    def __init__(self, folder: Path, template: Path, line: Line = direct) -> None:
+    def __init__(self, folder: Path, template: Path, line: Line = direct, stores: Stores | None = None) -> None:
         self.time = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
         self.line = line
         self.faults: Iterator[str] = iter(())
@@ -63,14 +94,18 @@ class World:
         self.parents: dict[str, str] = {}  # by text: the text that was there before
         self.ids: list[str] = []
         self.last: dict[str, tuple[str, Status]] = {}  # by id: what the last act, in real time, made of it
+        self.acts: dict[str, dict[Stamped, Act]] = {}  # by id and stamp: everything that anybody did to it
+        self.only: Resolution | None = None  # every sync has this policy: then the outcome is known exactly
         self.wished_gone: set[str] = set()
         self.forgotten: set[str] = set()
         self.recovered: set[str] = set()
         self.due: set[str] = set()  # erased by a store because the date of their deletion had come
         self.excused: set[str] = set()  # memories of which a store put back from a copy has lost something
         self.records: dict[str, list[str]] = {}  # by id: conflicts as JSON, also those of stores since replaced
+        self.stores = stores or {}
         for site in self.sites:
-            shutil.copy(template, site.path)
+            if site.name not in self.stores:
+                shutil.copy(template, site.path)
             self._open(site)
             with site.jay._records.writing() as tx:
                 tx.renew_origin()
@@ -81,10 +116,10 @@ class World:
 
     def _open(self, site: Site) -> None:
         site.engine = Engine(
-            SqliteStore(site.path),
+            self.stores[site.name]() if site.name in self.stores else SqliteStore(site.path),
             None,
             clock=lambda: self.time + site.skew,
-            connect=lambda url, _create: Faulty(self, next(one for one in self.sites if one.name == url)),
+            connect=lambda other, _create: Faulty(self, next(one for one in self.sites if one.name == other.name)),
             endpoints={name: name for name in NAMES if name != site.name},
         )
 
@@ -115,11 +150,15 @@ class World:
             return
         with suppress(Error):
             act(found[0])
-            self._acted(site, self.whole(site, [id])[0].memory)
+            self._acted(site, self.whole(site, [id])[0].memory, stamp_of(found[0]))
 
-    def _acted(self, site: Site, memory: Memory) -> None:
-        self.last[memory.id] = (memory.content, memory.status)
+    def _acted(self, site: Site, memory: Memory, before: Stamped | None = None) -> None:
+        """Note what an act made of a memory; one that left it as it was (superseded once more) says nothing of it."""
         site.since_backup.add(memory.id)
+        act = Act((memory.hlc, memory.origin), before, memory.content, memory.status, memory.tags)
+        if act.stamp != before:
+            self.last[memory.id] = (memory.content, memory.status)
+            self.acts.setdefault(memory.id, {})[act.stamp] = act
 
     def edit(self, site: Site, id: str) -> None:
         def act(memory: Memory) -> None:
@@ -130,7 +169,9 @@ class World:
         self.change(site, id, act)
 
     def tag(self, site: Site, id: str, tag: str) -> None:
-        self.change(site, id, lambda memory: site.jay.update(id, tags=(*memory.tags, tag)))
+        self.change(
+            site, id, lambda memory: site.jay.update(id, tags=(*memory.tags, tag), metadata={**memory.metadata, tag: 1})
+        )
 
     def forget(self, site: Site, id: str) -> None:
         def act(_memory: Memory) -> None:
@@ -168,10 +209,11 @@ class World:
         if old == new:
             return
         self.pass_time(seconds=1)
+        before = {one.id: stamp_of(one) for one in site.jay._records.get([old, new], EVERYTHING)}
         with suppress(Error):
             site.jay.supersede(old=old, new=new)
             for replica in self.whole(site, [old, new]):
-                self._acted(site, replica.memory)
+                self._acted(site, replica.memory, before[replica.memory.id])
 
     def purge(self, site: Site) -> None:
         """Days go by, and housekeeping erases what is due."""
@@ -180,6 +222,8 @@ class World:
         site.jay._housekeeper.purge()
 
     def back_up(self, site: Site) -> None:
+        if site.name in self.stores:
+            return
         site.jay._records.flush_reads()
         site.backup = site.path.with_suffix(".backup")
         con = site.jay._records._connections._writable()
@@ -204,6 +248,7 @@ class World:
     def sync(self, site: Site, other: Site, type: SyncType, resolution: Resolution, faults: list[str]) -> None:
         self.pass_time(seconds=1)
         self.faults = iter(faults)
+        resolution = self.only or resolution
         with suppress(EndpointUnreachable, Undecided):
             site.jay.sync.run(type=type, destination=other.name, resolution=resolution)
         self.faults = iter(())
@@ -247,10 +292,13 @@ class World:
         alive = not replica.erased and replica.memory.status is not Status.DELETED
         if id in self.excused:
             return
+        self.check_no_false_conflict(id)
         if alive and id in self.forgotten:
             assert id in self.recovered or records
         if replica.erased is Erased.FINAL:
             assert id in self.wished_gone
+            if self.only is Resolution.NEWEST_WINS and id not in self.due:
+                self.check_erased(id)
             return
         if not records:
             text, status = self.last[id]
@@ -258,6 +306,10 @@ class World:
             assert replica.erased or replica.memory.content == text
         if id not in self.due:
             self.check_no_edit_lost(replica, "\n".join(records))
+            if self.only is Resolution.NEWEST_WINS and not replica.erased:
+                self.check_newest(replica)
+            if self.only is Resolution.MERGE and not replica.erased:
+                self.check_merged(replica)
 
     def check_no_edit_lost(self, replica: Replica, records: str) -> None:
         """Every text was changed by somebody who saw it, or stands in a recorded conflict."""
@@ -270,6 +322,63 @@ class World:
             if line[-1] == born and text not in kept:
                 descendants = [other for other in self.parents if text in self.line_of(other)]
                 assert any(one in records for one in descendants), f"{text} is lost"
+
+    def check_newest(self, replica: Replica) -> None:
+        """The newest act made the state; every other is below it, stands in a record, or came to the same."""
+        acts = self.acts[replica.memory.id]
+        if any(act.before not in acts for act in acts.values() if act.before) or stamp_of(replica.memory) not in acts:
+            return  # it was moved off a path that another memory has: a change of the store's own
+        newest = acts[max(acts)]
+        memory = replica.memory
+        assert (memory.content, memory.status, memory.tags) == newest.made
+        assert stamp_of(memory) == newest.stamp
+        kept = self.below(memory.id, newest.stamp)
+        recorded = {
+            stamp
+            for pair in self.pairs(memory.id)
+            for state in pair
+            for stamp in self.below(memory.id, stamp_of(state.memory))
+        }
+        for act in acts.values():
+            if act.stamp not in kept | recorded:
+                assert act.made in [acts[one].made for one in kept | recorded], f"{act} is lost"
+
+    def check_merged(self, replica: Replica) -> None:
+        """Nobody takes tags or metadata away here: all that were ever given are there."""
+        given = {tag for act in self.acts[replica.memory.id].values() for tag in act.tags}
+        assert given <= set(replica.memory.tags)
+        assert given <= replica.memory.metadata.keys()
+
+    def check_erased(self, id: str) -> None:
+        """Who changed a memory without knowing that it was erased finds a record of that, without its text."""
+        acts = self.acts[id]
+        known = {stamp for act in acts.values() if not act.content for stamp in self.below(id, act.stamp)}
+        if any(act.before not in acts for act in acts.values() if act.before):
+            return
+        lost = [act for act in acts.values() if act.stamp not in known]
+        if any(act.made not in [acts[one].made for one in known] for act in lost):
+            assert self.records.get(id), f"{lost} was erased without a record"
+
+    def check_no_false_conflict(self, id: str) -> None:
+        """Whatever was recorded was really apart: neither state was made on top of the other, and they differ."""
+        for ours, theirs in self.pairs(id):
+            assert told(ours.memory) != told(theirs.memory)
+            one, other = stamp_of(ours.memory), stamp_of(theirs.memory)
+            assert one not in self.below(id, other)
+            assert other not in self.below(id, one)
+
+    def pairs(self, id: str) -> list[tuple[Replica, Replica]]:
+        """Both states of every conflict that was recorded."""
+        told = [json.loads(record) for record in self.records.get(id, [])]
+        return [(values.read(Replica, ours), values.read(Replica, theirs)) for ours, theirs in told if ours and theirs]
+
+    def below(self, id: str, stamp: Stamped | None) -> set[Stamped]:
+        """An act and those on top of which it was done."""
+        found: set[Stamped] = set()
+        while stamp is not None and stamp in self.acts[id]:
+            found.add(stamp)
+            stamp = self.acts[id][stamp].before
+        return found
 
     def line_of(self, text: str) -> list[str]:
         line = [text]
@@ -360,8 +469,8 @@ class Faulty(Peer):
             raise EndpointUnreachable
         return taken
 
-    def probe(self, mark):
-        return self._peer.probe(mark)
+    def mark(self):
+        return self._peer.mark()
 
     def renew(self) -> None:
         self._peer.renew()

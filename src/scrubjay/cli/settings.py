@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import fields
 
 import click
 
+from scrubjay.addresses import without_password
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import print_json, print_table
 from scrubjay.cli.session import Session
 from scrubjay.settings import Settings, environment_name, read_config
-
-PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@]*@")  # of an address that carries one
 
 
 @click.command(
@@ -56,7 +54,7 @@ def shown_value(name: str, value: object) -> str:
     """The value; of what is secret only that it is set."""
     if name.endswith(("_key", "_token")):
         return "…" if value else ""
-    return PASSWORD.sub(r"\1:…@", str(value))
+    return without_password(str(value))
 
 
 def origin(name: str, flags: dict[str, str | None], config: dict[str, object]) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from scrubjay.addresses import without_password
 from scrubjay.cli.command import Family
 from scrubjay.cli.output import note, print_json, print_table, when
 from scrubjay.cli.session import Session
@@ -41,6 +45,7 @@ def sync() -> None:
     examples="""
     scrubjay sync add drive /mnt/drive/memories.db
     scrubjay sync add work /mnt/team/work.db --only work
+    scrubjay sync add cloud https://memory.example
     """
 )
 @click.argument("name")
@@ -48,17 +53,44 @@ def sync() -> None:
 @click.option("--only", "spaces", multiple=True, metavar="SPACE", help="Sync this space only; may be repeated.")
 @click.pass_obj
 def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
-    """Name a store to sync with: another file, made if its folder is there.
+    """Name a store to sync with: another file, made if its folder is there, a database, or another scrubjay.
 
-    A file that began as a copy of this store is recognised, and gets an identity of its own.
+    A store that began as a copy of this one is recognised, and gets an identity of its own. The key of another scrubjay
+    comes from SCRUBJAY_SYNC_KEY (NAME=KEY) or is asked for, and is kept in a file of the home that only you may read.
     """
     address = url if "://" in url else str(Path(url).expanduser().absolute())
-    with session.engine(meaning=False) as engine:
+    with kept_key(session, name, address), session.engine(meaning=False) as engine:
         added = engine.sync.add(name, address, spaces=spaces or None)
     if session.as_json:
-        print_json(plain(added))
+        print_json(shown_endpoint(added))
     else:
         click.echo(added.name)
+
+
+@contextmanager
+def kept_key(session: Session, name: str, url: str) -> Iterator[None]:
+    """Ask for the key of another scrubjay, unless the settings have it; what proves of no use is forgotten again."""
+    from scrubjay.wiring import open_sync_keys
+
+    keys = open_sync_keys(session.settings())
+    if not url.startswith(("http://", "https://")) or keys.named(name):
+        yield
+        return
+    known = keys.of(name, url)
+    keys.keep(url, asked_key(name) or known)
+    try:
+        yield
+    except BaseException:
+        keys.keep(url, known)
+        raise
+
+
+def asked_key(name: str) -> str:
+    """From a terminal without showing it, or the first line of standard input; none if that is empty."""
+    if sys.stdin is not None and not sys.stdin.isatty():
+        return sys.stdin.readline().strip()
+    asked = f"Key of {name} (Enter: the known one, or none)"
+    return str(click.prompt(asked, default="", hide_input=True, show_default=False, err=True))
 
 
 @sync.command("list", examples="scrubjay sync list")
@@ -68,7 +100,7 @@ def list_endpoints(session: Session) -> None:
     with session.engine(meaning=False) as engine:
         found = engine.sync.endpoints()
     if session.as_json:
-        print_json([plain(one) for one in found])
+        print_json([shown_endpoint(one) for one in found])
         return
     print_table(("endpoint", "where", "spaces", "last synced"), [row_of(one) for one in found])
     if not found:
@@ -81,7 +113,15 @@ def list_endpoints(session: Session) -> None:
 def remove(session: Session, name: str) -> None:
     """Forget a store to sync with; its memories stay on both sides."""
     with session.engine(meaning=False) as engine:
+        former = [one.url for one in engine.sync.endpoints() if one.name == name]
         engine.sync.remove(name)
+        kept = {one.url for one in engine.sync.endpoints()}
+    from scrubjay.wiring import open_sync_keys
+
+    keys = open_sync_keys(session.settings())
+    for url in former:
+        if url not in kept:
+            keys.keep(url, "")
     if session.as_json:
         print_json({"removed": name})
     else:
@@ -171,17 +211,21 @@ def plain(value: Any) -> Any:
     return plain(value)
 
 
+def shown_endpoint(endpoint: Endpoint) -> Any:
+    from scrubjay.dialects.native_endpoints import endpoint_body
+
+    return endpoint_body(endpoint)
+
+
 def row_of(endpoint: Endpoint) -> tuple[str, str, str, str]:
-    return (endpoint.name, endpoint.url, ", ".join(endpoint.spaces or ("all",)), when(endpoint.synced_at))
+    spaces = ", ".join(endpoint.spaces or ("all",))
+    return (endpoint.name, without_password(endpoint.url), spaces, when(endpoint.synced_at))
 
 
 def shown(conflict: SyncConflict) -> dict[str, Any]:
-    """A conflict with both states as JSON, not as text that holds JSON."""
-    sides = {
-        side: None if told is None else json.loads(told)["memory"]
-        for side, told in (("ours", conflict.ours), ("theirs", conflict.theirs))
-    }
-    return {**plain(conflict), **sides}
+    from scrubjay.dialects.native_endpoints import conflict_body
+
+    return conflict_body(conflict)
 
 
 def text_of(told: str | None) -> str:

@@ -13,8 +13,6 @@ from scrubjay.stores.callers import ActFilter
 from scrubjay.times import parse_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrubjay.engine.engine import Engine
 
 KEY = {"type": "string", "minLength": 1, "description": "A credential's id"}
@@ -184,8 +182,5 @@ def audit(engine: Engine, args: Body) -> Body:
 def follow(engine: Engine, args: Body) -> Stream:
     """The changes of a space as server-sent events: who, what, when; ids and names of fields, never content."""
 
-    def pieces() -> Iterator[Body | None]:
-        for event in engine.feed.follow(after=args.get("after")):
-            yield None if event is None else {"id": str(event.number), "data": plain(event)}
-
-    return Stream(pieces())
+    events = engine.feed.follow(after=args.get("after"))
+    return Stream(None if event is None else {"id": str(event.number), "data": plain(event)} for event in events)

@@ -41,7 +41,13 @@ def _chimera() -> Dialect:
 
 
 def _native() -> Dialect:
-    from scrubjay.dialects import native_access, native_jobs, native_upkeep  # noqa: F401 -- they add to the table
+    from scrubjay.dialects import (  # noqa: F401 -- they add their operations to the table
+        native_access,
+        native_endpoints,
+        native_jobs,
+        native_sync,
+        native_upkeep,
+    )
     from scrubjay.dialects.native import native
 
     return native

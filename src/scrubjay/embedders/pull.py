@@ -18,6 +18,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -31,11 +32,7 @@ from typing import IO
 
 from scrubjay.embedders.catalogue import Model, digest
 from scrubjay.errors import ModelMissing
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+from scrubjay.file_locks import try_lock
 
 Progress = Callable[[str, int, int | None], None]
 """Called with file name, bytes so far, bytes in all if known."""
@@ -280,19 +277,6 @@ def _clear_leftovers(place: Path) -> None:
 def _locked(path: Path) -> Iterator[None]:
     """Hold the lock; released by the system if the process dies. The file stays: deleting it would race."""
     with path.open("ab") as stream:
-        if sys.platform == "win32":
-            while True:
-                try:
-                    stream.seek(0)
-                    msvcrt.locking(stream.fileno(), msvcrt.LK_LOCK, 1)  # gives up after ten seconds
-                    break
-                except OSError:
-                    continue
-        else:
-            fcntl.flock(stream, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            if sys.platform == "win32":
-                stream.seek(0)
-                msvcrt.locking(stream.fileno(), msvcrt.LK_UNLCK, 1)
+        while not try_lock(stream.fileno()):
+            time.sleep(0.05)
+        yield  # closing the file gives the lock back

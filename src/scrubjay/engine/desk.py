@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.peers import Peer
     from scrubjay.folders.registry import Registry
     from scrubjay.providers.base import Provider
+    from scrubjay.stores.replication import Endpoint
 
 Result = TypeVar("Result")
 Payload = TypeVar("Payload")
@@ -125,7 +126,7 @@ class Desk:
         model: Callable[[Prompt], str] | None = None,
         least_similarity: float = 0.3,
         registry: Registry | None = None,
-        connect: Callable[[str, bool], Peer] | None = None,
+        connect: Callable[[Endpoint, bool], Peer] | None = None,
         endpoints: Mapping[str, str] | None = None,
     ) -> None:
         self.caller = caller or Caller()
@@ -143,7 +144,7 @@ class Desk:
         self._model = model  # a language model that the owner has configured
         self._client_model: Callable[[Prompt], str] | None = None  # that of the client who asks
         self._least_similarity = least_similarity  # of memories that may be consolidated
-        self._connect = connect  # (address, may be made) -> a place to sync with
+        self._connect = connect  # (endpoint, may be made) -> a place to sync with
         self._endpoints = endpoints or {}  # named in the settings
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self._shared = Shared(self._embedding, self.caller)

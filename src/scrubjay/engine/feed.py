@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 BATCH = 500
+LAST_NUMBER = 2**63 - 1
 
 
 class Feed:
@@ -26,8 +27,9 @@ class Feed:
 
     def events(self, *, after: int = 0, limit: int = 100) -> Sequence[Event]:
         """The changes of the engine's first space behind a number, in order."""
-        if not 1 <= limit <= 1_000 or after < 0:
-            raise InvalidInput("limit must be from 1 to 1,000, and after not negative.", field="limit")
+        if not 1 <= limit <= 1_000:
+            raise InvalidInput("limit must be from 1 to 1,000.", field="limit")
+        _check_number(after)
         shown: list[Event] = []
         for event in self._seen(after):
             if event is None or len(shown) == limit:
@@ -37,8 +39,10 @@ class Feed:
 
     def follow(self, *, after: int | None = None) -> Iterator[Event | None]:
         """The changes behind a number, or from now on; None whenever there is nothing yet."""
-        start = self._records.last_event(self._desk.spaces[0]) if after is None else after
-        return self._seen(start)
+        if after is None:
+            return self._seen(self._records.last_event(self._desk.spaces[0]))
+        _check_number(after)
+        return self._seen(after)
 
     def _seen(self, after: int) -> Iterator[Event | None]:
         while True:
@@ -60,3 +64,8 @@ class Feed:
         if not access.granted(caller, event.space):
             return False
         return caller.role is Role.OWNER or (event.user == caller.user and caller.role is Role.MEMBER)
+
+
+def _check_number(after: int) -> None:
+    if not 0 <= after <= LAST_NUMBER:
+        raise InvalidInput(f"after must be from 0 to {LAST_NUMBER:,}: the number of an event.", field="after")

@@ -6,7 +6,8 @@
     take       take a parcel in: each memory joins what is here, in the taker's own transaction
 
 Taking is idempotent and may be repeated, cut off after, or come late: a parcel that brings nothing new changes nothing.
-`StorePeer` is a store that this process opened: the memory's own, or another file. A remote scrubjay is one more class.
+`StorePeer` is a store that this process opened: the memory's own, another file, or a database. `remote.RemotePeer` is
+another scrubjay, which hears the same questions in `hosting.py`.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Taken:
     conflict: bool = False
     winner: Winner = Winner.INCOMING
     current: Replica | None = None  # the state here, where somebody has to decide
-    failed: bool = False  # what was put away of it here cannot be read; it stays as it is
+    failed: bool = False  # it stays as it is: what was put away of it cannot be read, or it lies in another space
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,10 @@ class Peer(ABC):
     @abstractmethod
     def spaces(self) -> Sequence[str]: ...
 
+    def admits(self, space: str) -> bool:  # noqa: ARG002 -- for those who pick
+        """Whether it takes memories of this space from us."""
+        return True
+
     @abstractmethod
     def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
         """What its feed says behind a place; from the beginning if the feed has no such place any more."""
@@ -112,8 +117,8 @@ class Peer(ABC):
     def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]: ...
 
     @abstractmethod
-    def probe(self, mark: str | None) -> str | None:
-        """Leave a mark (None: only look), and say which one is there: so a store recognises itself."""
+    def mark(self) -> str | None:
+        """The mark that somebody left there: so a store recognises itself."""
 
     @abstractmethod
     def renew(self) -> None:
@@ -140,6 +145,7 @@ class StorePeer(Peer):
         split: Callable[[str], Sequence[str]] | None = None,
         wake: Callable[[], None] | None = None,
         objects: Objects | None = None,
+        model: str | None = None,
         owned: bool = True,
     ) -> None:
         self._store = store
@@ -148,6 +154,7 @@ class StorePeer(Peer):
         self._split = split
         self._wake = wake
         self._objects = objects  # where it puts memories away
+        self._model = model  # whose vectors it will keep, while it has none yet
         self._owned = owned  # whether closing the peer closes the store
 
     @property
@@ -155,7 +162,7 @@ class StorePeer(Peer):
         return self._store.origin
 
     def model(self) -> str | None:
-        return self._store.fact("model")
+        return self._store.fact("model") or self._model
 
     def spaces(self) -> Sequence[str]:
         return list(self._store.described_spaces())
@@ -210,18 +217,20 @@ class StorePeer(Peer):
                 tx.create_space(name, at=self._now(), description=description)
             taken += self._take_memories(tx, parcel, manner)
             linked = self._take_links(tx, parcel.links)
-            self._settle(tx, {one.memory for one in taken if one.change} | linked)
+            # Also of those that only took another stamp: what follows from links came along as it was there.
+            self._settle(tx, {one.memory for one in taken} | linked)
             if manner.dry_run:
                 raise _Undone
         if self._wake is not None and not manner.dry_run and any(one.change for one in taken):
             self._wake()
         return taken
 
-    def probe(self, mark: str | None) -> str | None:
-        if mark is not None:
-            with self._store.writing() as tx:
-                tx.set_fact("sync_mark", mark)
+    def mark(self) -> str | None:
         return self._store.fact("sync_mark")
+
+    def leave_mark(self, mark: str) -> None:
+        with self._store.writing() as tx:
+            tx.set_fact("sync_mark", mark)
 
     def renew(self) -> None:
         with self._store.writing() as tx:
@@ -238,13 +247,15 @@ class StorePeer(Peer):
         found = tx.replicas(ids, access.EVERYTHING)
         away = self._put_away(tx, found)
         here = {one.memory.id: whole(one, away) for one in found}
-        carried = parcel.model is not None and tx.fact("model") in (None, parcel.model)
+        carried = parcel.model is not None and (tx.fact("model") or self._model) in (None, parcel.model)
         if carried and tx.fact("model") is None and any(one.vectors for one in parcel.replicas):
             tx.set_fact("model", parcel.model or "")
         # Known ones first: one of them may give up the path that a new one has.
         for incoming in sorted(parcel.replicas, key=lambda one: (one.memory.id not in here, one.memory.hlc)):
             name = incoming.memory.id
-            if away.get(name, NOT_AWAY) is None and not incoming.erased:
+            # No memory ever leaves its space: one that claims to would reach where its sender may not.
+            elsewhere = name in here and here[name].memory.space != incoming.memory.space
+            if elsewhere or (away.get(name, NOT_AWAY) is None and not incoming.erased):
                 yield Taken(memory=name, change=None, failed=True)
             else:
                 yield self._take(tx, here.get(name), incoming, manner, carried=carried, away=away.get(name))

@@ -45,6 +45,7 @@ from scrubjay.stores.replication import Endpoint, Heard, Replica, SyncConflict
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.hosting import Host
     from scrubjay.engine.jobs import Handle
 
 KIND = "sync"  # of its jobs
@@ -139,7 +140,7 @@ class Synced:
     deleted: int = 0
     skipped: int = 0  # differ, and were left so: conflicts that wait
     conflicts: tuple[Handled, ...] = ()
-    errors: int = 0  # were put away and cannot be read just now; a full sync tries them again
+    errors: int = 0  # were put away and cannot be read just now (a full sync tries them again), or lie elsewhere
 
     @property
     def waiting(self) -> tuple[Handled, ...]:
@@ -156,6 +157,16 @@ class Syncing:
     def __init__(self, desk: Engine) -> None:
         self._desk = desk
         self._records = desk._records
+
+    @property
+    def host(self) -> Host:
+        """This store, for others who sync with it.
+
+        :raises Forbidden: if the caller is no owner
+        """
+        from scrubjay.engine.hosting import Host
+
+        return Host(self._desk, self._local())
 
     # --- endpoints ---------------------------------------------------------------------------------------------------
 
@@ -339,7 +350,7 @@ class Syncing:
         if connect is None:
             raise EndpointUnreachable("This engine was not told how to reach other stores.")
         try:
-            peer = connect(endpoint.url, create)
+            peer = connect(endpoint, create)
         except StorageTooNew as error:
             told = f"Endpoint {endpoint.name} was written by a newer scrubjay."
             raise StorageTooNew(told, hint=error.hint) from error
@@ -363,6 +374,7 @@ class Syncing:
             split=desk._embedding.split if desk._embedding.embedder is not None else None,
             wake=desk._backlog.wake,
             objects=desk._archive,
+            model=desk._embedding.fingerprint,
             owned=False,
         )
 
@@ -374,8 +386,8 @@ class Syncing:
         if peer.origin != self._records.origin:
             return
         mark = random_suffix()
-        self._local().probe(mark)
-        if peer.probe(None) == mark:
+        self._local().leave_mark(mark)
+        if peer.mark() == mark:
             raise InvalidInput(f"Endpoint {name} is this store itself.", field="destination")
         peer.renew()
 
@@ -480,7 +492,8 @@ class Run:
 
     def _admitted(self, space: str) -> bool:
         chosen = all(one.spaces is None or space in one.spaces for one in self._endpoints)
-        return chosen and access.granted(self._desk.caller, space)
+        taken = self._source.admits(space) and self._destination.admits(space)
+        return chosen and taken and access.granted(self._desk.caller, space)
 
     def _carry(self, ids: Sequence[str], speaker: Peer, listener: Peer) -> None:
         """Send those of the memories, and of their links, that the listener has in another state."""

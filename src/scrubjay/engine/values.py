@@ -39,7 +39,12 @@ def written(value: Any) -> str:
 
 def read(kind: type[Value], text: str) -> Value:
     """The value of this type that `written` made the text from."""
-    result: Value = _built(kind, json.loads(text))
+    return built(kind, json.loads(text))
+
+
+def built(kind: type[Value], raw: Any) -> Value:
+    """The value of this type that `plain` made the JSON from."""
+    result: Value = _built(kind, raw)
     return result
 
 

@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from scrubjay.file_locks import try_lock
 from scrubjay.folders.folder import failures
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(file: int) -> bool:
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _try_lock(file: int) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
 
 class FolderLock:
@@ -50,7 +30,7 @@ class FolderLock:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
-                while not (had := _try_lock(file)) and time.monotonic() < deadline:
+                while not (had := try_lock(file)) and time.monotonic() < deadline:
                     time.sleep(0.005)
                 yield had
             finally:

@@ -33,6 +33,7 @@ PER_MINUTE = {
     "system.sync_memories": 10,
     "system.archive_memory": 20,
     "system.restore_memory": 20,
+    "native.sync_take": 1000,  # a first sync of a large store sends as much as the line carries
 }
 READS_PER_MINUTE, WRITES_PER_MINUTE, DESTRUCTIVE_PER_MINUTE = 1000, 100, 50
 REQUESTS_PER_MINUTE = 6000

@@ -8,7 +8,6 @@ that shares the descriptor, hence the thread lock before it.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,33 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scrubjay.errors import StorageBusy
+from scrubjay.file_locks import try_lock, unlock
 from scrubjay.stores.sqlite_errors import translated
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(file: int) -> bool:
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def _unlock(file: int) -> None:
-        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def _try_lock(file: int) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _unlock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 class WriteLock:
@@ -67,7 +41,7 @@ class WriteLock:
             try:
                 yield deadline
             finally:
-                _unlock(file)
+                unlock(file)
 
     @contextmanager
     def held_by_thread(self, timeout_seconds: float) -> Iterator[None]:
@@ -101,7 +75,7 @@ class WriteLock:
 def _wait(file: int, deadline: float) -> None:
     """Try until it works: no system lock can be waited for with a limit. Short pauses keep it fair."""
     pause = 0.0002
-    while not _try_lock(file):
+    while not try_lock(file):
         if time.monotonic() > deadline:
             raise StorageBusy()
         time.sleep(pause)

@@ -1,0 +1,68 @@
+"""Addresses: which belong to everybody, so that this program may go there because a text named the place.
+
+A name can be made to point anywhere, also at this machine or at its neighbours; so the numbers are looked at, at the
+moment of connecting, and numbers that carry others inside (6to4, NAT64, Teredo) are looked into.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from scrubjay.errors import InvalidInput
+
+Resolve = Callable[..., Sequence[tuple[Any, ...]]]
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+# Not in every Python's own list of networks that are not for everybody.
+CLOSED = tuple(
+    map(
+        ipaddress.ip_network,
+        ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4",
+         "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10"),
+    )
+)  # fmt: skip
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def without_password(address: str) -> str:
+    """An address for people to see."""
+    return re.sub(r"(?<=://)([^:/@]*):[^@]*@", r"\1:…@", address)
+
+
+def is_public(text: str) -> bool:
+    """Whether an address is one that everybody could be sent to."""
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if inner is None and address in NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(str(inner))
+        if int(address) < 2**32:  # ::/96, IPv4 in an old disguise
+            return False
+    closed = any(address.version == network.version and address in network for network in CLOSED)
+    return address.is_global and not address.is_multicast and not closed
+
+
+def reachable(host: str, port: int, *, private: bool, resolve: Resolve = socket.getaddrinfo) -> list[str]:
+    """The addresses of a host that may be connected to.
+
+    :raises InvalidInput: if there are only such as are not for everybody
+    :raises OSError: if the host is not known
+    """
+    found = [str(entry[4][0]) for entry in resolve(host, port, type=socket.SOCK_STREAM)]
+    allowed = [address for address in dict.fromkeys(found) if private or is_public(address)]
+    if not allowed:
+        raise InvalidInput(
+            "The address is one of this machine or of a private network.",
+            hint="If that is meant, set sync_private to on (SCRUBJAY_SYNC_PRIVATE).",
+            field="url",
+        )
+    return allowed

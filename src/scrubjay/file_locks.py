@@ -1,0 +1,33 @@
+"""A lock on a file that holds off other processes, as each platform has it."""
+
+from __future__ import annotations
+
+import sys
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def try_lock(file: int) -> bool:
+        """Whether the lock was free and is now ours."""
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def unlock(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def try_lock(file: int) -> bool:
+        """Whether the lock was free and is now ours."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def unlock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)

@@ -1,0 +1,66 @@
+"""Keys for other scrubjays, kept for the next sync in a file that only its owner may read.
+
+They lie beside the store, not in it: copies and backups of the store do not carry them. A key belongs to an address,
+so that a name that is given to another place takes no key along.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from scrubjay.errors import InvalidInput, StorageError
+
+
+class SyncKeys:
+    def __init__(self, file: Path, named: Mapping[str, str] | None = None) -> None:
+        """`named`: keys by endpoint, from the settings; they come first."""
+        self._file = file
+        self._named = named or {}
+
+    def of(self, name: str, url: str) -> str:
+        """The key for an endpoint, or an empty text."""
+        return self._named.get(name) or self._read().get(url.rstrip("/"), "")
+
+    def named(self, name: str) -> bool:
+        """Whether the settings have a key for this endpoint."""
+        return name in self._named
+
+    def keep(self, url: str, key: str) -> None:
+        """Remember a key for an address; an empty one forgets it."""
+        keys = {**self._read(), url.rstrip("/"): key}
+        kept = {where: one for where, one in keys.items() if one}
+        if kept != self._read():
+            self._write(kept)
+
+    def _read(self) -> dict[str, str]:
+        try:
+            found = json.loads(self._file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError):
+            raise StorageError("sync_keys.json in the home cannot be read.", hint="Mend it or move it away.") from None
+        if not isinstance(found, dict) or not all(isinstance(key, str) for key in found.values()):
+            raise StorageError("sync_keys.json in the home is no list of keys.", hint="Mend it or move it away.")
+        return found
+
+    def _write(self, keys: Mapping[str, str]) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        new = self._file.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            json.dump(keys, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._file)
+
+
+def keys_in(setting: str) -> dict[str, str]:
+    """:raises InvalidInput: if the setting is not a list of names and keys"""
+    pairs = [entry.partition("=") for entry in setting.split()]
+    if not all(name and key for name, _, key in pairs):
+        told = "The setting sync_key is not understood."
+        raise InvalidInput(told, hint="Write NAME=KEY NAME=KEY …", field="sync_key")
+    return {name: key for name, _, key in pairs}
