@@ -10,6 +10,7 @@ runs and their median, in milliseconds; a shared machine makes everything else n
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import random
 import statistics
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
+from multiprocessing.queues import Queue
 from pathlib import Path
 
 import numpy as np
@@ -166,30 +168,50 @@ def recall(store: PostgresStore, data: Data) -> None:
                 exact = postgres_vectors._exactly(con, vector, limits, 10)
             shares.append(len({one.memory for one in found} & {one.memory for one in exact}) / 10)
         with store._reading() as con:
-            way = "index" if postgres_vectors._many(con, limits) else "exact"
-        print(f"recall@10 {name:15}", f"{statistics.mean(shares):.3f}  ({way})")
+            scope = postgres_vectors._scope(con, limits)
+        print(f"recall@10 {name:15}", f"{statistics.mean(shares):.3f}  (of about {scope:,.0f} memories)")
 
 
-def writers(url: str, data: Data, threads: int, seconds: float = 4.0) -> float:
-    stored = [0] * threads
-    end = time.monotonic() + seconds
+def write(url: str, threads: int, seconds: float, stored: Queue) -> None:
+    """What one process does: stores by so many threads; tells how many, for how long a turn was held, CPU used."""
+    data = Data()
     vectors, texts = data.vectors(64), data.texts(64)
+    counts, held = [0] * threads, [0.0] * threads
+    with closing(PostgresStore(url)) as store:
+        contract.put(store, contract.some(texts[0]), [vectors[0]])  # what is prepared once
+        end, used = time.monotonic() + seconds, time.process_time()
 
-    def work(number: int, store: PostgresStore) -> None:
-        while time.monotonic() < end:
-            turn = stored[number] % 64
-            contract.put(store, contract.some(texts[turn]), [vectors[turn]])
-            stored[number] += 1
+        def work(number: int) -> None:
+            while time.monotonic() < end:
+                turn = counts[number] % 64
+                memory = contract.some(texts[turn])
+                with store.writing() as tx:
+                    began = time.monotonic()
+                    contract.put_in(tx, memory, [vectors[turn]])
+                    held[number] += time.monotonic() - began
+                counts[number] += 1
 
-    stores = [PostgresStore(url) for _ in range(2)]  # two pools in this one process
-    running = [threading.Thread(target=work, args=(number, stores[number % 2])) for number in range(threads)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    for store in stores:
-        store.close()
-    return sum(stored) / seconds
+        running = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+        stored.put((sum(counts), sum(held), time.process_time() - used, server_cpu(store)))
+
+
+def writers(url: str, processes: int, threads: int, seconds: float = 6.0) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    stored = spawn.Queue()
+    running = [spawn.Process(target=write, args=(url, threads, seconds, stored)) for _ in range(processes)]
+    for process in running:
+        process.start()
+    told = [stored.get(timeout=120) for _ in running]
+    count, held, client, server = (sum(column) for column in zip(*told, strict=True))
+    for process in running:
+        process.join(timeout=60)
+    print(f"{processes * threads} writers in {processes}     {count / seconds:,.0f} stores/s; a turn was held "
+          f"{held / seconds:.0%} of the time; CPU {client / count * 1e3:.1f} ms a store, "
+          f"of the server {server / count * 1e3:.1f}")
 
 
 def main() -> None:
@@ -216,8 +238,8 @@ def main() -> None:
         print(f"index of vectors   {time.perf_counter() - began:.0f} s, {grown:,.0f} MB")
         search(store, data)
         recall(store, data)
-    for threads in (1, 8):
-        print(f"{threads} writers         {writers(url + '_writers', data, threads):,.0f} stores/s")
+    for processes, threads in ((1, 1), (1, 8), (2, 4), (1, 1), (2, 4)):
+        writers(f"{url}_writers", processes, threads)
 
 
 if __name__ == "__main__":

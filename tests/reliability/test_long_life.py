@@ -113,7 +113,7 @@ def test_texts_that_wait_for_vectors_delay_neither_the_first_answer_nor_the_firs
 # --- growth ----------------------------------------------------------------------------------------------------------
 
 
-@short_and_long(("kept", "erased"), (150, 300), (2_000, 2_000))
+@short_and_long(("kept", "erased"), (150, 300), (2_000, 10_000))
 def test_a_store_after_many_erasures_one_by_one_is_smaller_than_three_times_what_lives(quick_path, kept, erased):
     with Engine(SqliteStore(quick_path / "memories.db"), HashingEmbedder()) as jay:
         jay.store_many(long_facts("kept", kept))

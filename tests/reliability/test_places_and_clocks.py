@@ -6,13 +6,14 @@ import json
 import re
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.memory import Filter
 from scrubjay.stores.sqlite import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long
@@ -23,6 +24,13 @@ ZONES = ["UTC", "Pacific/Kiritimati", "America/Los_Angeles"]  # 26 hours apart
 CODE_PAGES = {
     "C and cp1252": {"LC_ALL": "C", "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
     "POSIX, no coercion": {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+}
+ODD_MOMENTS = {
+    "leap day": datetime(2028, 2, 28, 22, 30, tzinfo=UTC),
+    "day after": datetime(2028, 2, 29, 22, 30, tzinfo=UTC),
+    "spring forward": datetime(2026, 3, 29, 0, 30, tzinfo=UTC),
+    "fall back": datetime(2026, 10, 25, 0, 30, tzinfo=UTC),
+    "new year": datetime(2026, 12, 31, 22, 30, tzinfo=UTC),
 }
 TEXT = "Grüße aus 東京 🦜 — “naïve” café\n\tعربي rendezvous"
 TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -160,6 +168,24 @@ def test_an_expiry_is_honoured_by_a_clock_that_was_moved(open_engine, clock):
     back = len(jay.list())
 
     assert (gone, back) == (0, 1)
+
+
+@pytest.mark.parametrize("moment", ODD_MOMENTS)
+def test_a_leap_day_and_a_change_of_the_clocks_are_moments_like_others(open_engine, clock, moment):
+    """The night through, an hour at a time: what was stored then is found, counted, ordered and expires in time."""
+    clock.move(seconds=(ODD_MOMENTS[moment] - clock()).total_seconds())
+    jay = open_engine()
+    stored = []
+    for hour in range(4):
+        stored.append(jay.store(f"note of hour {hour}", expires_at=clock() + timedelta(days=366)).memory)
+        clock.move(hours=1)
+
+    assert [memory.id for memory in jay.list()] == [memory.id for memory in reversed(stored)]
+    assert [hit.memory.id for hit in jay.search("note of hour 3, an hour ago", limit=1)] == [stored[3].id]
+    assert jay.search("What did I note a year ago?", now=clock() + timedelta(days=365))
+    assert len(jay.list(Filter(created_since=stored[2].created_at))) == 2
+    clock.move(days=366, hours=-4)
+    assert [memory.id for memory in jay.list()] == [memory.id for memory in reversed(stored[1:])]
 
 
 @short_and_long("stores", 2_000, 10_000)

@@ -25,18 +25,20 @@ def killed(server: Server) -> None:
     """The postmaster dies without a word, and its children with it; then it is started again."""
     postmaster = server.pid
     os.kill(postmaster, signal.SIGKILL)
-    while True:  # its children notice, and let go of the shared memory
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:  # its children notice, and let go of the shared memory
         with suppress(Exception):
             server.start()
             with psycopg.connect(server.url, connect_timeout=2):
                 assert server.pid != postmaster
                 return
         time.sleep(0.2)
+    raise AssertionError("The server did not start again.")
 
 
 @pytest.mark.parametrize(
     ("rounds", "seconds"),
-    [pytest.param(2, 1.5, id="twice"), pytest.param(20, 5, id="often", marks=pytest.mark.long)],
+    [pytest.param(1, 1, id="once"), pytest.param(20, 5, id="often", marks=pytest.mark.long)],
 )
 def test_what_was_acknowledged_survives_a_server_that_is_killed(rounds: int, seconds: float) -> None:
     server = Server()  # with fsync, as servers are
@@ -75,7 +77,7 @@ def test_what_was_acknowledged_survives_a_server_that_is_killed(rounds: int, sec
             outages.append(time.monotonic() - died)
         closing_down.set()
         for thread in threads:
-            thread.join()
+            thread.join(timeout=60)
 
         there = {memory.id for memory in store.get(acknowledged, EVERYTHING)}
         numbers: list[int] = []

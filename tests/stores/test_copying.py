@@ -18,6 +18,7 @@ from scrubjay.memory import (
     Credential,
     CredentialKind,
     Deed,
+    Filter,
     Grant,
     Injection,
     Message,
@@ -25,6 +26,7 @@ from scrubjay.memory import (
     Role,
     Session,
     Speaker,
+    State,
     Status,
 )
 from scrubjay.stores.base import Part, Store
@@ -85,6 +87,11 @@ def other(tmp_path: Path) -> Iterator[SqliteStore]:
         yield store
 
 
+# Words whose stems have other stems, one that stands there often, and a script without spaces.
+PACKED = "Conspiracy, universities generalised generously: packed packed packed packed packed. 京都"
+ARCHIVED = Filter(states=frozenset({State.ARCHIVED}))
+
+
 def fill(store: Store) -> None:
     """Something of everything that a store keeps."""
     create_spaces(store, "work")
@@ -127,7 +134,7 @@ def fill(store: Store) -> None:
         tx.mirror("work", on=True)
         tx.put_job(a_job(cancelling=True))
         tx.announce_objects(["object"], due=later(5))
-    put_away(store, put(store, some("packed and gone", status=Status.ARCHIVED)))
+    put_away(store, put(store, some(PACKED, status=Status.ARCHIVED, tags=("kept",))))
     keep(store, a_request(), '{"a": 1}', memories=[first.id])
     recall = Recall(at=NOW, space="default", user="ann", client="editor", memories=(first.id,))
     store.count_reads({first.id: 3}, at=later(70), recall=recall)
@@ -154,6 +161,9 @@ def test_everything_moves_and_is_found_again(
     assert min(counts[table.name] for table in TABLES if table.name != "acts") > 0, "a table is not tried here"
     assert matched(target, "austin") == matched(source, "austin") != []
     assert matched(target, "東京") == matched(source, "東京") != []
+    for word in ("conspiracies", "universities", "general", "packing", "京都"):
+        assert matched(target, word, ARCHIVED) == matched(source, word, ARCHIVED) != [], word
+    assert matched(target, "conspiraci", ARCHIVED) == matched(source, "conspiraci", ARCHIVED)
     assert nearest(target) == nearest(source) != []
     assert totals(target) == totals(source)
     assert target.activity(Part(), EVERYTHING, since=NOW, until=later(90)) == source.activity(

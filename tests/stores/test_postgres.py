@@ -7,12 +7,24 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from scrubjay.memory import Filter
-from scrubjay.stores import postgres_vectors
+from scrubjay.stores import postgres_signatures, postgres_vectors
 from scrubjay.stores.base import Store
-from scrubjay.stores.contract import DIMENSION, EVERYTHING, NOW, QUERY, Reopen, StoreContract, put_all, some, unit
+from scrubjay.stores.contract import (
+    DIMENSION,
+    EVERYTHING,
+    NOW,
+    QUERY,
+    Reopen,
+    StoreContract,
+    put_all,
+    put_in,
+    some,
+    unit,
+)
 from scrubjay.stores.postgres import PostgresStore
 from scrubjay.stores.postgres_filters import restricted
 from scrubjay.stores.sqlite import SqliteStore
@@ -39,6 +51,15 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 
 class TestPostgresStore(StoreContract):
+    """However few memories there are, they are compared by signatures, which follow every change."""
+
+    @pytest.fixture(autouse=True)
+    def by_signatures(self, store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
+        yield
+        with closing(PostgresStore(url)) as again, again._reading() as con:
+            assert postgres_signatures.wrong(con) == 0
+
     @pytest.fixture
     def reopen(self, store: PostgresStore, url: str) -> Iterator[Reopen]:
         with ExitStack() as opened:
@@ -88,7 +109,6 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
             assert tx.add_vectors(f"m{number}", version=1, first_part=0, vectors=[unit(number)], parts=1)
     exact = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=20)
     monkeypatch.setattr(postgres_vectors, "INDEX_FROM", 200)
-    monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
 
     assert store.needs_tending()
     assert not store.tend()
@@ -100,7 +120,36 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
         found = postgres_vectors._by_index(con, QUERY, asked, 20)
 
     assert len({match.memory for match in found} & {match.memory for match in exact}) >= 19
+    monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
+    monkeypatch.setattr(postgres_vectors, "PASSED_OVER", 0)
+    monkeypatch.setattr(store, "_indexes", {})
+    assert store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=20) == found
     assert store.nearest(QUERY, Filter(ids=frozenset({"m7"})), EVERYTHING, now=NOW, limit=9) != []
     store.rebuild()
     with store._reading() as con:
         assert not postgres_vectors.has_index(con, DIMENSION)
+
+
+def test_signatures_find_what_comparing_every_vector_finds(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2,000 memories about 20 subjects, a filter that admits a third: the best ten are hardly ever others."""
+    draw = np.random.default_rng(5)
+    subjects = draw.standard_normal((20, 384))
+    vectors = [subjects[number % 20] + 1.2 * draw.standard_normal(384) for number in range(2_020)]
+    drawn = [(vector / np.linalg.norm(vector)).astype(np.float32) for vector in vectors]
+    with store.writing() as tx:
+        for number, vector in enumerate(drawn[:2_000]):
+            put_in(tx, some("text", id=f"m{number}", importance=(number % 3) / 2, tags=("t",)), [vector])
+    monkeypatch.setattr(postgres_signatures, "AT_LEAST", 100)
+    for wanted in (Filter(min_importance=0.9), Filter(tags=frozenset({"t"})), Filter(path_prefix="/")):
+        shares = []
+        for vector in drawn[2_000:]:
+            asked = (vector, wanted, EVERYTHING)
+            monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", 1e9)
+            exact = store.nearest(*asked, now=NOW, limit=10)
+            monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
+            found = store.nearest(*asked, now=NOW, limit=10)
+            shares.append(len({*exact} & {*found}) / 10)
+
+        assert sum(shares) / len(shares) >= 0.95, wanted

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from importlib.resources import files
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
@@ -49,13 +50,19 @@ def database() -> Iterator[Callable[..., str]]:
             con.execute(f"DROP DATABASE IF EXISTS {name}")
             con.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
             made.callback(con.execute, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-            address = server_url().replace("/postgres?", f"/{name}?")
-            with psycopg.connect(address, autocommit=True) as there:
+            with psycopg.connect(elsewhere(name), autocommit=True) as there:
                 for statement in statements:
                     there.execute(statement)
-            return address.replace("//postgres@", f"//{user}@")
+            return elsewhere(name, user)
 
         yield database
+
+
+def elsewhere(database: str, user: str | None = None) -> str:
+    """An address on the tests' server: of another database, as another user."""
+    parts = urlsplit(server_url())
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(path=f"/{database}", netloc=f"{user}@{host}" if user else parts.netloc))
 
 
 def said(url: str, **options: object) -> Error:
@@ -93,8 +100,8 @@ def test_a_server_that_is_not_there_may_come_back() -> None:
 
 
 def test_an_unknown_user_or_database_is_named() -> None:
-    assert "no such user" in str(said(server_url().replace("postgres@", f"nobody:{SECRET}@")))
-    assert "no such database" in str(said(server_url().replace("/postgres?", "/nowhere?")))
+    assert "no such user" in str(said(elsewhere("postgres", f"nobody:{SECRET}")))
+    assert "no such database" in str(said(elsewhere("nowhere")))
 
 
 # --- pgvector ---
@@ -258,7 +265,11 @@ def test_a_writer_of_another_process_is_waited_for_a_while(url: str) -> None:
 
 def hang_up(admin: psycopg.Connection[tuple[object, ...]]) -> None:
     admin.execute(
-        "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE application_name = 'scrubjay'"
+        """
+        SELECT pg_terminate_backend(pid, 1000)
+        FROM pg_stat_activity
+        WHERE application_name = 'scrubjay' AND datname = current_database()
+        """
     )
 
 
@@ -297,7 +308,7 @@ def test_no_connection_is_left_behind(url: str, admin: psycopg.Connection[tuple[
     listed(store)
     store.close()
 
-    left = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'scrubjay'"
+    left = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'scrubjay' AND datname = current_database()"
     deadline = time.monotonic() + 10  # a server takes a moment to see that somebody has left
     while admin.execute(left).fetchone() != (0,):
         assert time.monotonic() < deadline

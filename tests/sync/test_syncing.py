@@ -9,6 +9,8 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.engine.access import EVERYTHING
+from scrubjay.engine.merging import Policy
+from scrubjay.engine.peers import Manner, Parcel
 from scrubjay.engine.syncing import KIND, LEASE, Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import (
     EndpointNotFound,
@@ -369,10 +371,12 @@ def test_a_clock_that_was_set_back_does_not_make_a_change_old(jay, drive, clock)
     assert jay.get(memory).content == "Second"
 
 
-def test_two_memories_on_one_path_both_stay_and_the_younger_moves(jay, drive, clock):
-    older = jay.store("Here", path="notes/a").memory.id
+@pytest.mark.parametrize("first_here", [True, False])
+def test_two_memories_on_one_path_both_stay_and_the_younger_moves(jay, drive, clock, first_here):
+    first, second = (jay, drive) if first_here else (drive, jay)
+    older = first.store("Here", path="notes/a").memory.id
     clock.move(seconds=1)
-    younger = drive.store("There", path="notes/a").memory.id
+    younger = second.store("There", path="notes/a").memory.id
 
     run(jay)
     run(jay)
@@ -768,3 +772,36 @@ def test_two_checkpoints_of_one_number_both_stay_and_the_younger_is_numbered_ane
         assert engine.get("checkpoint_1").id == older.id
         assert engine.get("checkpoint_2").id == younger.id
     assert jay.decisions.checkpoint("Left").memory.name == "checkpoint_3"
+
+
+def test_what_follows_from_links_survives_the_same_change_made_on_both_sides(jay, drive, clock):
+    """The later stamp of two that came to the same stays; whom it supersedes, only one side knew."""
+    new, old = jay.store("Tea").memory.id, jay.store("Coffee").memory.id
+    run(jay)
+    clock.move(seconds=1)
+    jay.cold_storage.archive([new])
+    jay.supersede(old=old, new=new)
+    clock.move(seconds=1)
+    drive.cold_storage.archive([new])
+
+    synced = run(jay)
+
+    assert not synced.conflicts
+    for engine in (jay, drive):
+        [kept] = engine._records.get([new], EVERYTHING)
+        assert kept.supersedes == old
+
+
+def test_an_older_state_of_a_link_that_comes_late_changes_nothing(jay, clock):
+    old, new = jay.store("Tea").memory.id, jay.store("Coffee").memory.id
+    jay.supersede(old=old, new=new)
+    [former] = jay.links(old)
+    clock.move(seconds=1)
+    jay.curation.release(old)
+    [released] = jay.links(old)
+
+    jay.sync._local().take(Parcel(links=(former,)), Manner(policy=Policy.NEWEST, named="newest_wins", sender="drive"))
+
+    assert released.state != former.state
+    assert list(jay.links(old)) == [released]
+    assert jay.get(old).superseded_by is None

@@ -1,7 +1,8 @@
 """A whole store from one backend to another: rows of plain values, table by table, in batches.
 
 Both sides read and write the same rows: spaces, users and conversations by name, a memory by its arrival number, times
-in milliseconds, vectors as float32. What follows from them (words, tags, totals) is made by the side that takes them.
+in milliseconds, vectors as float32. What follows from them (words, tags, totals) is made by the side that takes them;
+of memories that were put away, whose text is in no row, the words' stems are copied.
 Every batch is a transaction that also notes how far the copy has come, so a copy that was cut off goes on from there.
 At the end both sides are read once more, and a sum over the hashes of all rows must be the same; the order in which a
 backend keeps its rows does not matter to a sum.
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 from typing import Any
@@ -86,6 +88,7 @@ TABLES = (
          "started_at", "finished_at"),
     ),
     Table("archives", ("space", "memory", "id", "tier", "at", "bytes", "checksum", "object", "packed")),
+    Table("archived_words", ("space", "memory", "place", "length", "stems")),  # see stems_as_text
     Table("objects_to_remove", ("object", "due")),
     Table("conversations", ("number", "space", "id", "title", "system_prompt", "created_at", "updated_at")),
     Table("messages", ("number", "space", "conversation", "id", "role", "content", "reply_to", "created_at")),
@@ -101,6 +104,29 @@ TABLES = (
     Table("facts", ("key", "value")),
     Table("clock", ("clock",)),
 )
+
+
+OFTEN = 4  # how often a stem stands in a passage is kept up to here
+
+
+def stems_as_text(counts: Mapping[str, int]) -> str:
+    """The stems of a passage, with how often each stands there."""
+    return json.dumps(sorted((stem, min(count, OFTEN)) for stem, count in counts.items()), ensure_ascii=False)
+
+
+def stems_of_text(text: str, length: int) -> Counter[str]:
+    """The stems of a passage of so many words; the first that stands there often makes up for what is not known."""
+    counts = Counter({str(stem): int(count) for stem, count in json.loads(text)})
+    for stem, count in counts.items():
+        if count == OFTEN:
+            counts[stem] += length - counts.total()
+            break
+    return counts
+
+
+def put_away(row: Mapping[str, Any]) -> bool:
+    """Whether a memory's text is packed elsewhere."""
+    return not row["content"] and bool(row["content_length"])
 
 
 class Copyable(ABC):

@@ -3,7 +3,7 @@
 postgres.py              the store: its verbs that are not a transaction's
 postgres_transaction.py  every change; those of memories in postgres_memories.py, their sums in postgres_counts.py
 postgres_reads.py        finding memories; links, versions, events … in postgres_history.py
-postgres_words.py        finding by words, postgres_vectors.py by meaning
+postgres_words.py        finding by words, postgres_vectors.py by meaning, with postgres_signatures.py
 postgres_statistics.py   totals and what happened when
 postgres_files.py        paths and files; postgres_jobs.py, postgres_archives.py, postgres_conversations.py
 postgres_replication.py  memories as they travel between stores, endpoints, conflicts
@@ -12,6 +12,7 @@ postgres_filters.py      filter and audience as conditions
 postgres_rows.py         rows as values; postgres_values.py how values cross the wire
 postgres_checkup.py      what doctor asks
 postgres_connections.py  connections, and the turns of writers; postgres_schema.py, postgres_errors.py below
+postgres_replica.py      searches somewhere else
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from scrubjay.errors import StorageError
-from scrubjay.memory import Recall
+from scrubjay.memory import Match, Recall
 from scrubjay.stores import postgres_checkup, postgres_schema, postgres_vectors
-from scrubjay.stores.base import Checkup, Store, Transaction
+from scrubjay.stores.base import Checkup, List, Store, Transaction
 from scrubjay.stores.postgres_callers import PostgresCallers
 from scrubjay.stores.postgres_connections import POOL_SIZE, STATEMENT_SECONDS, Connections
 from scrubjay.stores.postgres_conversations import PostgresConversations
 from scrubjay.stores.postgres_history import Connection
+from scrubjay.stores.postgres_replica import Replica
 from scrubjay.stores.postgres_replication import PostgresReplicaReads
 from scrubjay.stores.postgres_transaction import PostgresTransaction
 from scrubjay.stores.sqlite_tally import NOTHING, Tally
@@ -48,18 +51,23 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
         timeout_seconds: float = WRITE_TIMEOUT_SECONDS,
         pool_size: int = POOL_SIZE,
         statement_seconds: float = STATEMENT_SECONDS,
+        replica: str | None = None,
     ) -> None:
         """Open the store at a `postgresql://` address; its schema is made if there is none.
+
+        Searches go to the replica, if one is named and it has what was written here.
 
         :raises StorageError: saying what is wrong with the address, the server or the rights
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         super().__init__(Tally())
-        self._connections = Connections(
-            url, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
+        connect = partial(
+            Connections, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
         )
+        self._connections = connect(url)
+        self._replica = Replica(partial(connect, replica)) if replica else None
         self._flush_at = time.monotonic() + FLUSH_SECONDS
-        self._indexes: dict[int, tuple[bool, float]] = {}
+        self._indexes: dict[int, tuple[int, float]] = {}
 
     @property
     def origin(self) -> str:  # read each time: another process may have renewed it
@@ -68,11 +76,17 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
     def _reading(self) -> AbstractContextManager[Connection]:
         return self._connections.reading()
 
-    def _has_index(self, con: Connection, dimension: int) -> bool:
+    def _searched(self, search: Callable[[Connection], List[Match]]) -> List[Match]:
+        if self._replica is not None:
+            with suppress(StorageError), self._replica.reading(self._connections.written) as con:
+                return search(con)
+        return super()._searched(search)
+
+    def _indexed(self, con: Connection, dimension: int) -> int | None:
         """As of half a minute ago: an index is made rarely, and without one answers are right too."""
-        known, until = self._indexes.get(dimension, (False, 0.0))
+        known, until = self._indexes.get(dimension, (0, 0.0))
         if time.monotonic() >= until:
-            known = postgres_vectors.has_index(con, dimension)
+            known = postgres_vectors.indexed(con, dimension)
             self._indexes[dimension] = known, time.monotonic() + INDEX_KNOWN_SECONDS
         return known
 
@@ -167,6 +181,8 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
             with suppress(StorageError):  # counted reads may be lost; closing always closes
                 self._flush(timeout_seconds=1.0)
         self._connections.close()
+        if self._replica is not None:
+            self._replica.close()
 
     def _flush(self, timeout_seconds: float | None) -> None:
         self._flush_at = time.monotonic() + FLUSH_SECONDS

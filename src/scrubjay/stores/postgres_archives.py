@@ -70,7 +70,8 @@ def put_away(con: Connection, memory: Memory, archive: Archive, *, vectors: bool
     """Empty the row, and keep what was packed of it."""
     place = (memory.space, memory.seq)
     if not vectors:
-        con.execute("DELETE FROM vectors WHERE space = %s AND memory = %s", place)
+        for table in ("vectors", "signatures"):
+            con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", place)
         con.execute("UPDATE memories SET parts = 0, vector_bytes = 0 WHERE space = %s AND seq = %s", place)
     for table in ("versions", "pending"):
         con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", place)

@@ -50,6 +50,7 @@ class Connections:
         :raises StorageTooNew: if a newer scrubjay has written the store
         """
         self.closed = False
+        self.written = 0  # the place in the database's log behind what was last written here
         self.pool_size = pool_size
         self._timeout_seconds = timeout_seconds
         self._statement_seconds = statement_seconds
@@ -101,7 +102,10 @@ class Connections:
                     self._turn.release()
                     mine = False
                     # A commit waits for the disk, and with it for everything that was written before.
-                    con.execute("SELECT pg_logical_emit_message(TRUE, 'scrubjay', '')")
+                    [(place,)] = con.execute(
+                        "SELECT (pg_logical_emit_message(TRUE, 'scrubjay', '') - '0/0')::BIGINT"
+                    )
+                    self.written = max(self.written, place)
                 finally:
                     self._give_back(con)
         finally:
@@ -218,6 +222,7 @@ class Connections:
                 sql.SQL(
                     "SET search_path = {}, public, extensions; SET statement_timeout = {};"
                     "SET idle_in_transaction_session_timeout = 60000; SET jit = off;"
+                    "SET max_parallel_workers_per_gather = 0;"  # many search at once, each on one core
                     # What a search by the index of vectors visits; see postgres_vectors.py.
                     "SET hnsw.ef_search = 200; SET hnsw.iterative_scan = relaxed_order;"
                     "SET hnsw.max_scan_tuples = 20000"

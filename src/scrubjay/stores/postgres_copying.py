@@ -12,15 +12,16 @@ from typing import Any
 
 from scrubjay.errors import Conflict
 from scrubjay.memory import AccessLevel, random_suffix
+from scrubjay.stores import postgres_signatures
 from scrubjay.stores.base import Checkup
-from scrubjay.stores.copying import Copyable, Row, Table, copy
+from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, copy, put_away, stems_as_text, stems_of_text
 from scrubjay.stores.postgres import PostgresStore
 from scrubjay.stores.postgres_filters import audience_of
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_rows import FIELDS, memory_of
 from scrubjay.stores.postgres_transaction import PostgresTransaction
 from scrubjay.stores.postgres_values import vector_bytes, vector_of
-from scrubjay.stores.postgres_words import passages_of
+from scrubjay.stores.postgres_words import COUNTS, Passage, passages_of
 from scrubjay.stores.vectors import from_blob, to_blob
 
 KEPT_BACK = "('schema', 'copy')"  # facts about this database alone
@@ -49,6 +50,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "sections": ("space", "path"),
     "jobs": ("id",),
     "archives": ("space", "memory"),
+    "archived_words": ("space", "memory", "place"),
     "objects_to_remove": ("object",),
     "conversations": ("space", "id"),
     "messages": ("space", "conversation", "number"),
@@ -68,6 +70,18 @@ BOOLEANS = {
     ("jobs", "cancelling"),
     ("injections", "active"),
 }
+# Passages of memories that were put away. A stem comes with its label before it; the one that names the space has none.
+ARCHIVED_WORDS = """
+    (
+        SELECT words.space, words.memory, words.place, words.length,
+            ARRAY(SELECT weights[1] || lexeme FROM unnest(words.terms) WHERE weights IS NOT NULL) AS stems
+        FROM words
+        JOIN memories ON memories.space = words.space AND memories.seq = words.memory
+        WHERE memories.packed_bytes IS NOT NULL AND words.length > 0
+    ) AS archived_words
+"""
+WORDS_INDEX = "words_by_term"  # made anew at the end: that costs half as much as growing it
+LABELS = {"D": 1} | {label: count for count, label in COUNTS.items() if label} | {"A": OFTEN}
 NUMBERED = (  # whose next number must be past those that came
     "links", "recalls", "acts", "jobs", "conversations", "messages", "injections", "sync_conflicts",
 )
@@ -128,6 +142,7 @@ class PostgresCopy(Copyable):
         with self._store._changing() as transaction:
             con = transaction._con
             con.execute("SET LOCAL statement_timeout = 0")
+            con.execute(f"CREATE INDEX IF NOT EXISTS {WORDS_INDEX} ON words USING gin (terms) WITH (fastupdate = off)")
             con.execute("SELECT setval('arrivals', greatest((SELECT coalesce(max(seq), 0) FROM memories), 1))")
             for table in NUMBERED:
                 con.execute(
@@ -145,6 +160,7 @@ class PostgresCopy(Copyable):
                 WHERE archives.space = memories.space AND archives.memory = memories.seq
                 """
             )
+            postgres_signatures.sign_all(con)
             transaction.count_anew()
             con.execute("DELETE FROM facts WHERE key = 'copy'")
 
@@ -179,7 +195,8 @@ def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None
 
 def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]) -> None:
     con = transaction._con
-    if table.name == "spaces":
+    if table.name == "spaces":  # the first of all
+        con.execute(f"DROP INDEX IF EXISTS {WORDS_INDEX}")
         con.cursor().executemany(
             """
             INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored, title, deleted_at)
@@ -201,6 +218,14 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
     elif table.name == "vectors":
         vectors = [(space, seq, part, vector_bytes(from_blob(blob))) for space, seq, part, blob in rows]
         _copy(con, "vectors", table.columns, vectors, binary=True)
+    elif table.name == "archived_words":
+        _write_words(
+            transaction,
+            [
+                (space, seq, Passage(place, stems_of_text(stems, length)))
+                for space, seq, place, length, stems in rows
+            ],
+        )
     else:
         kept = [_bool(table, row) for row in rows]
         _copy(con, table.name, [_column(table.name, name) for name in table.columns], kept)
@@ -215,15 +240,22 @@ def _take_in_memories(transaction: PostgresTransaction, rows: Sequence[dict[str,
     living = [(memory_of([row[name] for name in FIELDS]), row["seq"]) for row in rows if row["state"] < 4]
     tags = ((memory.space, seq, tag) for memory, seq in living for tag in sorted({*memory.tags, *memory.auto_tags}))
     _copy(con, "tags", ("space", "memory", "tag"), tags)
-    worded = [(memory.space, seq, passage) for memory, seq in living for passage in passages_of(memory)]
-    _copy(
-        con,
-        "words",
-        ("space", "memory", "place", "length", "terms"),
-        ((space, seq, passage.place, passage.length, passage.terms(space)) for space, seq, passage in worded),
+    there = {row["seq"] for row in rows if not put_away(row)}
+    _write_words(
+        transaction,
+        ((memory.space, seq, passage) for memory, seq in living if seq in there for passage in passages_of(memory)),
     )
-    for space, _, passage in worded:
-        transaction.count_passage(space, passage)
+
+
+def _write_words(transaction: PostgresTransaction, worded: Iterable[tuple[str, int, Passage]]) -> None:
+    """What they are is found out while the server writes those before them."""
+
+    def rows() -> Iterator[Row]:
+        for space, seq, passage in worded:
+            transaction.count_passage(space, passage)
+            yield space, seq, passage.place, passage.length, passage.terms(space)
+
+    _copy(transaction._con, "words", ("space", "memory", "place", "length", "terms"), rows())
 
 
 def _copy(con: Any, table: str, columns: Iterable[str], rows: Iterable[Row], *, binary: bool = False) -> None:
@@ -236,7 +268,7 @@ def _copy(con: Any, table: str, columns: Iterable[str], rows: Iterable[Row], *, 
 
 
 def _physical(table: Table) -> str:
-    return "counters" if table.name == "clock" else table.name
+    return {"clock": "counters", "archived_words": ARCHIVED_WORDS}.get(table.name, table.name)
 
 
 def _kept(table: Table) -> str:
@@ -258,6 +290,8 @@ def _read(table: Table, name: str) -> str:
 def _plain(table: Table, row: Row) -> Row:
     if table.name == "vectors":
         return (*row[:-1], to_blob(vector_of(row[-1])))
+    if table.name == "archived_words":
+        return (*row[:-1], stems_as_text({labelled[1:]: LABELS[labelled[0]] for labelled in row[-1]}))
     return tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
 
 

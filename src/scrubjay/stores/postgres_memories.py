@@ -19,7 +19,7 @@ import psycopg
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.memory import Archive, Memory, State, Version, random_suffix
-from scrubjay.stores import postgres_archives, postgres_vectors
+from scrubjay.stores import postgres_archives, postgres_signatures, postgres_vectors
 from scrubjay.stores.base import Change, Transaction, milliseconds
 from scrubjay.stores.postgres_conversations import PostgresConversations
 from scrubjay.stores.postgres_counts import Counted, Counts
@@ -43,7 +43,9 @@ from scrubjay.stores.sqlite_tally import Tally
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-HANGING = ("aliases", "tags", "versions", "vectors", "pending", "words", "archives")  # tables with rows of a memory
+HANGING = (  # tables with rows of a memory
+    "aliases", "tags", "versions", "vectors", "signatures", "pending", "words", "archives",
+)  # fmt: skip
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
 REBUILT_AT_ONCE = 500
 
@@ -70,18 +72,22 @@ class PostgresMemories(PostgresConversations, Transaction):
         self._con = con
         self._raw = psycopg.RawCursor(con)  # takes $1 as it stands; psycopg would read a long statement every time
         self._counts = Counts()
+        self._unsigned: set[tuple[str, int]] = set()  # memories whose signatures are to follow
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         self.write_gathered()
         yield self._con
 
-    def _has_index(self, con: Connection, dimension: int) -> bool:  # noqa: ARG002 -- the port's
-        return False  # a transaction looks at few memories, and nothing must be missing
+    def _indexed(self, con: Connection, dimension: int) -> int | None:  # noqa: ARG002 -- the port's
+        return None  # a transaction looks at few memories, and nothing must be missing
 
     def write_gathered(self) -> None:
         """Write what was added up in the process, so that the next statement sees it."""
         self._counts.write(self._con)
+        if self._unsigned:
+            postgres_signatures.sign(self._con, self._unsigned)
+            self._unsigned.clear()
 
     def put(
         self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
@@ -262,6 +268,8 @@ class PostgresMemories(PostgresConversations, Transaction):
             f"UPDATE memories SET {assignments} WHERE space = %(former_space)s AND seq = %(seq)s",
             columns | {"former_space": space, "seq": seq},
         )
+        if not postgres_signatures.FOLLOWED.isdisjoint(columns):
+            self._unsigned.add((columns.get("space", space), seq))
 
     def _replace_put_away(
         self, known: Known, memory: Memory, columns: dict[str, Any], vectors: Sequence[Vector] | None, change: Change
@@ -290,7 +298,8 @@ class PostgresMemories(PostgresConversations, Transaction):
         if last is None:
             return None
         those = "memory > %s AND memory <= %s"
-        self._con.execute(f"DELETE FROM vectors WHERE {those}", (after, last))
+        for table in ("vectors", "signatures"):
+            self._con.execute(f"DELETE FROM {table} WHERE {those}", (after, last))
         self._con.execute(f"UPDATE pending SET next_part = 0, attempts = 0 WHERE {those}", (after, last))
         self._con.execute(
             # What does not wait has been judged already.
@@ -331,6 +340,7 @@ class PostgresMemories(PostgresConversations, Transaction):
         self.write_gathered()
         postgres_vectors.drop_indexes(self._con)
         self._rebuild_words()
+        postgres_signatures.sign_all(self._con)
         self.count_anew()
         self._con.execute(
             # The first part without a vector is where embedding goes on; what had all its vectors was judged.
@@ -671,6 +681,7 @@ class PostgresMemories(PostgresConversations, Transaction):
                 """,
                 (space, seq, first_part, all_vectors(vectors)),
             )
+            self._unsigned.add((space, seq))
 
 
 @cache
@@ -680,7 +691,7 @@ def _inserting(columns: tuple[str, ...]) -> str:
         WITH arrived AS (
             INSERT INTO memories (seq, {", ".join(columns)})
             VALUES (nextval('arrivals'), {", ".join(f"${number}" for number, _ in enumerate(columns, 8))})
-            RETURNING space, seq
+            RETURNING space, seq, {", ".join(postgres_signatures.COLUMNS)}
         ), tagged AS (
             INSERT INTO tags (space, memory, tag)
             SELECT space, seq, tag FROM arrived CROSS JOIN unnest($1::TEXT[]) AS each (tag)
@@ -692,6 +703,11 @@ def _inserting(columns: tuple[str, ...]) -> str:
         ), placed AS (
             INSERT INTO vectors (space, memory, part, vector)
             SELECT space, seq, number - 1, vector
+            FROM arrived
+            CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
+        ), signed AS (
+            INSERT INTO signatures (space, memory, part, {", ".join(postgres_signatures.COLUMNS)}, bits)
+            SELECT space, seq, number - 1, {", ".join(postgres_signatures.COLUMNS)}, binary_quantize(vector)
             FROM arrived
             CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
         ), waiting AS (

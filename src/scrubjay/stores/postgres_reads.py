@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -34,8 +34,13 @@ OVERLAID: Mapping[Order, str] = {
 
 class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
     @abstractmethod
-    def _has_index(self, con: Connection, dimension: int) -> bool:
-        """Whether there is an index over vectors of this length."""
+    def _indexed(self, con: Connection, dimension: int) -> int | None:
+        """How many vectors of this length an index holds; None: nothing may be missed."""
+
+    def _searched(self, search: Callable[[Connection], List[Match]]) -> List[Match]:
+        """What a search finds."""
+        with self._reading() as con:
+            return search(con)
 
     def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
         if not ids:
@@ -130,8 +135,7 @@ class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
         restriction = restricted(filter, audience, now=now)
         if restriction is None:
             return []
-        with self._reading() as con:
-            return postgres_words.match(con, text, restriction, limit)
+        return self._searched(lambda con: postgres_words.match(con, text, restriction, limit))
 
     def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         with self._reading() as con:
@@ -141,9 +145,11 @@ class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
         restriction = restricted(filter, audience, now=now)
         if restriction is None:
             return []
-        with self._reading() as con:
-            indexed = self._has_index(con, len(vector))
-            return postgres_vectors.nearest(con, vector, restriction, limit, indexed=indexed)
+        return self._searched(
+            lambda con: postgres_vectors.nearest(
+                con, vector, restriction, limit, indexed=self._indexed(con, len(vector))
+            )
+        )
 
     def rarity(self, words: Sequence[str]) -> dict[str, float]:
         with self._reading() as con:

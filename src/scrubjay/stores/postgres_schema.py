@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -17,7 +19,7 @@ from psycopg.types import TypeInfo
 from scrubjay.errors import InvalidInput, StorageDamaged, StorageError, StorageTooNew
 from scrubjay.stores.postgres_errors import READ_ONLY
 
-SCHEMA_VERSION = 9  # the highest number in schema/postgres
+SCHEMA_VERSION = 10  # the highest number in schema/postgres
 DEFAULT_SCHEMA = "scrubjay"
 LEAST_SERVER = 160_000
 LEAST_VECTOR = (0, 8)  # iterative index scans: earlier ones lose answers behind a filter
@@ -129,23 +131,34 @@ def _migrate(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> None:
     from importlib.resources import files  # slow to import, and hardly ever needed
 
     scripts = {file.name[:4]: file for file in files("scrubjay.stores").joinpath("schema", "postgres").iterdir()}
-    while True:
-        with con.transaction():
-            con.execute("SET LOCAL statement_timeout = 0")
-            con.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (MIGRATIONS, schema))
-            number = version(con) + 1
-            if number > SCHEMA_VERSION:
-                return
-            if number == 1:
-                _make_room(con, schema)
-            con.execute(scripts[f"{number:04}"].read_text(encoding="utf-8"))
-            con.execute(
-                """
-                INSERT INTO facts (key, value) VALUES ('schema', %s)
-                ON CONFLICT (key) DO UPDATE SET value = excluded.value
-                """,
-                (str(number),),
-            )
+    with _waited_for(con, schema):
+        while (number := version(con) + 1) <= SCHEMA_VERSION:
+            with con.transaction():
+                if number == 1:
+                    _make_room(con, schema)
+                con.execute(scripts[f"{number:04}"].read_text(encoding="utf-8"))
+                con.execute(
+                    """
+                    INSERT INTO facts (key, value) VALUES ('schema', %s)
+                    ON CONFLICT (key) DO UPDATE SET value = excluded.value
+                    """,
+                    (str(number),),
+                )
+
+
+@contextmanager
+def _waited_for(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> Iterator[None]:
+    """A turn at this schema, however long it takes. No transaction is open while it waits: one that was would go on
+    believing that tables which were made meanwhile are not there."""
+    lock = (MIGRATIONS, schema)
+    [(patience,)] = con.execute("SHOW statement_timeout")
+    con.execute("SET statement_timeout = 0")
+    con.execute("SELECT pg_advisory_lock(%s, hashtext(%s))", lock)
+    try:
+        yield
+    finally:
+        con.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", lock)
+        con.execute("SELECT set_config('statement_timeout', %s, FALSE)", (patience,))
 
 
 def _make_room(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> None:

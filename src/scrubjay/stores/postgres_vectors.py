@@ -1,21 +1,24 @@
 """Finding by meaning: the cosine of a query's vector with the vectors of the rows that a filter admits.
 
-Small scopes are compared one by one, exactly. In a large store there is an HNSW index besides, over half precision, and
-large scopes are looked for there: the filter is asked on the way, and the scan goes on until enough are admitted. What
-it finds is weighed again by the exact vectors; if it gives up before there are enough, the exact way is taken. The
-planner is never asked: for a filter that admits one row in a hundred it would take the index and lose most answers.
+There are three ways, and the number of memories in scope decides. Few are compared one by one, exactly. Thousands are
+compared by their signatures, and the likely ones exactly (see postgres_signatures.py). In a large store there is an
+HNSW index besides, over half precision, and large scopes are looked for there: the filter is asked on the way, and the
+scan goes on until enough are admitted. What it finds is weighed again by the exact vectors; if it gives up before there
+are enough, signatures are compared. PostgreSQL's planner is asked how many there are, never which way to take: for a
+filter that admits one row in a hundred it would take the index and lose most answers.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 
 from scrubjay.memory import Match
+from scrubjay.stores import postgres_signatures
 from scrubjay.stores.postgres_filters import Restriction
 from scrubjay.stores.postgres_values import vector_bytes, vector_of
 
@@ -26,7 +29,10 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 INDEX_FROM = 20_000  # vectors; fewer are compared as quickly, and a store costs a tenth of what it does with an index
-EXACT_UP_TO = 10_000  # memories in scope
+EXACT_UP_TO = 2_000  # memories in scope
+# With more than the root of this times the vectors in the index, the index is quicker than signatures: the one has to
+# pass over what the filter leaves out, the other looks at all that it admits. Both take as long for 22,000 of 100,000.
+PASSED_OVER = 5_000
 MAX_INDEXED = 4_000  # dimensions that pgvector's index takes in half precision
 
 
@@ -34,12 +40,18 @@ def index_name(dimension: int) -> str:
     return f"vectors_by_meaning_{dimension}"
 
 
-def nearest(con: Connection, vector: Vector, restriction: Restriction, limit: int, *, indexed: bool) -> list[Match]:
-    if indexed and limit and _many(con, restriction):
+def nearest(
+    con: Connection, vector: Vector, restriction: Restriction, limit: int, *, indexed: int | None
+) -> list[Match]:
+    """`indexed`: how many vectors the index holds, 0 if there is none; None: nothing may be missed."""
+    scope = 0.0 if indexed is None or not limit else _scope(con, restriction)
+    if scope <= EXACT_UP_TO:
+        return _exactly(con, vector, restriction, limit)
+    if indexed and scope**2 > PASSED_OVER * indexed:
         found = _by_index(con, vector, restriction, limit)
         if len(found) >= limit:
             return found
-    return _exactly(con, vector, restriction, limit)
+    return _by_signatures(con, vector, restriction, limit)
 
 
 def missing_index(con: Connection) -> int | None:
@@ -52,10 +64,22 @@ def missing_index(con: Connection) -> int | None:
 
 
 def has_index(con: Connection, dimension: int) -> bool:
+    return indexed(con, dimension) > 0
+
+
+def indexed(con: Connection, dimension: int) -> int:
+    """How many vectors of this length the index holds, as of when it was last looked at; 0: there is none."""
     row = con.execute(
-        "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (index_name(dimension),)
+        """
+        SELECT greatest(reltuples, 1)::BIGINT
+        FROM pg_index
+        JOIN pg_class ON pg_class.oid = indexrelid
+        WHERE indexrelid = to_regclass(%s)
+        AND indisvalid
+        """,
+        (index_name(dimension),),
     ).fetchone()
-    return row == (True,)
+    return 0 if row is None else int(row[0])
 
 
 def make_index(con: Connection, dimension: int) -> None:
@@ -70,7 +94,7 @@ def make_index(con: Connection, dimension: int) -> None:
         WHERE vector_dims(vector) = {dimension}
         """
     )
-    con.execute("ANALYZE vectors, memories, words, tags")
+    con.execute("ANALYZE vectors, memories, words, tags, signatures")
 
 
 def drop_indexes(con: Connection) -> None:
@@ -81,11 +105,29 @@ def drop_indexes(con: Connection) -> None:
         con.execute(f"DROP INDEX IF EXISTS {name}")
 
 
-def _many(con: Connection, restriction: Restriction) -> bool:
-    """By the planner's estimate: counting costs more than a small scope does, and either way gives right answers."""
+def _scope(con: Connection, restriction: Restriction) -> float:
+    """How many memories are meant, as the planner takes it: counting costs more than a small scope does."""
     where, values = restriction.condition()
     [([explained],)] = con.execute(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM memories WHERE {where}", values)
-    return float(explained["Plan"]["Plan Rows"]) > EXACT_UP_TO
+    return float(explained["Plan"]["Plan Rows"])
+
+
+def _by_signatures(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
+    found: list[Match] = []
+    for rows in postgres_signatures.likely(con, vector, restriction, limit):
+        found = _best(rows, limit)
+        if len(found) >= limit:
+            break  # otherwise long memories took several places each
+    return found
+
+
+def _best(rows: Iterable[tuple[Any, ...]], limit: int) -> list[Match]:
+    """Of each memory its nearest part; nearest first."""
+    best: dict[str, tuple[float, int, int]] = {}
+    for memory, *place in rows:
+        best[memory] = min(best.get(memory, (1e9, 0, 0)), tuple(place))
+    order = sorted(best.items(), key=lambda one: one[1])
+    return [Match(memory, -float(place[0])) for memory, place in order[:limit]]
 
 
 def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
@@ -113,12 +155,9 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
             """,
             (asked, *values, asked, depth),
         ).fetchall()
-        best: dict[str, tuple[float, int, int]] = {}
-        for memory, *place in rows:
-            best[memory] = min(best.get(memory, (1e9, 0, 0)), tuple(place))
-        if len(best) >= limit or len(rows) < depth:
-            order = sorted(best.items(), key=lambda one: one[1])
-            return [Match(memory, -float(place[0])) for memory, place in order[:limit]]
+        found = _best(rows, limit)
+        if len(found) >= limit or len(rows) < depth:
+            return found
         depth *= 4  # long memories took several places each
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from scrubjay.frozen import dataclass
 from scrubjay.memory import AccessLevel
-from scrubjay.stores.copying import MEMORY, Copyable, Row, Table
+from scrubjay.stores import sqlite_stems
+from scrubjay.stores.copying import MEMORY, Copyable, Row, Table, put_away
 from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.stores.sqlite_filters import FIRST_PRIVATE, PUBLIC, SHARED, space_number
 from scrubjay.stores.sqlite_rows import FIELDS, audience_of, memory_of
@@ -125,12 +126,17 @@ class SqliteCopy(Copyable):
         self.origin = store.origin
 
     def count(self, table: Table) -> int:
+        if table.name == "archived_words":
+            return sqlite_stems.count(self._store._connections)
         reading = READINGS[table.name]
         with self._store._reading() as con:
             [(count,)] = con.execute(f"SELECT count(*) FROM {reading.tables} WHERE {reading.where}")
             return int(count)
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[tuple[list[Any], Row]]:
+        if table.name == "archived_words":
+            yield from sqlite_stems.rows(self._store._connections, after[0] if after else 0)
+            return
         reading, key = READINGS[table.name], ", ".join(READINGS[table.name].key)
         own = reading.tables.split()[0]
         columns = ", ".join(reading.spelt.get(name, f"{own}.{name}") for name in table.columns)
@@ -146,6 +152,9 @@ class SqliteCopy(Copyable):
                 yield list(row[: len(reading.key)]), _named(table, values, names)
 
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
+        if table.name == "archived_words":
+            sqlite_stems.take_in(self._store._connections, rows, progress)
+            return
         with self._store._changing() as transaction:
             Intake(transaction).take_in(table, rows)
             transaction.set_fact("copy", progress)
@@ -210,8 +219,9 @@ class Intake:
         for table in ("files", "outbox"):  # what a trigger made of it; those of the source come later
             self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
         if row["state"] < 4:
-            self._tx._write_words(seq, memory, space)
             self._tx._write_tags(seq, memory)
+            if not put_away(row):
+                self._tx._write_words(seq, memory, space)
 
     def _files(self, row: dict[str, Any]) -> None:
         self._insert("files", row | {"space": self._space(row["space"]), "memory": self._memory(row["memory"])})

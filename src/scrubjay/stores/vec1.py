@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from math import isqrt
 from operator import itemgetter
 from typing import Any
 
@@ -26,7 +27,7 @@ from scrubjay.stores.vectors import Candidates, ExactIndex, VectorIndex, matrix,
 
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
 SPARE = 10  # more are looked up than are asked for: equal scores go by age
-NPROBE = 0.2  # of the lists that are looked through, where there are several
+LOOKED_THROUGH = 4  # times the root of the number of lists; all of them hold hardly one more in two hundred
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
 
 
@@ -66,12 +67,17 @@ def near(
 ) -> list[Match] | None:
     """The nearest among enough candidates; None if too many would be needed."""
     wanted = max(CANDIDATES, limit + limit // 2)
-    depth = wanted
+    depth, lists = wanted, min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
     while depth <= MOST_CANDIDATES:
         # Where the table's numbers say all, nearly every candidate passes: score them by the table's own vectors, in
         # one go. Else first see which ones pass.
-        rowids, scores = candidates(con, table, vector, restriction, depth, scored=not restriction.by_rows)
+        rowids, scores = candidates(
+            con, table, vector, restriction, depth=depth, lists=lists, scored=not restriction.by_rows
+        )
         all_of_them = len(rowids) < depth
+        if all_of_them and lists < table.buckets:
+            lists = table.buckets  # others may be in those that were passed over
+            continue
         if scores is None:
             found = scored(con, rowids, vector, restriction)
         else:
@@ -85,13 +91,21 @@ def near(
 
 
 def candidates(
-    con: apsw.Connection, table: Table, vector: Vector, restriction: Restriction, depth: int, *, scored: bool
+    con: apsw.Connection,
+    table: Table,
+    vector: Vector,
+    restriction: Restriction,
+    *,
+    depth: int,
+    lists: int,
+    scored: bool,
 ) -> tuple[list[int], list[float] | None]:
-    """Rows with the nearest codes, of all views together; if wanted, with their cosines and best first.
+    """Rows with the nearest codes in so many lists, of all views together; if wanted, with their cosines and best
+    first.
 
-    Fewer than `depth` are all that there are.
+    Fewer than `depth` are all that there are in these lists.
     """
-    options = json.dumps({"k": depth, "nprobe": NPROBE})
+    options = json.dumps({"k": depth, "nprobe": lists})  # below 1 it would be a share, 1.0 is one list
     # Vectors have length 1. What vec1 calls the cosine distance has changed between versions, this has not.
     score = "1.0 - vec1_l2_distance(?1, vector) / 2.0" if scored else "0"
     found: dict[int, float] = {}

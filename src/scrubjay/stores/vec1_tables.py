@@ -27,7 +27,8 @@ from scrubjay.frozen import dataclass
 
 FROM_VECTORS = 20_000  # fewer are compared in memory, exactly and as fast
 GROWTH = 4  # times what it was trained on; then another is trained
-ONE_LIST = 200_000  # more vectors are spread over about as many lists as their square root
+LISTS = 128  # over which vectors are spread, by nearness; a search looks through some of them …
+MANY = 200_000  # … more vectors than this are spread over about as many lists as their square root
 SAMPLE = 5_000  # vectors to learn from …
 SAMPLE_PER_LIST = 20  # … and more for many lists
 CODE_BYTES = 48
@@ -178,7 +179,7 @@ def plan(con: apsw.Connection, *, from_vectors: int) -> Plan | None:
     ready = [table for table in tables(con, "ready") if table.dimension == newest]
     if vectors < max([from_vectors, *(GROWTH * table.trained for table in ready)]):
         return None
-    return Plan(newest, 1 if vectors <= ONE_LIST else isqrt(vectors), vectors)
+    return Plan(newest, LISTS if vectors <= MANY else isqrt(vectors), vectors)
 
 
 def sample(con: apsw.Connection, plan: Plan) -> list[bytes]:
@@ -252,15 +253,15 @@ def fill(con: apsw.Connection, table: Table) -> None:
 def empty(con: apsw.Connection, table: Table) -> None:
     """Take some rows out of a retired table, and in the end the table itself.
 
-    Dropping a large one at once would hold the writers off for seconds: every page is overwritten.
+    Dropping a large one at once would hold the writers off for seconds: every page is overwritten. Its rows are taken
+    from the tables that it consists of, for the extension would put a list together anew after each.
     """
-    try:
-        rows = con.execute(f"SELECT rowid FROM {table.name} LIMIT ?", (BATCH,)).fetchall()
-        con.executemany(f"DELETE FROM {table.name} WHERE rowid = ?", rows)
-        if rows:
-            return
-    except BROKEN:
-        pass
+    for part, rows in (("base", BATCH), ("idx", BATCH // 10), ("meta", BATCH // 10)):
+        name = f"{table.name}_{part}"
+        if name in shadows(con, table):
+            con.execute(f"DELETE FROM {name} WHERE id IN (SELECT id FROM {name} LIMIT ?)", (rows,))
+            if con.changes():
+                return
     drop(con, table)
 
 

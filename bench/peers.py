@@ -1,0 +1,165 @@
+"""Other memory servers beside ours: the same stores and searches through the same client, in one run.
+
+    python -m bench.peers --server-memory PATH --memory-service PATH
+
+PATH is the installed command of `@modelcontextprotocol/server-memory` (npm) or `mcp-memory-service` (PyPI); one that is
+not given is left out. Milliseconds of processor per call, of the server's whole process, after a start and ten calls of
+each kind that are not counted. They do different things (one looks for the question as a piece of the text, and writes
+its whole file anew each time): this says what a call costs, not what it is worth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench import children, report, sentences
+
+STORES, SEARCHES, WARM_UP = 1_000, 200, 10
+
+Call = tuple[str, Mapping[str, Any]]  # a tool and its arguments
+
+
+@dataclass(frozen=True)
+class Peer:
+    """How a server is started, and how it is asked to keep a text and to find one."""
+
+    name: str
+    command: Sequence[str]
+    store: Callable[[str], Call]
+    search: Callable[[str], Call]
+    env: Callable[[Path], Mapping[str, str]] = field(default=lambda _: {})
+
+
+def ours(text: str) -> Call:
+    return "store_memory", {"content": text}
+
+
+def question(text: str) -> Call:
+    return "search_memories", {"query": text}
+
+
+def entity(text: str) -> Call:
+    return "create_entities", {"entities": [{"name": text, "entityType": "memory", "observations": [text]}]}
+
+
+def peers(options: argparse.Namespace) -> list[Peer]:
+    found = [
+        Peer("scrubjay", [*children.COMMAND, "mcp"], ours, question),
+        Peer(
+            "scrubjay, vectors from hashes",  # beside those who have no model at hand
+            [*children.COMMAND, "mcp"],
+            ours,
+            question,
+            lambda _: {"SCRUBJAY_EMBEDDER": "hashing"},
+        ),
+    ]
+    if options.server_memory:
+        found.append(
+            Peer(
+                "server-memory",
+                [options.server_memory],
+                entity,
+                lambda text: ("search_nodes", {"query": text}),
+                lambda home: {"MEMORY_FILE_PATH": str(home / "memory.json")},
+            )
+        )
+    if options.memory_service:
+        found.append(
+            Peer(
+                "mcp-memory-service",
+                [options.memory_service, "server"],
+                lambda text: ("memory_store", {"content": text}),
+                lambda text: ("memory_search", {"query": text, "limit": 10}),
+                lambda home: {
+                    "MCP_MEMORY_BASE_DIR": str(home),
+                    "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
+                    "MCP_MEMORY_USE_ONNX": "true",
+                },
+            )
+        )
+    return found
+
+
+class Session(children.Server):
+    """Any server over stdio, asked as every client asks."""
+
+    def __init__(self, peer: Peer, home: Path) -> None:
+        self.begun = time.perf_counter()
+        self._child = subprocess.Popen(
+            peer.command,
+            env={**children.environment(home), **peer.env(home)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._asked = 0
+
+    def use(self, call: Call) -> bool:
+        """Whether the tool found or did something."""
+        tool, arguments = call
+        result = self.ask("tools/call", {"name": tool, "arguments": arguments}).get("result", {})
+        if result.get("isError"):
+            raise RuntimeError(f"{tool} failed: {str(result)[:500]}")
+        text = "".join(part.get("text", "") for part in result.get("content", []))
+        return not any(empty in text for empty in ('"entities": []', '"memories":[]', '"memories": []', "No memories"))
+
+    def cpu(self) -> float:
+        """Milliseconds of processor so far, of all threads."""
+        fields = Path(f"/proc/{self._child.pid}/stat").read_text().rpartition(") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def measured(peer: Peer, home: Path) -> dict[str, float]:
+    texts, questions = sentences.memories(STORES + WARM_UP), sentences.questions(SEARCHES + WARM_UP)
+    with Session(peer, home) as session:
+        session.open()
+        for text in texts[:WARM_UP]:
+            session.use(peer.store(text))
+        begun = session.cpu()
+        for text in texts[WARM_UP:]:
+            session.use(peer.store(text))
+        stored = session.cpu()
+        for question in questions[:WARM_UP]:
+            session.use(peer.search(question))
+        asked = session.cpu()
+        answered = sum(session.use(peer.search(question)) for question in questions[WARM_UP:])
+        done = session.cpu()
+        resident = session.memory()["resident"]
+    return {
+        "store, ms": (stored - begun) / STORES,
+        "search, ms": (done - asked) / SEARCHES,
+        "questions that found something": answered,
+        "resident, MB": resident,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.peers", description="Measure other memory servers.")
+    parser.add_argument("--server-memory", help="the command of @modelcontextprotocol/server-memory")
+    parser.add_argument("--memory-service", help="the command of mcp-memory-service")
+    options = parser.parse_args(arguments)
+    facts = report.machine()
+    children.compile_package()
+    results: dict[str, Any] = {}
+    for peer in peers(options):
+        with tempfile.TemporaryDirectory() as home:
+            try:
+                results[peer.name] = measured(peer, Path(home))
+            except (OSError, RuntimeError) as error:
+                results[peer.name] = {"could not be measured": str(error)[:200]}
+    for name, figures in results.items():
+        rows = [[what, f"{value:.1f}" if isinstance(value, float) else str(value)] for what, value in figures.items()]
+        report.table(f"{name}: {STORES:,} stores, {SEARCHES} searches", ["", ""], rows)
+    report.write("peers", results, facts)
+
+
+if __name__ == "__main__":
+    main()

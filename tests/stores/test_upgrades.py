@@ -1,0 +1,312 @@
+"""A store of every earlier schema is brought up to date with all it holds, also by a program that is killed meanwhile.
+
+An earlier store is made by the scripts of its time (released ones are never edited) and given the rows of a store of
+today, as far as it has a place for them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import psycopg
+import pytest
+from psycopg import sql
+
+from scrubjay.memory import AccessLevel, Context, Filter, Status
+from scrubjay.stores import postgres_schema, sqlite_file
+from scrubjay.stores.base import Store
+from scrubjay.stores.contract import (
+    EVERYTHING,
+    NOW,
+    a_link,
+    an_event,
+    at_cosine,
+    create_spaces,
+    later,
+    purge,
+    put,
+    relate,
+    some,
+    totals,
+)
+from scrubjay.stores.postgres import PostgresStore
+from scrubjay.stores.sqlite import SqliteStore
+from tests.postgres import Stores, server_url
+from tests.reliability.rounds import short_and_long
+
+SCRIPTS = Path(sqlite_file.__file__).parent / "schema"
+SECONDS = 60
+FIRST_DATABASE = 9  # the schema of the first program that could use PostgreSQL
+
+# Tables of the first schema that hold what cannot be made from the others.
+KEPT = (
+    "names", "spaces", "facts", "counters", "memories", "aliases", "tags", "versions", "vectors", "pending", "words",
+    "links", "events",
+)  # fmt: skip
+FACTS = "key IN ('origin', 'model')"
+
+
+def grow(store: Store) -> None:
+    """What every store could hold from the first one on."""
+    create_spaces(store, "work")
+    first = put(store, some("User lives in Seattle", id="a", tags=("home",)), [at_cosine(0.9)])
+    put(store, replace(first, content="User lives in Austin", version=2), [at_cosine(0.8)])
+    bobs = Context(user_id="bob")
+    put(store, some("東京都に住む", id="b", space="work", access_level=AccessLevel.PRIVATE, context=bobs))
+    put(store, some("waits", id="c", context=Context(user_id="eve", conversation_id="c1")), (), parts=2)
+    put(store, some("gone", id="d", status=Status.DELETED, recoverable_until=later(9)))
+    purge(store, put(store, some("erased", id="e", tags=("secret",))).id)
+    relate(store, a_link("a", "b", score=0.5, reason="why"))
+    with store.writing() as tx:
+        tx.alias("another", "a")
+        tx.record(an_event(memory="a", fields=("tags",)))
+        tx.record(an_event(space="work"))
+        tx.set_fact("model", "m")
+
+
+def told(store: Store) -> dict[str, object]:
+    """What a caller gets to know of it."""
+    return {
+        "memories": store.get(["another", "b", "c", "d", "e"], EVERYTHING),
+        "words": [store.match(word, Filter(), EVERYTHING, now=NOW, limit=9) for word in ("austin", "東京", "seattle")],
+        "meaning": store.nearest(at_cosine(1.0), Filter(), EVERYTHING, now=NOW, limit=9),
+        "versions": store.versions("a"),
+        "links": store.links(["a"]),
+        "events": [store.events(space) for space in ("default", "work")],
+        "totals": totals(store),
+        "waiting": store.pending(limit=9),
+        "model": store.fact("model"),
+        "tagged": store.list(Filter(tags=frozenset({"home"})), EVERYTHING, now=NOW),
+        "problems": store.check(deep=True).problems,
+        "schema": store.check().schema,
+    }
+
+
+def scripts(backend: str, schema: int) -> list[str]:
+    """Those that a program of then knew."""
+    return [script.read_text("utf-8") for script in sorted((SCRIPTS / backend).glob("*.sql"))[:schema]]
+
+
+def killed(work: str, *arguments: object) -> bool:
+    """Whether a process that does this was killed; if not, it has done it."""
+    done = subprocess.run(
+        [sys.executable, "-c", work, *map(str, arguments)], capture_output=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode in (0, -9), done.stderr.decode()
+    return done.returncode == -9
+
+
+# --- SQLite ---
+
+
+@pytest.fixture(scope="module")
+def today(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("today") / "memories.db"
+    with closing(SqliteStore(path)) as store:
+        grow(store)
+    return path
+
+
+def earlier_file(path: Path, today: Path, schema: int) -> None:
+    path.touch(0o600)
+    with closing(sqlite_file.connect(path)) as con:
+        con.pragma("journal_mode", "WAL")
+        for script in scripts("sqlite", schema):
+            for _ in con.execute(script):
+                pass
+        con.execute("ATTACH ? AS today", (str(today),))
+        for table in KEPT:
+            known = _columns(con, "today", table)
+            shared = ", ".join(f'"{name}"' for name in _columns(con, "main", table) if name in known)
+            rowid = "rowid, " if table == "words" else ""
+            which = FACTS if table == "facts" else "TRUE"
+            con.execute(f"DELETE FROM main.{table} WHERE {which}")
+            con.execute(
+                f"INSERT INTO main.{table} ({rowid}{shared}) SELECT {rowid}{shared} FROM today.{table} WHERE {which}"
+            )
+        con.pragma("application_id", sqlite_file.APPLICATION_ID)
+        con.pragma("user_version", schema)
+
+
+def _columns(con: apsw.Connection, database: str, table: str) -> list[str]:
+    return [row[1] for row in con.execute(f"PRAGMA {database}.table_info('{table}')")]
+
+
+@pytest.mark.parametrize("schema", range(1, sqlite_file.SCHEMA_VERSION))
+def test_a_file_of_an_earlier_schema_is_brought_up_to_date(schema: int, today: Path, tmp_path: Path) -> None:
+    earlier_file(tmp_path / "memories.db", today, schema)
+
+    with closing(SqliteStore(tmp_path / "memories.db")) as store, closing(SqliteStore(today)) as expected:
+        assert told(store) == told(expected)
+        assert put(store, some("written later")).seq == 6
+
+
+OPEN_FILE = """
+import apsw, os, sys
+from scrubjay.stores import sqlite_file
+from scrubjay.stores.sqlite import SqliteStore
+
+left = int(sys.argv[2])
+
+def count(*_):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), 9)
+    return True
+
+connect = sqlite_file.connect
+
+def counted(*args, **options):
+    con = connect(*args, **options)
+    con.exec_trace = count
+    return con
+
+sqlite_file.connect = counted
+SqliteStore(sys.argv[1]).close()
+"""
+
+
+@short_and_long("points", 3, 20)
+def test_a_program_that_is_killed_while_it_updates_a_file_loses_nothing(
+    points: int, today: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "memories.db"
+    statements = sum(script.count(";\n") for script in scripts("sqlite", sqlite_file.SCHEMA_VERSION)[1:])
+    with closing(SqliteStore(today)) as expected:
+        expected_of_it = told(expected)
+
+    kills = 0
+    for point in range(points):
+        for left in tmp_path.glob("memories.db*"):
+            left.unlink()
+        earlier_file(path, today, 1)
+        kills += killed(OPEN_FILE, path, (point + 1) * statements // (points + 1))
+        with closing(SqliteStore(path)) as store:
+            assert told(store) == expected_of_it, point
+
+    assert kills == points
+
+
+# --- PostgreSQL ---
+
+
+@pytest.fixture(scope="module")
+def todays() -> Iterator[str]:
+    with closing(Stores(server_url(), "today")) as stores:
+        url = stores.empty()
+        with closing(PostgresStore(url)) as store:
+            grow(store)
+        yield url
+
+
+@pytest.fixture
+def earlier(todays: str) -> Iterator[Callable[[int], str]]:
+    """Makes the schema `earlier` as it was once, 0: not at all; gives its address."""
+    with psycopg.connect(server_url(), autocommit=True) as con:
+
+        def make(schema: int) -> str:
+            url = todays.replace("schema=today", "schema=earlier")
+            con.execute("DROP SCHEMA IF EXISTS earlier CASCADE")
+            if not schema:
+                return url
+            con.execute("CREATE SCHEMA earlier")
+            con.execute("SET search_path = earlier, public")
+            for script in scripts("postgres", schema):
+                con.execute(script)
+            for (table,) in con.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'earlier'").fetchall():
+                _take_over(con, table)
+            con.execute("SELECT setval('earlier.arrivals', (SELECT last_value FROM today.arrivals))")
+            con.execute("INSERT INTO facts (key, value) VALUES ('schema', %s)", (str(schema),))
+            return url
+
+        yield make
+        con.execute("DROP SCHEMA IF EXISTS earlier CASCADE")
+
+
+def _take_over(con: psycopg.Connection[tuple[object, ...]], table: str) -> None:
+    shared = con.execute(
+        """
+        SELECT attname FROM pg_attribute WHERE attrelid = %s::REGCLASS AND attnum > 0 AND NOT attisdropped
+        INTERSECT
+        SELECT attname FROM pg_attribute WHERE attrelid = %s::REGCLASS AND attnum > 0 AND NOT attisdropped
+        """,
+        (f"earlier.{table}", f"today.{table}"),
+    )
+    columns = sql.SQL(", ").join(sql.Identifier(str(name)) for (name,) in shared)
+    here, there = sql.Identifier("earlier", table), sql.Identifier("today", table)
+    which = sql.SQL(FACTS if table == "facts" else "TRUE")
+    con.execute(sql.SQL("DELETE FROM {} WHERE {}").format(here, which))
+    con.execute(sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} WHERE {}").format(here, columns, columns, there, which))
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("schema", range(FIRST_DATABASE, postgres_schema.SCHEMA_VERSION))
+def test_a_database_of_an_earlier_schema_is_brought_up_to_date(
+    schema: int, todays: str, earlier: Callable[[int], str]
+) -> None:
+    url = earlier(schema)
+
+    with closing(PostgresStore(url)) as store, closing(PostgresStore(todays)) as expected:
+        assert told(store) == told(expected)
+        assert put(store, some("written later")).seq == 6
+
+
+OPEN_DATABASE = """
+import os, sys
+import psycopg
+from scrubjay.stores.postgres import PostgresStore
+
+left = int(sys.argv[2])
+execute = psycopg.Connection.execute
+
+def counted(*args, **options):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), 9)
+    return execute(*args, **options)
+
+psycopg.Connection.execute = counted
+PostgresStore(sys.argv[1]).close()
+"""
+BEFORE = 8  # statements that come before the first script
+
+
+@pytest.mark.postgres
+@short_and_long("points", 2, 10)
+def test_a_program_that_is_killed_while_it_updates_a_database_loses_nothing(
+    points: int, todays: str, earlier: Callable[[int], str]
+) -> None:
+    with closing(PostgresStore(todays)) as expected:
+        expected_of_it = told(expected)
+
+    kills = 0
+    for point in range(points):
+        url = earlier(FIRST_DATABASE)
+        kills += killed(OPEN_DATABASE, url, BEFORE + point % 4)
+        with closing(PostgresStore(url)) as store:
+            assert told(store) == expected_of_it, point
+
+    assert kills == points
+
+
+@pytest.mark.postgres
+@short_and_long("points", 3, 20)
+def test_a_program_that_is_killed_while_it_makes_a_database_leaves_one_that_can_be_used(
+    points: int, earlier: Callable[[int], str]
+) -> None:
+    statements = BEFORE + 4 * postgres_schema.SCHEMA_VERSION
+
+    for point in range(points):
+        url = earlier(0)
+        assert killed(OPEN_DATABASE, url, point * statements // points)
+        with closing(PostgresStore(url)) as store:
+            grow(store)
+            assert store.check(deep=True).problems == ()
