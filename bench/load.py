@@ -173,7 +173,7 @@ async def measured(ports: dict[str, int], pid: int, seconds: float, calls: int) 
     for load in kinds:
         await loop(load, 4, seconds=1)
     figures: dict[str, object] = {}
-    for clients in CLIENTS:
+    for clients in CLIENTS if seconds else ():
         best: dict[str, Measured] = {}
         for _ in range(ROUNDS):  # in turn, so that whatever else the machine does meets all alike
             for load in kinds:
@@ -195,7 +195,7 @@ async def measured(ports: dict[str, int], pid: int, seconds: float, calls: int) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--memories", type=int, default=2_000)
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each loop; 0: only the memory over many calls")
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -209,6 +209,9 @@ def main() -> None:
         finally:
             server.stdin.close()
             server.wait()
+    print("MiB after each quarter of the calls:", figures.get("resident_mib_after_each_quarter"))
+    if not options.seconds:
+        return
     rows = [
         (clients, name, one["per_second"], one["p50_ms"], one["p95_ms"], one["cpu_ms"], one["failed"])
         for clients in map("{} clients".format, CLIENTS)
@@ -218,7 +221,6 @@ def main() -> None:
     over = alone["rest"]["p50_ms"] - alone["engine"]["p50_ms"]
     caption = f"REST over the engine's own time, 1 client: {over:.2f} ms (goal 3)"
     report.table("Over HTTP", ("load", "what", "calls/s", "p50 ms", "p95 ms", "server CPU ms", "failed"), rows, caption)
-    print("MiB after each quarter of the calls:", figures.get("resident_mib_after_each_quarter"))
     report.write("http", figures, report.machine())
 
 

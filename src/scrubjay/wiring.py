@@ -132,14 +132,20 @@ def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
         raise InvalidInput(
             "synthesis_url must be an http address, and synthesis_model name the model there.", field="synthesis_url"
         )
-    from scrubjay.chat import ChatModel
 
-    return ChatModel(
-        url=settings.synthesis_url,
-        model=settings.synthesis_model,
-        key=settings.synthesis_key,
-        timeout_seconds=settings.synthesis_wait,
-    ).answer
+    def asked(prompt: Prompt) -> str:
+        from scrubjay.providers.openai import OpenAiProvider  # only for those who have configured a model
+
+        provider = OpenAiProvider(
+            settings.synthesis_url,
+            settings.synthesis_model,
+            key=settings.synthesis_key,
+            timeout_seconds=settings.synthesis_wait,
+        )
+        with closing(provider):
+            return provider.complete(prompt)
+
+    return asked
 
 
 def open_registry(settings: Settings, folder: Path) -> Registry:

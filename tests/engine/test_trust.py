@@ -11,6 +11,7 @@ from scrubjay.engine.secrets import masked, secrets_in
 from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.memory import Filter
 from scrubjay.settings import load
+from tests.engine import held_out_texts
 from tests.engine.trust_texts import HARMLESS, LOOK_ALIKES, POISON, SECRETS
 
 TOKEN = SECRETS["github"]
@@ -44,6 +45,14 @@ def test_poison_is_noticed_and_harmless_text_is_not():
 
     assert len(missed) <= len(POISON) // 10, missed
     assert len(alarms) <= len(HARMLESS) // 50, alarms
+
+
+def test_what_the_patterns_were_not_made_for_raises_few_alarms_and_is_mostly_missed():
+    """Said plainly, so that nobody takes a missing flag for safety: fences and provenance are what protects."""
+    noticed = sum(reads_like_orders(text) for text in held_out_texts.POISON)
+    alarms = sum(reads_like_orders(text) for text in held_out_texts.HARMLESS)
+
+    assert (noticed >= 3, alarms <= 1) == (True, True), (noticed, alarms)
 
 
 def test_an_order_is_noticed_in_the_middle_of_a_long_text():

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 
+import anyio
 import pytest
+from mcp import Client
+from mcp.types import CreateMessageResult, TextContent
 
 from scrubjay.dialects.table import find
 from scrubjay.servers.http import build_app
+from scrubjay.servers.limits import Limits
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE, Peer
-from tests.servers.sites import client_of
+from tests.servers.sites import client_of, running
 
 TEXTS = ("User is learning Spanish", "User is learning Spanish with Inés")
 ANSWER = {"role": "assistant", "content": {"type": "text", "text": "User learns Spanish."}, "model": "m"}
@@ -40,6 +44,11 @@ def stored(peer, **envelope):
 def consolidation(ids, **envelope):
     arguments = {"memory_ids": ids, "consolidation_strategy": "ai_synthesis"}
     return {"name": "consolidate_memories", "arguments": arguments, **envelope}
+
+
+def total(peer):
+    listed = {"name": "list_memories", "arguments": {}, **MODERN}
+    return peer.ask("tools/call", listed)["result"]["structuredContent"]["total_count"]
 
 
 def engine_of(result):
@@ -88,13 +97,26 @@ def test_in_the_modern_era_the_question_is_the_answer_and_the_client_comes_back(
     assert (engine_of(result), result["structuredContent"]["content"]) == ("client", "User learns Spanish.")
 
 
-def test_an_answer_to_another_question_is_asked_again(peer):
+def test_a_forged_state_is_refused_and_changes_nothing(peer):
     ids = stored(peer, **MODERN)
-    stale = {"inputResponses": {"synthesis": ANSWER}, "requestState": "of another question"}
+    state = peer.ask("tools/call", consolidation(ids, **MODERN))["result"]["requestState"]
 
+    for forged, asked in [("forged", ids), (state[:-2] + "AA", ids), (state * 2, ids), (state, ids[::-1])]:
+        answered = {"inputResponses": {"synthesis": ANSWER}, "requestState": forged}
+        assert peer.ask("tools/call", consolidation(asked, **MODERN, **answered))["error"]["code"] == -32602
+    assert total(peer) == 2
+
+
+def test_what_changed_meanwhile_is_asked_again(peer):
+    ids = stored(peer, **MODERN)
+    state = peer.ask("tools/call", consolidation(ids, **MODERN))["result"]["requestState"]
+    arguments = {"memory_id": ids[0], "updates": {"content": "User is learning Catalan"}}
+    changed = peer.ask("tools/call", {"name": "update_memory", "arguments": arguments, **MODERN})["result"]
+    stale = {"inputResponses": {"synthesis": ANSWER}, "requestState": state}
+
+    assert not changed["isError"], changed
     assert "inputRequests" in peer.ask("tools/call", consolidation(ids, **MODERN, **stale))["result"]
-    listed = {"name": "list_memories", "arguments": {}, **MODERN}
-    assert peer.ask("tools/call", listed)["result"]["structuredContent"]["total_count"] == 2
+    assert total(peer) == 2
 
 
 def test_a_reply_that_nobody_asked_for_does_no_harm(peer):
@@ -121,45 +143,67 @@ def test_progress_is_told_to_a_client_that_asks_for_it(peer, envelope):
     assert result["structuredContent"]["archived_count"] == 2
 
 
-# --- over HTTP: answers are plain JSON, so only the era whose questions are answers can ask ---------------------------
+# --- over HTTP -------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def http(jay):
-    with client_of(build_app(jay, [find("system")])) as client:
-        yield client
+def over_http(jay, conversation, mode, **options):
+    async def main(address):
+        async with Client(f"{address}/mcp/system", mode=mode, **options) as client:
+            return await conversation(client)
+
+    with running(build_app(jay, [find("system")])) as address:
+        return anyio.run(main, address)
 
 
-def called(http, params, **headers):
-    accept = {"accept": "application/json, text/event-stream"}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    return http.post("/mcp/system", json=body, headers={**accept, **headers}).json()["result"]
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_model_behind_http_is_asked_and_answers(jay, mode):
+    questions = []
+
+    async def sampled(_context, params):
+        questions.append(params.messages[0].content.text)
+        content = TextContent(type="text", text="User learns Spanish.")
+        return CreateMessageResult(role="assistant", content=content, model="m")
+
+    async def conversation(client):
+        stored = [await client.call_tool("store_memory", {"content": text}) for text in TEXTS]
+        ids = [one.structured_content["memory_id"] for one in stored]
+        return (await client.call_tool("consolidate_memories", consolidation(ids)["arguments"])).structured_content
+
+    result = over_http(jay, conversation, mode, sampling_callback=sampled)
+
+    assert TEXTS[1] in questions[0]
+    assert (result["provenance"]["synthesis_engine"], result["content"]) == ("client", "User learns Spanish.")
 
 
-def test_over_http_the_modern_question_is_the_answer_too(http):
-    def call(params):
-        modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": params["name"]}
-        return called(http, {**params, **MODERN}, **modern)
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_progress_is_told_over_http(jay, mode):
+    told = []
 
-    ids = [
-        call({"name": "store_memory", "arguments": {"content": text}})["structuredContent"]["memory_id"]
-        for text in TEXTS
-    ]
-    asked = call(consolidation(ids))
-    answered = {"inputResponses": {"synthesis": ANSWER}, "requestState": asked["requestState"]}
-    result = call({**consolidation(ids), **answered})
+    async def progress(done, total, note):
+        told.append((done, total, note))
 
-    assert asked["inputRequests"]["synthesis"]["method"] == "sampling/createMessage"
-    assert (engine_of(result), result["structuredContent"]["content"]) == ("client", "User learns Spanish.")
+    async def conversation(client):
+        for text in TEXTS:
+            await client.call_tool("store_memory", {"content": text})
+        arguments = {"auto_archive_criteria": {"low_importance": 1.0}}
+        return await client.call_tool("archive_memory", arguments, progress_callback=progress)
+
+    assert over_http(jay, conversation, mode).structured_content["archived_count"] == 2
+    assert told == [(2, 2, "archiving")]
 
 
-def test_over_http_a_client_of_the_handshake_era_is_not_kept_waiting_for_a_question(http, jay):
-    ids = [jay.store(text).memory.id for text in TEXTS]
-    hello = {**HANDSHAKE, "capabilities": {"sampling": {}}, "clientInfo": CLIENT}
-    accept = {"accept": "application/json, text/event-stream"}
-    opened = http.post(
-        "/mcp/system", json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}, headers=accept
-    )
-    session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+def test_a_streamed_answer_says_how_often_its_caller_may_call(jay):
+    """Headers go before a stream; these wait for its first piece."""
+    with client_of(build_app(jay, [find("system")], limits=Limits(local=True))) as client:
+        ask = {"accept": "application/json, text/event-stream"}
+        opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {**HANDSHAKE, "clientInfo": CLIENT}}
+        session = client.post("/mcp", json=opening, headers=ask).headers["mcp-session-id"]
+        call = {"name": "store_memory", "arguments": {"content": "Tea"}}
+        reply = client.post(
+            "/mcp",
+            json={"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+            headers={**ask, "mcp-session-id": session},
+        )
 
-    assert engine_of(called(http, consolidation(ids), **session)) == "local"
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    assert (reply.headers["x-ratelimit-limit"], reply.headers["x-ratelimit-remaining"]) == ("100", "99")

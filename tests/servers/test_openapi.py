@@ -89,7 +89,7 @@ USUAL = (
 )
 
 
-def fuzzed(jay, folder, *options: str) -> None:
+def fuzzed(jay, folder, *options: str, seconds: float = 280) -> None:
     """What schemathesis finds. Valid arguments may be refused: the schemas are the specifications' own, and some of
     their rules (weights that sum to one, a cursor of this list) cannot be said in them. Streams that never end are
     left out."""
@@ -103,6 +103,7 @@ def fuzzed(jay, folder, *options: str) -> None:
             text=True,
             check=False,
             cwd=folder,
+            timeout=seconds,
         )
 
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
@@ -114,4 +115,4 @@ def test_the_server_does_what_its_document_says(jay, tmp_path):
 
 @pytest.mark.long
 def test_the_server_does_what_its_document_says_at_length(jay, tmp_path):
-    fuzzed(jay, tmp_path, "--phases", "coverage,fuzzing,stateful", "--max-examples", "100")
+    fuzzed(jay, tmp_path, "--phases", "coverage,fuzzing,stateful", "--max-examples", "100", seconds=3500)

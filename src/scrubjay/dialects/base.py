@@ -240,6 +240,7 @@ class Dialect:
             request = self._request(engine, operation, checked, key) if key is not None and operation.changes else None
             answer = operation.run(engine.bound_to(request=request, expected_version=if_version), checked)
             if isinstance(answer, Stream):
+                assert answer.kind is operation.streams  # or its description would be wrong
                 return Reply({}, stream=answer)
             return Reply(answer, fixed_text=operation.says(answer) if operation.says else None)
         except Error as error:

@@ -662,6 +662,7 @@ def get_statistics(engine: Engine, args: Body) -> Body:
     title="Export",
     changes=False,
     route=Route("GET", f"{ROOT}/export"),
+    streams=Pieces.LINES,
     takes=object_schema({}),
     gives=either(object_schema({"type": {"type": "string"}}, required=("type",), closed=False), FAILED),
 )

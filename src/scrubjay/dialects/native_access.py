@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrubjay.dialects.base import Body, Pieces, Reach, Route, Stream, either, object_schema
-from scrubjay.dialects.native import FAILED, LARGE, NAME, ROOT, gives, many, native
+from scrubjay.dialects.native import FAILED, LARGE, NAME, REASON, ROOT, gives, many, native
 from scrubjay.dialects.shapes import fields_of, filled, shape
 from scrubjay.engine.values import plain
-from scrubjay.memory import Act, Credential, Event, Grant, Role
+from scrubjay.memory import Act, Credential, CredentialKind, Event, Grant, Role
 from scrubjay.stores.callers import ActFilter
 from scrubjay.times import parse_time
 
@@ -49,19 +49,26 @@ def list_keys(engine: Engine, _args: Body) -> Body:
             "spaces": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 100},
             "name": {"type": "string", "maxLength": 100, "description": "What it is for, for people"},
             "expires_at": {"type": "string", "format": "date-time"},
+            "kind": {
+                "enum": ["key", "token"],
+                "default": "key",
+                "description": "A key for programs, or a subject of your token issuer",
+            },
         },
         required=("user",),
     ),
     gives=gives(ISSUED),
 )
 def create_key(engine: Engine, args: Body) -> Body:
-    """Make a key for a user. Its secret is in this answer and never again. Once a key exists, all callers need one."""
+    """Make a credential for a user. A key's secret is in this answer and never again. Once one exists, all callers need
+    one."""
     made = engine.callers.create(
         args["user"],
         role=Role(args.get("role", "member")),
         spaces=args.get("spaces"),
         name=args.get("name", ""),
         expires_at=parse_time(args["expires_at"], field="expires_at") if "expires_at" in args else None,
+        kind=CredentialKind(args.get("kind", "key")),
     )
     return {"key": plain(made.credential), "secret": made.secret}
 
@@ -74,12 +81,12 @@ def create_key(engine: Engine, args: Body) -> Body:
     idempotent=True,
     reach=Reach.OWNER,
     route=Route("DELETE", f"{ROOT}/keys/{{id}}"),
-    takes=object_schema({"id": KEY}, required=("id",)),
+    takes=object_schema({"id": KEY, "reason": REASON}, required=("id",)),
     gives=gives({"key": shape(Credential)}),
 )
 def revoke_key(engine: Engine, args: Body) -> Body:
     """End a key at once, and every session that it opened."""
-    return {"key": plain(engine.callers.revoke(args["id"]))}
+    return {"key": plain(engine.callers.revoke(args["id"], reason=args.get("reason")))}
 
 
 @native.operation(

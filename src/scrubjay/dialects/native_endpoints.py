@@ -1,4 +1,7 @@
-"""Native: syncing this store with others, as `scrubjay sync` does it. For this machine's owner."""
+"""Native: syncing this store with others, as `scrubjay sync` does it.
+
+Endpoints and runs are for this machine's owner; what stores disagree about is for every owner, of its own spaces.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,7 @@ def run_sync(engine: Engine, args: Body) -> Body:
     "list_sync_conflicts",
     title="List conflicts of syncs",
     changes=False,
-    reach=Reach.LOCAL,
+    reach=Reach.OWNER,
     route=Route("GET", f"{ROOT}/sync/conflicts"),
     takes=object_schema({"settled": {"type": "boolean", "default": False, "description": "Those that were decided"}}),
     gives=gives({"conflicts": {"type": "array", "items": CONFLICT}}, optional=LARGE),
@@ -123,7 +126,7 @@ def list_sync_conflicts(engine: Engine, args: Body) -> Body:
     "resolve_sync_conflict",
     title="Decide a conflict of a sync",
     changes=True,
-    reach=Reach.LOCAL,
+    reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/sync/conflicts/{{number}}/resolve"),
     takes=object_schema(
         {"number": {"type": "integer", "minimum": 1, "maximum": 2**53}, "keep": shape(Keep)},

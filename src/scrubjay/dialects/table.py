@@ -46,6 +46,7 @@ def _native() -> Dialect:
         native_endpoints,
         native_jobs,
         native_sync,
+        native_upkeep,
     )
     from scrubjay.dialects.native import native
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrubjay.engine import access, intake, lifecycle, subjects, synthesis
 from scrubjay.engine.archiving import Terms
 from scrubjay.engine.holding import holding
-from scrubjay.errors import InvalidInput, SynthesisFailed, TooDissimilar, Unprocessable
+from scrubjay.errors import InvalidInput, ProviderError, SynthesisFailed, TooDissimilar, Unprocessable
 from scrubjay.frozen import dataclass
 from scrubjay.memory import MAX_CONTENT, AccessLevel, Kind, LinkKind, Memory, NewMemory, Source, Status, new_id
 from scrubjay.stores.base import Transaction
@@ -186,7 +186,10 @@ class Consolidation:
         asked = synthesis.prompt(sources, plan.instructions)
         if desk._model is not None:
             desk._progress(0, None, "asking the language model")
-            return desk._model(asked), Writer.ENDPOINT, ()
+            try:
+                return desk._model(asked), Writer.ENDPOINT, ()
+            except ProviderError as error:
+                raise SynthesisFailed(error.message) from error
         refused: tuple[str, ...] = ()
         if desk._client_model is not None:
             try:

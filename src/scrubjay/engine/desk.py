@@ -545,19 +545,19 @@ class Desk:
     def _position(self, cursor: str | None, filter: Filter, order: Order, descending: bool) -> Position | None:
         if cursor is None:
             return None
-        return cursors.read(cursor, key=self._cursor_key(), question=self._question(filter, order, descending))
+        return cursors.read(cursor, key=self.signing_key(), question=self._question(filter, order, descending))
 
     def _cursor(self, last: Memory, filter: Filter, order: Order, descending: bool) -> str:
         position = Position.of(last, order)
-        return cursors.written(position, key=self._cursor_key(), question=self._question(filter, order, descending))
+        return cursors.written(position, key=self.signing_key(), question=self._question(filter, order, descending))
 
     def _question(self, filter: Filter, order: Order, descending: bool) -> str:
         """Everything that must stay the same from page to page."""
         asked = sorted((entry.name, repr(plain_set(getattr(filter, entry.name)))) for entry in fields(filter))
         return repr((self.caller.user, self.spaces, order, descending, asked))
 
-    def _cursor_key(self) -> bytes:
-        """The store's own secret; made when the first cursor is."""
+    def signing_key(self) -> bytes:
+        """The store's own secret; made when it is first needed."""
         key = self._records.fact("cursor_key")
         if key is None:
             with self._records.writing() as tx:

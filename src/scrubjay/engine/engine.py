@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.syncing import Syncing
     from scrubjay.engine.transfer import Imported
     from scrubjay.engine.twins import Twins
+    from scrubjay.engine.upkeep import Upkeep
     from scrubjay.engine.workspaces import Workspaces
 
 BATCH = 64  # memories of a bulk load per transaction
@@ -428,6 +429,13 @@ class Engine(Desk):
         from scrubjay.engine.syncing import Syncing
 
         return Syncing(self)
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """Backups and new indexes, in the background."""
+        from scrubjay.engine.upkeep import Upkeep
+
+        return Upkeep(self)
 
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 

@@ -44,6 +44,9 @@ Run = Callable[["Engine", Mapping[str, Any], "Handle"], Mapping[str, Any]]  # th
 KINDS: dict[str, Run | str] = {
     "restore": "scrubjay.engine.restoring:run_restore",
     "sync": "scrubjay.engine.syncing:in_background",
+    "backup": "scrubjay.engine.upkeep:run_backup",
+    "reembed": "scrubjay.engine.upkeep:run_reembed",
+    "rebuild": "scrubjay.engine.upkeep:run_rebuild",
 }
 
 

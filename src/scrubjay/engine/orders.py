@@ -1,7 +1,11 @@
 """Sentences that tell a model what to do, rather than what is so: how poisoned memories read.
 
-Each kind is a pattern over one sentence in lower case, and before it words of which the sentence must hold one of each
-group: that is quick to see, and few sentences pass. Gaps are bounded, so time grows with the text and no faster.
+Each kind is a pattern over a sentence in lower case, and before it groups of words of which a match holds one each.
+
+    text ──> lines ──> sentences ──> words, each known by its groups ──> kinds that may be there ──> pattern
+
+A word's groups are looked up once, so most sentences cost no more than being cut into words. Gaps are bounded, so time
+grows with the text and no faster.
 """
 
 # ruff: noqa: E501 -- a pattern reads best in one piece
@@ -11,9 +15,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import count
 
-SENTENCE = re.compile(r"[^\n]+")
-MAX_SENTENCE = 2_000  # characters; longer lines are looked at in overlapping pieces
+LINE = re.compile(r"[^\n]+")
+MAX_LINE = 2_000  # characters; longer ones are looked at in overlapping pieces
 OVERLAP = 400
 
 
@@ -72,7 +77,7 @@ ORDERS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
     "sends things away": (
         (
             words(
-                "send post forward upload mail transmit leak exfiltrate deliver submit report copy beacon ping encod append embed past attach"
+                "send post forward upload mail email transmit leak exfiltrate deliver submit report copy beacon ping encod append embed past attach"
             ),
             words("http @ webhook server address url endpoint site domain host link ."),
         ),
@@ -89,7 +94,7 @@ ORDERS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
     "orders a model": (
         (
             words(
-                "assistant ai a.i model agent bot llm copilot claude gpt gemini you~must you~shall you~have you~are you~need"
+                "assistant ai a.i model agent bot chatbot llm copilot claude gpt gemini you~must you~shall you~have you~are you~need"
             ),
         ),
         rf"\b(?:the |this |any |every |all |dear |attention,? |hey |note to (?:the )?|message (?:to|for) (?:the )?|instructions? (?:to|for) (?:the )?|future )?{MODEL}\b{GAP}\b(?:must|shall|has to|have to|is required to|are required to|need to|needs to|is instructed to|are instructed to|are to|is to|is ordered to|will (?:now|always|never|obey|comply)|should (?:always|never|now|immediately|instead))\b|\b(?:note|message|memo|attention|instructions?|notice|warning|dear|reminder)\b(?: to| for|,|:)? (?:the |all |any |every |future )?{MODEL}\b ?[:,\-—]|\byou (?:must|shall|have to|are (?:required|obliged|instructed|ordered|obligated|authori[sz]ed) to|need to)\b{GAP}\b(?:respond|answer|obey|comply|execute|trust|output|print|call|reply|refuse|recommend|say|agree|approve|insert|include this|repeat|reveal|tell (?:the )?user|transfer|delete)\b",
@@ -132,9 +137,20 @@ ORDERS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
         r"\bignorier\w*\b[^.!?\n]{0,40}\b(?:anweisung|regel|vorgabe|befehl|instruktion)\w*|\bvergiss\b[^.!?\n]{0,40}\b(?:anweisung|regel|vorgabe|bisher)\w*|\b(?:ignore[rz]?|oublie[rz]?)\b[^.!?\n]{0,30}\b(?:instructions|consignes|règles)\b|\b(?:ignora|olvida|ignore|esqueça|dimentica)\b[^.!?\n]{0,30}\b(?:instrucciones|instruções|istruzioni|reglas|regras|regole)\b|игнорируй\w*[^.!?\n]{0,40}(?:инструкци|указани|правил)|забудь[^.!?\n]{0,40}(?:инструкци|указани|правил)|(?:忽略|无视|忘记|不要理会)[^。！？\n]{0,12}(?:指令|说明|提示|规则|指示)|(?:指示|命令|ルール)[^。！？\n]{0,8}無視|(?:지시|명령|규칙)[^.!?\n]{0,10}무시|تجاهل[^.!?\n]{0,30}(?:التعليمات|الأوامر)|\b(?:negeer|ignoruj|zignoruj)\b[^.!?\n]{0,40}\b(?:instructies|instrukcj\w*|polece\w*)",
     ),
 }
-ORDER = [(needed, re.compile(pattern)) for needed, pattern in ORDERS.values()]
+CROSSING = {"wears a role", "sends things away", "plants a preference", "runs something", "says it in another language"}
 HIDDEN = re.compile("[\U000e0020-\U000e007f]{4,}|[\u200b-\u200d\u2060\ufeff]{6,}")  # text that people cannot see
 INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+WORD = re.compile(r"[^\W\d_]+")
+PLAIN = re.compile(r"[a-zа-я]{2,} ?")
+END = re.compile(r"(?<!\ba\.i)[.!?]\s")  # of a sentence
+KNOWN_WORDS = 20_000  # whose groups are remembered
+
+Signs = list[tuple[str, int]]
+
+# Each group has a bit: by the beginnings of its words (whole words end in a space), and by signs and turns of phrase.
+BEGINNINGS: dict[str, int] = {}
+SIGNS: Signs = []
+KINDS: list[tuple[int, re.Pattern[str], bool]] = []  # groups, pattern, whether it may cross the end of a sentence
 
 
 def reads_like_orders(text: str) -> bool:
@@ -142,17 +158,78 @@ def reads_like_orders(text: str) -> bool:
     if HIDDEN.search(text):
         return True
     plain = INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower()
-    return any(_is_order(line) for line in _lines(plain))
+    signs = [(sign, group) for sign, group in SIGNS if sign in plain]
+    return any(_is_order(line, signs) for line in _lines(plain))
 
 
-def _is_order(line: str) -> bool:
+def _is_order(line: str, signs: Signs) -> bool:
+    sentences = list(_sentences(line))
+    marks = [_marks(line, start, end, signs) for start, end in sentences]
+    whole = 0
+    for mark in marks:
+        whole |= mark
     return any(
-        all(any(word in line for word in group) for group in needed) and pattern.search(line) is not None
-        for needed, pattern in ORDER
+        pattern.search(line, start, end) is not None
+        for needed, pattern, crosses in KINDS
+        if whole & needed == needed
+        for mark, (start, end) in ([(whole, (0, len(line)))] if crosses else zip(marks, sentences, strict=True))
+        if mark & needed == needed
     )
 
 
 def _lines(text: str) -> Iterator[str]:
-    for found in SENTENCE.finditer(text):
-        for start in range(0, max(1, len(found[0]) - OVERLAP), MAX_SENTENCE - OVERLAP):
-            yield found[0][start : start + MAX_SENTENCE]
+    for found in LINE.finditer(text):
+        for start in range(0, max(1, len(found[0]) - OVERLAP), MAX_LINE - OVERLAP):
+            yield found[0][start : start + MAX_LINE]
+
+
+def _sentences(line: str) -> Iterator[tuple[int, int]]:
+    """Where they begin and end."""
+    start = 0
+    for end in END.finditer(line):
+        yield start, end.end()
+        start = end.end()
+    yield start, len(line)
+
+
+def _marks(line: str, start: int, end: int, signs: Signs) -> int:
+    """The groups that words and signs of this sentence belong to."""
+    marks = 0
+    for word in WORD.findall(line, start, end):
+        known = _known.get(word)
+        marks |= _mark(word) if known is None else known
+    for sign, group in signs:
+        if not marks & group and line.find(sign, start, end) >= 0:
+            marks |= group
+    return marks
+
+
+def _mark(word: str) -> int:
+    mark = BEGINNINGS.get(f"{word} ", 0)
+    for length in range(1, len(word) + 1):
+        mark |= BEGINNINGS.get(word[:length], 0)
+    if len(_known) >= KNOWN_WORDS:
+        _known.clear()
+    _known[word] = mark
+    return mark
+
+
+_known: dict[str, int] = {}
+_bits = count()
+
+
+def _enter(name: str, groups: tuple[tuple[str, ...], ...], pattern: str) -> None:
+    needed = 0
+    for group in groups:
+        bit = 1 << next(_bits)
+        needed |= bit
+        for entry in group:
+            if PLAIN.fullmatch(entry):
+                BEGINNINGS[entry] = BEGINNINGS.get(entry, 0) | bit
+            else:
+                SIGNS.append((entry, bit))
+    KINDS.append((needed, re.compile(pattern), name in CROSSING))
+
+
+for _name, (_groups, _pattern) in ORDERS.items():
+    _enter(_name, _groups, _pattern)

@@ -79,7 +79,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     "a Mailchimp key": (("-us",), r"\b([0-9a-f]{32}-us\d{1,2})\b"),
     "a Twilio key": (("SK",), r"\b(SK[0-9a-f]{32})\b"),
     "a Telegram bot token": ((":AA",), r"\b(\d{8,10}:AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])"),
-    "a Discord token": ((".",), r"\b([MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40})\b"),
+    "a Discord token": ((".",), r"([MNO](?<!\w[MNO])[A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40})\b"),
     "a DigitalOcean token": (("_v1_",), r"\b(do[opr]_v1_[0-9a-f]{64})\b"),
     "a Shopify token": (
         (
@@ -155,7 +155,8 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 COMPILED = {what: (anchors, re.compile(pattern)) for what, (anchors, pattern) in SHAPES.items()}
-CARD = re.compile(r"(?<![\d.-])(?:\d[ -]?){12,18}\d(?![\d.-])")
+# Looking back behind the first digit, not before it, lets the search leap from digit to digit.
+CARD = re.compile(r"\d(?<![\d.-]\d)(?:[ -]?\d){12,18}(?![\d.-])")
 NAMED = "a secret by its name"
 WORDY = frozenset({"a private key", "a password in an address", NAMED, "a recovery code"})
 PLACEHOLDER = re.compile(

@@ -217,7 +217,15 @@ class Syncing:
     def conflicts(self, *, settled: bool = False, endpoint: str | None = None) -> Sequence[SyncConflict]:
         """Those that wait for somebody to decide, newest first; with `settled` those that were decided."""
         self._check_owner()
-        return self._records.sync_conflicts(open=not settled, endpoint=endpoint)
+        found = self._records.sync_conflicts(open=not settled, endpoint=endpoint)
+        return [conflict for conflict in found if self._is_ours(conflict)]
+
+    def _is_ours(self, conflict: SyncConflict) -> bool:
+        """Whether the caller's spaces hold both states; what is erased belongs to owners of everything."""
+        if self._desk.caller.spaces is None:
+            return True
+        states = [values.read(Replica, told) for told in (conflict.ours, conflict.theirs) if told is not None]
+        return bool(states) and all(access.granted(self._desk.caller, state.memory.space) for state in states)
 
     def resolve(self, number: int, keep: Keep | str) -> Memory | None:
         """Decide a conflict that waits; the next run tells the other side. None if the memory is erased meanwhile.
@@ -226,7 +234,7 @@ class Syncing:
         """
         self._check_owner()
         decision = Keep(keep)
-        conflict = next((one for one in self._records.sync_conflicts(open=True) if one.number == number), None)
+        conflict = next((one for one in self.conflicts() if one.number == number), None)
         if conflict is None or conflict.theirs is None:
             raise NotFound(f"No conflict {number} waits.", hint="`scrubjay sync conflicts` lists them.")
         theirs = values.read(Replica, conflict.theirs)

@@ -4,6 +4,9 @@
     ◄── data: {"choices": [{"delta": {"content": "…"}}]}     one event per piece
     ◄── data: [DONE]
 
+    POST {url}/chat/completions   {"model", "messages", "max_tokens", "temperature": 0}
+    ◄── {"choices": [{"message": {"content": "…"}}]}         one question, one answer
+
 The address comes from this machine's settings only, never from a request; redirects are not followed, so that the key
 goes nowhere else.
 """
@@ -17,8 +20,11 @@ from contextlib import contextmanager
 import httpx2
 
 from scrubjay.errors import ProviderError
+from scrubjay.memory import Prompt
 
 MAX_ANSWER = 1_000_000  # characters; what never ends is cut off as a failure
+MAX_REPLY_BYTES = 2_000_000
+NOT_AGREED = "The provider answered with something else than a chat completion."
 
 
 class OpenAiProvider:
@@ -36,8 +42,7 @@ class OpenAiProvider:
         body = {"model": self._model, "messages": [dict(one) for one in messages], "stream": True}
         length = 0
         with told_as_ours(), self._client.stream("POST", self._url, json=body) as response:
-            if response.status_code != 200:
-                raise ProviderError(f"The provider answered with status {response.status_code}.")
+            check_status(response)
             for line in response.iter_lines():
                 field, _, data = line.partition(":")
                 if field != "data":
@@ -51,8 +56,41 @@ class OpenAiProvider:
                     yield piece
         raise ProviderError("The provider broke off in the middle of its answer.")
 
+    def complete(self, prompt: Prompt) -> str:
+        """The answer to one question, whole.
+
+        :raises ProviderError: if there is no answer in time, or none that can be used
+        """
+        told = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.text}]
+        body = {"model": self._model, "messages": told, "max_tokens": prompt.max_tokens, "temperature": 0}
+        reply = bytearray()
+        with told_as_ours(), self._client.stream("POST", self._url, json=body) as response:
+            check_status(response)
+            for piece in response.iter_bytes():
+                reply += piece
+                if len(reply) > MAX_REPLY_BYTES:
+                    raise ProviderError("The provider's answer does not end.")
+        return text_of(bytes(reply))
+
     def close(self) -> None:
         self._client.close()
+
+
+def check_status(response: httpx2.Response) -> None:
+    # The number alone: the provider's own words may hold what is not for everybody.
+    if response.status_code != 200:
+        raise ProviderError(f"The provider answered with status {response.status_code}.")
+
+
+def text_of(reply: bytes) -> str:
+    """The text of a whole answer."""
+    try:
+        text = json.loads(reply)["choices"][0]["message"]["content"]
+    except (ValueError, LookupError, TypeError):
+        raise ProviderError(NOT_AGREED) from None
+    if not isinstance(text, str) or not text.strip():
+        raise ProviderError("The provider's answer is empty.")
+    return text.strip()
 
 
 def piece_of(data: str) -> str:
@@ -62,7 +100,7 @@ def piece_of(data: str) -> str:
         choices = event["choices"]
         piece = choices[0]["delta"].get("content") if choices else None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-        raise ProviderError("The provider answered with something else than a chat completion.") from None
+        raise ProviderError(NOT_AGREED) from None
     return piece if isinstance(piece, str) else ""
 
 

@@ -36,6 +36,7 @@ Ask = Callable[[Prompt], str]
 
 QUESTION = "synthesis"  # the key of what we ask of a client's model
 CLIENT_SECONDS = 100.0  # what a client's model, and whoever has to approve, may take
+OVER_HTTP_SECONDS = 45.0  # less than a call may take there, so that rules can write what no model wrote
 
 
 def reporter(ctx: Context) -> Callable[[int, int | None, str], None] | None:
@@ -81,7 +82,8 @@ def client_model(ctx: Context, params: CallToolRequestParams) -> Ask | None:
 def asked_before(prompt: Prompt, params: CallToolRequestParams) -> str:
     """The answer that came along, if it is to this very question; else the question.
 
-    The state is a hash of the question and no secret: who forges it forges an answer that is its own to give.
+    The state says which question was asked: what is to be answered may have changed meanwhile. It comes back sealed
+    (`mcp.py`), so nobody else made it.
     """
     state = sha256(f"{prompt.system}\0{prompt.text}".encode()).hexdigest()
     answer = (params.input_responses or {}).get(QUESTION)
@@ -93,9 +95,10 @@ def asked_before(prompt: Prompt, params: CallToolRequestParams) -> str:
 async def asked_now(prompt: Prompt, ctx: Context) -> str:
     """:raises SynthesisFailed: if the client's model or its user refuses, or nobody is there to be asked"""
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
+    seconds = CLIENT_SECONDS if ctx.request is None else OVER_HTTP_SECONDS
     try:
         answer = await ctx.session.send_request(
-            sampling(prompt), CreateMessageResult, request_read_timeout_seconds=CLIENT_SECONDS, metadata=related
+            sampling(prompt), CreateMessageResult, request_read_timeout_seconds=seconds, metadata=related
         )
     except (MCPError, NoBackChannelError, ValueError) as error:
         raise SynthesisFailed("The client's language model gave no answer.") from error

@@ -31,7 +31,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scrubjay.dialects.base import Dialect
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
@@ -45,7 +45,7 @@ from scrubjay.servers.docs import docs
 from scrubjay.servers.guard import MAX_BODY_BYTES, Guard, failure
 from scrubjay.servers.journal import Journal, set_up_logs
 from scrubjay.servers.limits import Limits, SharedStorage
-from scrubjay.servers.mcp import build_endpoint, build_server, owned_by, running
+from scrubjay.servers.mcp import asks, build_endpoint, build_server, owned_by, running
 from scrubjay.servers.metrics import Metrics
 from scrubjay.servers.openapi import description
 from scrubjay.servers.page import page_routes
@@ -79,8 +79,15 @@ def build_app(
     service = Service(workers=Workers(seconds=call_seconds), limits=limits, watch=metrics.called)
     endpoints = {
         dialect.name: build_endpoint(
-            build_server([dialect], lambda ctx: bound_engine(ctx.request), transport="http", service=service),
+            build_server(
+                [dialect],
+                lambda ctx: bound_engine(ctx.request),
+                transport="http",
+                service=service,
+                signing_key=engine.signing_key,
+            ),
             max_body_bytes=max_body_bytes,
+            streams=asks(dialect),
         )
         for dialect in dialects
     }
@@ -109,7 +116,6 @@ def build_app(
             *(Route(f"/mcp/{name}", endpoint=McpAddress(one.app, f"/mcp/{name}")) for name, one in endpoints.items()),
             *rest,
             *session_routes(engine, limits, link or SignInLink()),
-            *page_routes(),
             *page_routes(),
             Route("/openapi.json", endpoint=description(tables)),
             Route("/docs", endpoint=docs),
@@ -164,7 +170,22 @@ class McpAddress:
             refusal = failure(405, "method_not_allowed", "Send a POST.", headers={"allow": "POST, DELETE"})
             return await refusal(scope, receive, send)
         scope["user"] = owned_by(bound_engine(Request(scope)).caller)
-        await self._app(scope, receive, send)
+        await self._app(scope, receive, begun_late(send))
+
+
+def begun_late(send: Send) -> Send:
+    """Holds the answer's headers back until its first piece: by then it is known what they say of the caller's rate."""
+    held: list[Message] = []
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            held.append(message)
+            return
+        while held:
+            await send(held.pop())
+        await send(message)
+
+    return sent
 
 
 def bound_engine(request: Any) -> Engine:

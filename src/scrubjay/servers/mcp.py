@@ -9,11 +9,13 @@ Bytes come from `stdio.py` as parsed messages, or from `http.py` as requests. No
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property, partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.caching import CacheHint
+from mcp.server.request_state import AESGCMRequestStateCodec, RequestStateBoundary, RequestStateSecurity
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
@@ -84,10 +87,12 @@ def build_server(
     extras: bool = False,
     one_client: bool = False,
     service: Service | None = None,
+    signing_key: Callable[[], bytes] | None = None,
 ) -> Server[Any]:
     """A server for these dialects. `engine` is asked once a call, in the worker thread, and may wait or raise.
 
-    One client's calls take effect in the order in which they came; several clients have no order among them.
+    One client's calls take effect in the order in which they came; several clients have no order among them. What
+    clients carry between two halves of a call is sealed with `signing_key`, or with a key of this process alone.
     """
     profile = compose([sheet_of(dialect) for dialect in dialects], extras=extras)
     alone = len(dialects) == 1
@@ -128,7 +133,7 @@ def build_server(
                 return asking.result
 
     fresh = CacheHint(ttl_ms=FRESH_MS, scope="public")
-    return Server(
+    server: Server[Any] = Server(
         profile["name"],
         version=__version__,
         instructions=profile["instructions"],
@@ -138,6 +143,32 @@ def build_server(
         cache_hints={"tools/list": fresh, "server/discover": fresh},
         **resource_handlers(dialects, engine, transport),
     )
+    if any(asks(dialect) for dialect in dialects):
+        security = RequestStateSecurity(codec=Seal(signing_key or partial(os.urandom, 32)))
+        server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
+    return server
+
+
+def asks(dialect: Dialect) -> bool:
+    """Whether some of its operations may ask the client something."""
+    return any(operation.asks for operation in dialect.operations.values())
+
+
+class Seal:
+    """Seals what a client carries back to us. The key is fetched when it is first needed."""
+
+    def __init__(self, key: Callable[[], bytes]) -> None:
+        self._key = key
+
+    @cached_property
+    def _codec(self) -> AESGCMRequestStateCodec:
+        return AESGCMRequestStateCodec([self._key()])
+
+    def seal(self, payload: bytes) -> str:
+        return self._codec.seal(payload)
+
+    def unseal(self, token: str) -> bytes:
+        return self._codec.unseal(token)
 
 
 async def tool_result(  # noqa: PLR0917 -- one call, all of it
@@ -280,10 +311,13 @@ class Endpoint:
     manager: StreamableHTTPSessionManager
 
 
-def build_endpoint(server: Server[Any], *, max_body_bytes: int) -> Endpoint:
-    # Answers are plain JSON: we never call a client back, and a stream per answer would only cost.
+def build_endpoint(server: Server[Any], *, max_body_bytes: int, streams: bool = False) -> Endpoint:
+    """`streams`: answers may be streams, on which progress and questions to the client come before the result.
+
+    Else they are plain JSON, which costs less.
+    """
     manager = StreamableHTTPSessionManager(
-        app=server, json_response=True, max_request_body_size=max_body_bytes, max_sessions=MAX_SESSIONS
+        app=server, json_response=not streams, max_request_body_size=max_body_bytes, max_sessions=MAX_SESSIONS
     )
     return Endpoint(StreamableHTTPASGIApp(manager), manager)
 

@@ -51,7 +51,9 @@ def resource_handlers(
     [(name, resources), *_] = offered
     readers = anyio.CapacityLimiter(READERS)
 
-    async def asked(ctx: Context, work: Callable[[Resources, Engine], Result]) -> Result:
+    async def asked(
+        ctx: Context, work: Callable[[Resources, Engine], Result], about: dict[str, str] | None = None
+    ) -> Result:
         def run() -> Result:
             opened = engine(ctx)
             provenance = Provenance(client="mcp", caller=opened.caller.user, transport=transport, dialect=name)
@@ -61,7 +63,7 @@ def resource_handlers(
             return await run_sync(run, limiter=readers)
         except Error as error:
             code = INTERNAL_ERROR if isinstance(error, StorageError) else INVALID_PARAMS
-            raise MCPError(code=code, message=error.message) from None
+            raise MCPError(code=code, message=error.message, data=about) from None
         except Exception:
             fault = secrets.token_hex(4)
             log.exception("fault %s in a resource of %s", fault, name)
@@ -90,7 +92,7 @@ def resource_handlers(
 
     async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = str(params.uri)
-        mime_type, text = await asked(ctx, lambda resources, opened: resources.read(opened, uri))
+        mime_type, text = await asked(ctx, lambda resources, opened: resources.read(opened, uri), {"uri": uri})
         return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
     async def complete(ctx: Context, params: CompleteRequestParams) -> CompleteResult:

@@ -1,16 +1,18 @@
-"""A language model behind an address, asked over real HTTP."""
+"""A provider that is asked one question at a time, over real HTTP."""
 
 from __future__ import annotations
 
 import json
 import threading
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from scrubjay.chat import ChatModel
-from scrubjay.errors import InvalidInput, SynthesisFailed
+from scrubjay.engine.consolidation import Plan, Strategy
+from scrubjay.errors import InvalidInput, ProviderError, SynthesisFailed
 from scrubjay.memory import Prompt
+from scrubjay.providers.openai import OpenAiProvider
 from scrubjay.settings import load
 from scrubjay.wiring import open_model
 
@@ -65,7 +67,17 @@ def model():
 
 
 def ask(model, **more):
-    return ChatModel(url=model.url, model="small", **more).answer(PROMPT)
+    with closing(OpenAiProvider(model.url, "small", **more)) as provider:
+        return provider.complete(PROMPT)
+
+
+def engine_with(model, open_engine):
+    return open_engine(model=open_model(load({}, synthesis_url=model.url, synthesis_model="small")))
+
+
+def consolidated(jay):
+    ids = tuple(jay.store(text).memory.id for text in ("User likes tea", "User likes tea a lot"))
+    return jay.consolidation.merge(Plan(ids=ids, strategy=Strategy.AI_SYNTHESIS))
 
 
 def test_the_question_and_the_key_arrive_and_the_answer_comes_back(model):
@@ -81,7 +93,7 @@ def test_the_question_and_the_key_arrive_and_the_answer_comes_back(model):
 def test_a_refusal_is_said_by_its_number_alone(model, status):
     model.status, model.body = status, b'{"error": "your key sk-123 is bad"}'
 
-    with pytest.raises(SynthesisFailed) as refused:
+    with pytest.raises(ProviderError) as refused:
         ask(model)
 
     assert str(status) in refused.value.message
@@ -107,20 +119,22 @@ def test_a_refusal_is_said_by_its_number_alone(model, status):
 def test_an_answer_that_is_not_one_is_refused(model, body):
     model.body = body
 
-    with pytest.raises(SynthesisFailed):
+    with pytest.raises(ProviderError):
         ask(model)
 
 
 def test_a_model_that_does_not_answer_in_time_is_given_up(model):
     model.wait = threading.Event()
 
-    with pytest.raises(SynthesisFailed, match="in time"):
+    with pytest.raises(ProviderError, match="in time"):
         ask(model, timeout_seconds=0.2)
 
 
 def test_a_model_that_is_not_there_is_said_to_be(model):
-    with pytest.raises(SynthesisFailed, match="reached"):
-        ChatModel(url="http://127.0.0.1:1/v1", model="small").answer(PROMPT)
+    model.url = "http://127.0.0.1:1/v1"
+
+    with pytest.raises(ProviderError, match="reached"):
+        ask(model)
 
 
 def test_it_is_configured_wholly_or_not_at_all():
@@ -133,11 +147,17 @@ def test_it_is_configured_wholly_or_not_at_all():
 
 
 def test_a_consolidation_is_written_by_it(model, open_engine):
-    from scrubjay.engine.consolidation import Plan, Strategy
-
-    jay = open_engine(model=ChatModel(url=model.url, model="small").answer)
-    ids = tuple(jay.store(text).memory.id for text in ("User likes tea", "User likes tea a lot"))
-    done = jay.consolidation.merge(Plan(ids=ids, strategy=Strategy.AI_SYNTHESIS))
+    done = consolidated(engine_with(model, open_engine))
 
     assert (done.memory.content, done.writer) == ("Both.", "endpoint")
     assert "User likes tea a lot" in model.asked[0][2]["messages"][1]["content"]
+
+
+def test_a_consolidation_fails_with_it_and_changes_nothing(model, open_engine):
+    model.status = 500
+    jay = engine_with(model, open_engine)
+
+    with pytest.raises(SynthesisFailed, match="500"):
+        consolidated(jay)
+
+    assert len(list(jay.list())) == 2
