@@ -324,7 +324,7 @@ class World:
                 assert any(one in records for one in descendants), f"{text} is lost"
 
     def check_newest(self, replica: Replica) -> None:
-        """The newest act made the state; every other is below it, stands in a record, or came to the same."""
+        """The newest act made the state; every other is below it, stands in a record, or led to the same elsewhere."""
         acts = self.acts[replica.memory.id]
         if any(act.before not in acts for act in acts.values() if act.before) or stamp_of(replica.memory) not in acts:
             return  # it was moved off a path that another memory has: a change of the store's own
@@ -333,15 +333,15 @@ class World:
         assert (memory.content, memory.status, memory.tags) == newest.made
         assert stamp_of(memory) == newest.stamp
         kept = self.below(memory.id, newest.stamp)
-        recorded = {
-            stamp
-            for pair in self.pairs(memory.id)
-            for state in pair
-            for stamp in self.below(memory.id, stamp_of(state.memory))
-        }
+        for pair in self.pairs(memory.id):
+            for state in pair:
+                kept |= self.below(memory.id, stamp_of(state.memory))
+        same = {acts[stamp].made for stamp in kept}
         for act in acts.values():
-            if act.stamp not in kept | recorded:
-                assert act.made in [acts[one].made for one in kept | recorded], f"{act} is lost"
+            if act.made in same:
+                kept |= self.below(memory.id, act.stamp)
+        for act in acts.values():
+            assert act.stamp in kept, f"{act} is lost"
 
     def check_merged(self, replica: Replica) -> None:
         """Nobody takes tags or metadata away here: all that were ever given are there."""
