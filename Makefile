@@ -26,7 +26,7 @@ page-if-newer: .venv/ready
 	|| ! command -v npm > /dev/null || $(MAKE) --silent page
 
 test: .venv/ready-dev model browser
-	$(RUN) -m pytest -m "not long" -n 2 --dist loadfile
+	$(RUN) -m pytest -m "not long" -n 2 --dist loadfile --no-loadscope-reorder
 
 # The part of `make test` that needs PostgreSQL: the store contract and every dialect once more. The tests start a server.
 test-postgres: .venv/ready-dev model

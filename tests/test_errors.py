@@ -36,3 +36,10 @@ def test_every_error_is_rendered_by_every_operation_inside_its_schema(dialect, k
         assert reply.failed
         assert reply.text
         Checker(operation.gives).check(reply.body)
+
+
+def test_half_a_character_in_a_callers_words_does_not_keep_the_answer_from_being_sent():
+    error = errors.NotFound("No endpoint 'x\ud800'.", endpoint="x\ud800")
+
+    assert error.message == "No endpoint 'x?'."
+    assert error.details == {"endpoint": "x?"}

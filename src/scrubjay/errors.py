@@ -57,13 +57,20 @@ class Error(Exception):
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str | None = None, *, hint: str | None = None, **details: Any) -> None:
-        super().__init__(message or (type(self).__doc__ or "").partition("\n")[0])
+        super().__init__(_whole(message or (type(self).__doc__ or "").partition("\n")[0]))
         self.hint = hint
-        self.details = details
+        self.details: dict[str, Any] = {
+            name: _whole(value) if isinstance(value, str) else value for name, value in details.items()
+        }
 
     @property
     def message(self) -> str:
         return str(self.args[0])
+
+
+def _whole(text: str) -> str:
+    """Without halves of characters, which a caller's words may hold and no answer can: a question mark each."""
+    return text.encode("utf-8", "replace").decode()
 
 
 class InvalidInput(Error):

@@ -31,9 +31,10 @@ def routed() -> Dialect:
         tools=False,
     )
 
-    def operation(name, method, path, status=200, takes=ANY, changes=False):
+    def operation(name, method, path, status=200, takes=ANY, changes=False, streams=None):
+        route = Route(method, path, status)
         return dialect.operation(
-            name, title=name, takes=takes, gives=ANY, changes=changes, route=Route(method, path, status)
+            name, title=name, takes=takes, gives=ANY, changes=changes, route=route, streams=streams
         )
 
     shelf = {"shelf": {"type": "string"}, "row": {"type": "integer"}}
@@ -69,11 +70,11 @@ def routed() -> Dialect:
     def broken(engine, args):
         raise RuntimeError("secret detail")
 
-    @operation("events", "GET", "/api/test/events")
+    @operation("events", "GET", "/api/test/events", streams=Pieces.EVENTS)
     def events(engine, args):
         return Stream(iter([{"event": "change", "id": "7", "data": {"a": "b\nc"}}, None, {"data": {"d": 1}}]))
 
-    @operation("lines", "GET", "/api/test/lines")
+    @operation("lines", "GET", "/api/test/lines", streams=Pieces.LINES)
     def lines(engine, args):
         def pieces():
             yield {"first": "é"}
@@ -81,7 +82,7 @@ def routed() -> Dialect:
 
         return Stream(pieces(), Pieces.LINES)
 
-    @operation("forever", "GET", "/api/test/forever")
+    @operation("forever", "GET", "/api/test/forever", streams=Pieces.EVENTS)
     def forever(engine, args):
         return Stream(endless())
 

@@ -18,7 +18,7 @@ import httpx
 import pytest
 import uvicorn
 
-from scrubjay.dialects.base import Route, Stream
+from scrubjay.dialects.base import Pieces, Route, Stream
 from scrubjay.dialects.system import system
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import TimedOut
@@ -183,7 +183,15 @@ def test_a_rude_client_does_not_keep_others_from_being_served(jay):
 def test_open_streams_do_not_keep_the_server_from_ending(jay):
     dialect = small_dialect()
 
-    @dialect.operation("follow", title="Follow", changes=False, takes=ANY, gives=ANY, route=Route("GET", "/api/follow"))
+    @dialect.operation(
+        "follow",
+        title="Follow",
+        changes=False,
+        takes=ANY,
+        gives=ANY,
+        route=Route("GET", "/api/follow"),
+        streams=Pieces.EVENTS,
+    )
     def follow(engine, args):
         """Follows."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, Stream, either, object_schema
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Pieces, Route, Schema, Stream, either, object_schema
 from scrubjay.engine.workspaces import id_of
 from scrubjay.errors import Error
 from scrubjay.memory import (
@@ -523,6 +523,7 @@ def list_messages(engine: Engine, args: Body) -> Body:
     changes=True,
     listed=False,
     route=Route("POST", "/api/conversations/{conversation_id}/messages", 201),
+    streams=Pieces.EVENTS,
     takes=object_schema(
         {
             **OF_CONVERSATION,
