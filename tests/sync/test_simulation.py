@@ -1,6 +1,7 @@
 """Three stores, a bad line, wrong clocks: in the end all are equal, nothing deleted lives, no edit is lost unrecorded.
 
-`make simulate` runs ten thousand sequences; SCRUBJAY_SIMULATIONS says another number.
+CI runs a thousand sequences, `make test` a quarter of them, `make simulate` ten thousand; SCRUBJAY_SIMULATIONS says
+another number.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tests.sync.lines import inside, over_http
 from tests.sync.simulation import simulate
 from tests.sync.world import Site, World
 
-SEQUENCES = int(os.environ.get("SCRUBJAY_SIMULATIONS") or 1_000)
+SEQUENCES = int(os.environ.get("SCRUBJAY_SIMULATIONS") or (1_000 if os.environ.get("CI") else 250))
 MEMORY = Path("/dev/shm")
 
 
