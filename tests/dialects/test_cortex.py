@@ -9,9 +9,11 @@ import pytest
 
 from scrubjay.dialects.cortex import cortex
 from scrubjay.dialects.table import find
+from scrubjay.engine.engine import Engine
 from scrubjay.folders.paths import to_slug
 from scrubjay.folders.registry import Registry
 from scrubjay.memory import AccessLevel, Caller, Provenance, Role
+from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.times import iso
 
 SEVEN = {
@@ -648,3 +650,15 @@ def test_a_reply_is_json_where_no_sentence_is_fixed(client):
     client.add("a/b")
 
     assert json.loads(client.call("get_memory", path="a/b").text)["path"] == "a/b"
+
+
+def test_a_store_is_not_made_at_a_path_that_depends_on_where_the_server_was_started(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    home = tmp_path / "home"
+    home.mkdir()
+    with Engine(SqliteStore(home / "memories.db"), None, registry=Registry(home, home)) as engine:
+        reply = find("cortex").call(engine, "create_store", {"name": "notes", "path": "notes"})
+
+    assert reply.failed
+    assert "absolute" in reply.text
+    assert not (tmp_path / "notes").exists()

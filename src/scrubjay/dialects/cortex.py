@@ -525,6 +525,8 @@ def list_stores(engine: Engine, _args: Body) -> Body:
 def create_store(engine: Engine, args: Body) -> Body:
     """Creates a store: a folder of Markdown files with a name, kept under the server's home unless a path is given."""
     path = Path(args["path"]) if "path" in args else None
+    if path is not None and not path.is_absolute() and not args["path"].startswith("~"):
+        raise InvalidInput("path must be absolute or begin with ~: no client sees where its server was started.")
     engine.folders.create(args["name"], path=path, description=args.get("description"))
     return {"name": args["name"], **({} if path is None else {"path": args["path"]})}
 
