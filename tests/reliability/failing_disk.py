@@ -21,9 +21,7 @@ WRITING = {"full": apsw.FullError, "broken": apsw.IOError}  # fail a write, a sy
 
 
 class Disk(apsw.VFS):
-    """Counts the calls that change a file, or those that read it. While it is `armed`, the Nth of them fails, or all from
-    the Nth on.
-    """
+    """Counts the calls that change a file, or that read it. While it is `armed`, the Nth fails, or all from then on."""
 
     def __init__(self) -> None:
         super().__init__("failing", REAL, makedefault=True)

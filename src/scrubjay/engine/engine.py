@@ -558,6 +558,11 @@ class Engine(Desk):
 
         return Reembedding(self).run(progress)
 
+    @property
+    def damaged(self) -> bool:
+        """Whether damage was found since the memory was opened; then it is not written any more."""
+        return self._records.damaged
+
     def check(self, *, deep: bool = False) -> Checkup:
         """Look for damage; writes nothing."""
         return self._records.check(deep=deep)

@@ -71,6 +71,10 @@ class SqliteStore(SqliteReplicaReads, SqliteConversations, SqliteCallers, Store)
         self._flush_at = time.monotonic() + FLUSH_SECONDS
 
     @property
+    def damaged(self) -> bool:
+        return self._connections.damaged
+
+    @property
     def origin(self) -> str:  # read each time: another process may have renewed it
         return self.fact("origin") or ""
 
