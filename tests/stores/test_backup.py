@@ -144,9 +144,10 @@ def test_a_restore_that_dies_before_its_last_step_leaves_the_store_that_was_ther
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr(sqlite_file, "publish", die)
-        sqlite_backup.restore(copy, path, replace=True)
+        with pytest.raises(KeyboardInterrupt):
+            sqlite_backup.restore(copy, path, replace=True)
 
     with closing(SqliteStore(path)) as opened:
         assert got(opened, "mem_later")

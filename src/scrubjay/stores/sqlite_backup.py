@@ -166,8 +166,8 @@ def _locked(target: Path, timeout_seconds: float) -> Iterator[None]:
 def _put_aside(target: Path) -> Path:
     """Keep the store that is there under another name, complete and in one file; the caller holds the write lock.
 
-    Its own name it keeps until the new one takes it, so that at no moment there is none. Whoever has it open would go on
-    writing to the old file, so nobody may: exclusive mode is how SQLite tells.
+    Its own name it keeps until the new one takes it, so that at no moment there is none. Whoever has it open would go
+    on writing to the old file, so nobody may: exclusive mode is how SQLite tells.
     """
     aside = target.with_name(f"{target.name}.replaced-{random_suffix()}")
     if sqlite_file.is_store(target):
