@@ -105,8 +105,8 @@ def memory_of(row: Row) -> Memory:
         source=Source(source),
         access_level=AccessLevel(access_level),
         context=Context(user_id=user, conversation_id=conversation, session_id=session),
-        metadata=json.loads(metadata),
-        detail=json.loads(detail),
+        metadata=_object(metadata),
+        detail=_object(detail),
         flags=_strings(flags),
         provenance=Provenance(client=client, caller=caller, transport=transport, dialect=dialect),
         status=Status(status),
@@ -247,6 +247,10 @@ def as_json(value: Mapping[str, Any] | Iterable[str]) -> str:
 
 
 _EMPTY = {True: "{}", False: "[]"}
+
+
+def _object(text: str) -> dict[str, Any]:
+    return {} if text == "{}" else json.loads(text)
 
 
 def _strings(text: str) -> tuple[str, ...]:
