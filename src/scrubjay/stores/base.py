@@ -686,6 +686,11 @@ class Store(Reads):
     """One memory's storage. Safe to use from several threads, and together with other processes."""
 
     @property
+    def damaged(self) -> bool:
+        """Whether damage was found since it was opened: it can be read as far as that goes, and is not written."""
+        return False
+
+    @property
     @abstractmethod
     def origin(self) -> str:
         """Names this store among others it may sync with; random, made once and with `renew_origin`."""

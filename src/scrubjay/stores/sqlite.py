@@ -12,7 +12,7 @@ sqlite_callers.py      credentials, grants, sessions and the audit
 sqlite_filters.py      filter and audience as conditions
 sqlite_rows.py         rows as values
 sqlite_tally.py        counted reads that are not written yet
-sqlite_checkup.py      what doctor asks; sqlite_backup.py copies of a store
+sqlite_checkup.py      what doctor asks; sqlite_backup.py copies of a store, sqlite_salvage.py what is left of one
 sqlite_connections.py  readers, the writer and its bracket; sqlite_lock.py, sqlite_file.py, sqlite_errors.py below
 """
 
@@ -69,6 +69,10 @@ class SqliteStore(SqliteReplicaReads, SqliteConversations, SqliteCallers, Store)
         self._index = index
         self._index_from = index_from
         self._flush_at = time.monotonic() + FLUSH_SECONDS
+
+    @property
+    def damaged(self) -> bool:
+        return self._connections.damaged
 
     @property
     def origin(self) -> str:  # read each time: another process may have renewed it
