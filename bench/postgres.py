@@ -171,7 +171,8 @@ def whole_search(store: PostgresStore, data: Data) -> None:
 
 def _whole(jay: Engine, asked: Iterator[tuple[str, np.ndarray]], wanted: Filter) -> None:
     found = jay.search(Query(text=next(asked)[0], filter=wanted, limit=10))
-    assert found and found.degraded is None
+    assert found
+    assert found.degraded is None
 
 
 def search(store: PostgresStore, data: Data) -> None:

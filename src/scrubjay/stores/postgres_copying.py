@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from scrubjay.stores import postgres_signatures
 from scrubjay.stores.base import Checkup
 from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, copy, put_away, stems_as_text, stems_of_text
 from scrubjay.stores.postgres import PostgresStore
-from scrubjay.stores.postgres_filters import audience_of
+from scrubjay.stores.postgres_filters import CARRIED, audience_of
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_rows import FIELDS, memory_of
 from scrubjay.stores.postgres_transaction import PostgresTransaction
@@ -219,13 +221,12 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
         vectors = [(space, seq, part, vector_bytes(from_blob(blob))) for space, seq, part, blob in rows]
         _copy(con, "vectors", table.columns, vectors, binary=True)
     elif table.name == "archived_words":
-        _write_words(
-            transaction,
-            [
-                (space, seq, Passage(place, stems_of_text(stems, length)))
-                for space, seq, place, length, stems in rows
-            ],
-        )
+        for (space, seq), passages in groupby(rows, key=itemgetter(0, 1)):
+            transaction.write_words(
+                space,
+                seq,
+                [Passage(place, stems_of_text(stems, length)) for _, _, place, length, stems in passages],
+            )
     else:
         kept = [_bool(table, row) for row in rows]
         _copy(con, table.name, [_column(table.name, name) for name in table.columns], kept)
@@ -237,25 +238,26 @@ def _take_in_memories(transaction: PostgresTransaction, rows: Sequence[dict[str,
         row["audience"] = audience_of(AccessLevel(row["access_level"]), row["user"])
     columns = [_column("memories", name) for name in rows[0]]
     _copy(con, "memories", columns, (tuple(row.values()) for row in rows))
-    living = [(memory_of([row[name] for name in FIELDS]), row["seq"]) for row in rows if row["state"] < 4]
-    tags = ((memory.space, seq, tag) for memory, seq in living for tag in sorted({*memory.tags, *memory.auto_tags}))
-    _copy(con, "tags", ("space", "memory", "tag"), tags)
-    there = {row["seq"] for row in rows if not put_away(row)}
-    _write_words(
-        transaction,
-        ((memory.space, seq, passage) for memory, seq in living if seq in there for passage in passages_of(memory)),
+    living = [(memory_of([row[name] for name in FIELDS]), row) for row in rows if row["state"] < 4]
+    tags = (
+        (memory.space, row["seq"], tag)
+        for memory, row in living
+        for tag in sorted({*memory.tags, *memory.auto_tags})
     )
+    _copy(con, "tags", ("space", "memory", "tag"), tags)
 
+    def words() -> Iterator[Row]:
+        """What they are is found out while the server writes those before them."""
+        for memory, row in living:
+            if not put_away(row):
+                carried = [row[name] for name in carried_from]
+                for passage in passages_of(memory):
+                    transaction.count_passage(memory.space, passage)
+                    yield memory.space, row["seq"], passage.place, passage.length, passage.terms(memory.space), *carried
 
-def _write_words(transaction: PostgresTransaction, worded: Iterable[tuple[str, int, Passage]]) -> None:
-    """What they are is found out while the server writes those before them."""
-
-    def rows() -> Iterator[Row]:
-        for space, seq, passage in worded:
-            transaction.count_passage(space, passage)
-            yield space, seq, passage.place, passage.length, passage.terms(space)
-
-    _copy(transaction._con, "words", ("space", "memory", "place", "length", "terms"), rows())
+    carried_from = [name for name in rows[0] if _column("memories", name) in CARRIED]
+    carried_to = [_column("memories", name) for name in carried_from]
+    _copy(con, "words", ("space", "memory", "place", "length", "terms", *carried_to), words())
 
 
 def _copy(con: Any, table: str, columns: Iterable[str], rows: Iterable[Row], *, binary: bool = False) -> None:
