@@ -19,7 +19,13 @@ import psycopg
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.memory import Archive, Memory, State, Version, random_suffix
-from scrubjay.stores import postgres_archives, postgres_signatures, postgres_vectors, postgres_words
+from scrubjay.stores import (
+    postgres_archives,
+    postgres_counts,
+    postgres_signatures,
+    postgres_vectors,
+    postgres_words,
+)
 from scrubjay.stores.base import Change, Transaction, milliseconds
 from scrubjay.stores.postgres_conversations import PostgresConversations
 from scrubjay.stores.postgres_counts import Counted, Counts
@@ -411,15 +417,8 @@ class PostgresMemories(PostgresConversations, Transaction):
                 self.write_words(space, seq, passages_of(memory))
 
     def _rebuild_totals(self) -> None:
-        """When memories were handed out is known nowhere else and stays."""
         self.write_gathered()
-        self._con.execute("DELETE FROM totals")
-        self._con.execute("UPDATE activity SET created = 0")
-        with self._con.cursor(name="counted", scrollable=False) as rows:
-            rows.execute(f"SELECT {COUNTED} FROM memories")
-            for row in rows:
-                self._counts.arrived(Counted(*row))
-        self.write_gathered()
+        postgres_counts.count_anew(self._con)
 
     def _looked_up(self, memory: Memory, fingerprint: bytes) -> tuple[Known | None, bool, bool]:
         """The row that a memory replaces, whether others have its text, and whether its space is a folder of files.

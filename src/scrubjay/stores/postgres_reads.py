@@ -226,10 +226,12 @@ class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
 
     def _by_ids(self, con: Connection, ids: Sequence[str], visible: Condition) -> List[Memory]:
         where, values = visible
-        # memories_by_id
-        return self._memories(
-            con.execute(f"SELECT {COLUMNS} FROM memories WHERE memories.id = ANY(%s) AND {where}", (Texts(ids), *values))
+        rows = con.execute(
+            # memories_by_id
+            f"SELECT {COLUMNS} FROM memories WHERE memories.id = ANY(%s) AND {where}",
+            (Texts(ids), *values),
         )
+        return self._memories(rows)
 
 
 def _behind(after: Position | None, value: str, *, descending: bool) -> Iterable[Condition]:

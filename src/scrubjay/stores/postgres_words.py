@@ -50,8 +50,8 @@ class Passage:
 
     def terms(self, space: str) -> str:
         """The literal of a tsvector."""
-        counted = (f"{_lexeme(stem)}:1{COUNTS.get(count, 'A')}" for stem, count in self.stems.items())
-        return " ".join((*counted, _lexeme(_scope(space))))
+        counted = [f"{_lexeme(stem)}:1{COUNTS.get(count, 'A')}" for stem, count in self.stems.items()]
+        return " ".join([*counted, _lexeme(_scope(space))])
 
 
 def found_by(memory: Memory) -> str:
@@ -249,5 +249,7 @@ def _scope(space: str) -> str:
 
 def _lexeme(text: str) -> str:
     """Quoted, so that nothing in it is syntax."""
+    if text.isalnum():
+        return f"'{text}'"
     escaped = text.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"

@@ -3,7 +3,7 @@
 -- A search by words then looks at no memory: what a filter leaves out is not even weighed. The program keeps these columns
 -- (see CARRIED in postgres_filters.py).
 
-DROP INDEX words_by_term;
+DROP INDEX IF EXISTS words_by_term;  -- a copy that was cut off has none
 
 ALTER TABLE words
     ADD COLUMN id              TEXT COLLATE "C",
