@@ -18,6 +18,7 @@ from scrubjay.stores.postgres_filters import Condition, among, joined, restricte
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_jobs import PostgresJobs
 from scrubjay.stores.postgres_rows import COLUMNS, Row, memory_of
+from scrubjay.stores.postgres_values import Texts
 from scrubjay.stores.sqlite_reads import OPENING, maybe
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
                 FROM memories
                 WHERE id = ANY(%s)
                 """,
-                (OPENING, list(ids)),
+                (OPENING, Texts(ids)),
             )
             return {
                 name: Glimpse(moment(created), maybe(since), maybe(until), conversation, length, opening)
@@ -225,10 +226,12 @@ class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
 
     def _by_ids(self, con: Connection, ids: Sequence[str], visible: Condition) -> List[Memory]:
         where, values = visible
-        # memories_by_id
-        return self._memories(
-            con.execute(f"SELECT {COLUMNS} FROM memories WHERE memories.id = ANY(%s) AND {where}", (list(ids), *values))
+        rows = con.execute(
+            # memories_by_id
+            f"SELECT {COLUMNS} FROM memories WHERE memories.id = ANY(%s) AND {where}",
+            (Texts(ids), *values),
         )
+        return self._memories(rows)
 
 
 def _behind(after: Position | None, value: str, *, descending: bool) -> Iterable[Condition]:

@@ -344,7 +344,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
         self._recount(known)
         self._mark_repeats(*{one for one in (known.fingerprint, columns["fingerprint"]) if one is not None})
         if former is None or (found_by(former), former.space) != (found_by(memory), memory.space):
-            self._write_words(memory.space, seq, passages_of(memory))
+            self.write_words(memory.space, seq, passages_of(memory))
         if former is None or (former.tags, former.auto_tags) != (memory.tags, memory.auto_tags):
             self._write_tags(seq, memory)
         self._file_of(memory, known, moved=former is not None and former.path != memory.path)
