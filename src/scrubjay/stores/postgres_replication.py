@@ -20,8 +20,8 @@ from scrubjay.stores.postgres_rows import COLUMNS, FIELDS, memory_of, row_of
 from scrubjay.stores.postgres_values import vector_of
 from scrubjay.stores.postgres_words import found_by, passages_of
 from scrubjay.stores.replication import Endpoint, Erased, Heard, Replica, ReplicaReads, Stamp, SyncConflict
-from scrubjay.stores.sqlite_replication import erased_of
-from scrubjay.stores.sqlite_rows import as_json
+from scrubjay.stores.rows import as_json
+from scrubjay.stores.side_rows import erased_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
