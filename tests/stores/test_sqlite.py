@@ -41,7 +41,7 @@ from scrubjay.memory import (
     Source,
     State,
 )
-from scrubjay.stores import sqlite_file
+from scrubjay.stores import sqlite_file, sqlite_words
 from scrubjay.stores.base import Level, Of, Part, Position, milliseconds
 from scrubjay.stores.contract import (
     EVERYTHING,
@@ -904,6 +904,22 @@ def test_results_past_their_time_go_little_by_little(store: SqliteStore) -> None
 
 
 # --- words in a large index ---
+
+
+def test_a_common_word_is_counted_anew_once_the_store_has_grown(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_words, "COMMON_FROM_COUNT", 5)
+    with store.writing() as tx:
+        for number in range(10):
+            put_in(tx, some(f"harbour {number}"), ())
+    first = store.rarity(["harbour"])
+    with store.writing() as tx:
+        for number in range(40):
+            put_in(tx, some(f"quay {number}"), ())
+    assert store.rarity(["harbour"]) != first
+    with closing(SqliteStore(store._connections.path)) as fresh:
+        assert store.rarity(["harbour"]) == fresh.rarity(["harbour"])
 
 
 def test_in_a_large_store_common_words_are_left_out_unless_there_is_nothing_else(store: SqliteStore) -> None:

@@ -130,12 +130,13 @@ class Engine(Desk):
                 self._enriched(memory, new, text.first)
                 for memory, new, text in zip(admitted, given, texts, strict=True)
             ]
+            ledger = self._ledger
             with self._records.writing() as tx:
                 for memory, text in zip(memories, texts, strict=True):
                     if memory.kind is Kind.DECISION:
                         self.decisions.add(tx, memory, text)
                     else:
-                        self._ledger.add(tx, memory, text, judged=True)
+                        ledger.add(tx, memory, text, judged=True)
             self._write_files(patient=True)
             ids += [memory.id for memory in memories]
             if progress:

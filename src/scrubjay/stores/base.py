@@ -59,6 +59,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
 List = list  # the type's name where `list` is a verb
 
 RESULTS_KEPT = timedelta(hours=24)  # how long the result of a write is remembered for its key
+OPENING = 300  # characters of a text that a glimpse shows
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -261,6 +262,15 @@ class Reads(CallerReads, ReplicaReads):
     @abstractmethod
     def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         """The memories whose nearest part has the highest cosine with the vector, best first, each once."""
+
+    def match_and_nearest(
+        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> tuple[List[Match], List[Match]]:
+        """Both answers; at once, where that is quicker than one after the other."""
+        return (
+            self.match(text, filter, audience, now=now, limit=limit),
+            self.nearest(vector, filter, audience, now=now, limit=limit),
+        )
 
     @abstractmethod
     def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:

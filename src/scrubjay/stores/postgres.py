@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrubjay.errors import StorageError
-from scrubjay.memory import Match, Recall
+from scrubjay.memory import Audience, Filter, Match, Recall
 from scrubjay.stores import postgres_checkup, postgres_schema, postgres_vectors
 from scrubjay.stores.base import Checkup, List, Store, Transaction
 from scrubjay.stores.postgres_callers import PostgresCallers
@@ -35,7 +37,10 @@ from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_replica import Replica
 from scrubjay.stores.postgres_replication import PostgresReplicaReads
 from scrubjay.stores.postgres_transaction import PostgresTransaction
-from scrubjay.stores.sqlite_tally import NOTHING, Tally
+from scrubjay.stores.tally import NOTHING, Tally
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
 
 WRITE_TIMEOUT_SECONDS = 10.0
 FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …
@@ -89,6 +94,16 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
             known = postgres_vectors.indexed(con, dimension)
             self._indexes[dimension] = known, time.monotonic() + INDEX_KNOWN_SECONDS
         return known
+
+    def match_and_nearest(
+        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> tuple[List[Match], List[Match]]:
+        """On two connections: the server works on both at once, and whoever asks waits for the longer one only."""
+        if self._connections.pool_size == 1:
+            return super().match_and_nearest(text, vector, filter, audience, now=now, limit=limit)
+        with ThreadPoolExecutor(1) as aside:
+            near = aside.submit(self.nearest, vector, filter, audience, now=now, limit=limit)
+            return self.match(text, filter, audience, now=now, limit=limit), near.result()
 
     def needs_tending(self) -> bool:
         with self._connections.reading() as con:

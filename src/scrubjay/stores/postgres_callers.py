@@ -16,7 +16,7 @@ from scrubjay.stores.base import milliseconds, moment
 from scrubjay.stores.callers import ActFilter, CallerChanges, CallerReads
 from scrubjay.stores.postgres_filters import Condition, among, joined
 from scrubjay.stores.postgres_history import Connection
-from scrubjay.stores.sqlite_callers import act_of, credential_of
+from scrubjay.stores.side_rows import act_of, credential_of
 
 CREDENTIAL = "id, kind, user_id, role, spaces, name, created_at, created_by, expires_at, revoked_at"
 

@@ -12,7 +12,7 @@ from scrubjay.stores.base import Entry, File, List, Transaction, moment
 from scrubjay.stores.postgres_filters import Condition, joined, seen, views_of
 from scrubjay.stores.postgres_history import Connection, PostgresHistory
 from scrubjay.stores.postgres_rows import COLUMNS, memory_of
-from scrubjay.stores.sqlite_files import file_of_row
+from scrubjay.stores.side_rows import file_of_row
 
 FILES = """
     SELECT

@@ -16,8 +16,8 @@ from scrubjay.memory import Event, Link, LinkKind, Recall, Space, Version
 from scrubjay.stores.base import List, Pending, Reads, moment
 from scrubjay.stores.postgres_filters import Condition, among, holds, joined
 from scrubjay.stores.postgres_rows import COLUMNS, FIELDS, memory_of
-from scrubjay.stores.sqlite_rows import event_of, link_of, memory_of_snapshot
-from scrubjay.stores.sqlite_tally import Tally
+from scrubjay.stores.rows import event_of, link_of, memory_of_snapshot
+from scrubjay.stores.tally import Tally
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

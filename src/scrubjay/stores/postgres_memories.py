@@ -19,10 +19,17 @@ import psycopg
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.memory import Archive, Memory, State, Version, random_suffix
-from scrubjay.stores import postgres_archives, postgres_signatures, postgres_vectors
+from scrubjay.stores import (
+    postgres_archives,
+    postgres_counts,
+    postgres_signatures,
+    postgres_vectors,
+    postgres_words,
+)
 from scrubjay.stores.base import Change, Transaction, milliseconds
 from scrubjay.stores.postgres_conversations import PostgresConversations
 from scrubjay.stores.postgres_counts import Counted, Counts
+from scrubjay.stores.postgres_filters import CARRIED
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_rows import (
     COLUMNS,
@@ -36,9 +43,9 @@ from scrubjay.stores.postgres_rows import (
 )
 from scrubjay.stores.postgres_values import all_vectors, kept
 from scrubjay.stores.postgres_words import Passage, found_by, passages_of
-from scrubjay.stores.sqlite_archives import EMPTY
-from scrubjay.stores.sqlite_rows import as_json, snapshot_of, snapshot_of_memory
-from scrubjay.stores.sqlite_tally import Tally
+from scrubjay.stores.rows import as_json, snapshot_of, snapshot_of_memory
+from scrubjay.stores.side_rows import EMPTY
+from scrubjay.stores.tally import Tally
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -47,6 +54,7 @@ HANGING = (  # tables with rows of a memory
     "aliases", "tags", "versions", "vectors", "signatures", "pending", "words", "archives",
 )  # fmt: skip
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
+FOLLOWED = frozenset({*CARRIED, "space", "parts"})  # columns that words or signatures follow
 REBUILT_AT_ONCE = 500
 
 
@@ -72,7 +80,7 @@ class PostgresMemories(PostgresConversations, Transaction):
         self._con = con
         self._raw = psycopg.RawCursor(con)  # takes $1 as it stands; psycopg would read a long statement every time
         self._counts = Counts()
-        self._unsigned: set[tuple[str, int]] = set()  # memories whose signatures are to follow
+        self._ahead: set[tuple[str, int]] = set()  # memories that words and signatures are to follow
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -85,9 +93,10 @@ class PostgresMemories(PostgresConversations, Transaction):
     def write_gathered(self) -> None:
         """Write what was added up in the process, so that the next statement sees it."""
         self._counts.write(self._con)
-        if self._unsigned:
-            postgres_signatures.sign(self._con, self._unsigned)
-            self._unsigned.clear()
+        if self._ahead:
+            postgres_words.carry(self._con, self._ahead)
+            postgres_signatures.sign(self._con, self._ahead)
+            self._ahead.clear()
 
     def put(
         self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
@@ -268,8 +277,8 @@ class PostgresMemories(PostgresConversations, Transaction):
             f"UPDATE memories SET {assignments} WHERE space = %(former_space)s AND seq = %(seq)s",
             columns | {"former_space": space, "seq": seq},
         )
-        if not postgres_signatures.FOLLOWED.isdisjoint(columns):
-            self._unsigned.add((columns.get("space", space), seq))
+        if not FOLLOWED.isdisjoint(columns):
+            self._ahead.add((columns.get("space", space), seq))
 
     def _replace_put_away(
         self, known: Known, memory: Memory, columns: dict[str, Any], vectors: Sequence[Vector] | None, change: Change
@@ -405,18 +414,11 @@ class PostgresMemories(PostgresConversations, Transaction):
             for row in rows:
                 memory = memory_of(row)
                 space, seq = memory.space, memory.seq
-                self._write_words(space, seq, passages_of(memory))
+                self.write_words(space, seq, passages_of(memory))
 
     def _rebuild_totals(self) -> None:
-        """When memories were handed out is known nowhere else and stays."""
         self.write_gathered()
-        self._con.execute("DELETE FROM totals")
-        self._con.execute("UPDATE activity SET created = 0")
-        with self._con.cursor(name="counted", scrollable=False) as rows:
-            rows.execute(f"SELECT {COUNTED} FROM memories")
-            for row in rows:
-                self._counts.arrived(Counted(*row))
-        self.write_gathered()
+        postgres_counts.count_anew(self._con)
 
     def _looked_up(self, memory: Memory, fingerprint: bytes) -> tuple[Known | None, bool, bool]:
         """The row that a memory replaces, whether others have its text, and whether its space is a folder of files.
@@ -547,7 +549,7 @@ class PostgresMemories(PostgresConversations, Transaction):
             self._mark_repeats(*{known.fingerprint, columns["fingerprint"]})
         if found_by(former) != found_by(memory) or former.space != memory.space:
             self._remove_words(former.space, seq)
-            self._write_words(memory.space, seq, passages_of(memory))
+            self.write_words(memory.space, seq, passages_of(memory))
         if (former.tags, former.auto_tags) != (memory.tags, memory.auto_tags):
             self._write_tags(seq, memory)
         if vectors is not None:
@@ -625,19 +627,21 @@ class PostgresMemories(PostgresConversations, Transaction):
             ),
         )
 
-    def _write_words(self, space: str, seq: int, passages: Sequence[Passage]) -> None:
+    def write_words(self, space: str, seq: int, passages: Sequence[Passage]) -> None:
         self._con.execute(
-            """
-            INSERT INTO words (space, memory, place, length, terms)
-            SELECT %s, %s, place, length, terms::TSVECTOR
-            FROM unnest(%s::SMALLINT[], %s::INTEGER[], %s::TEXT[]) AS each (place, length, terms)
+            f"""
+            INSERT INTO words (space, memory, place, length, terms, {", ".join(CARRIED)})
+            SELECT space, seq, place, length, terms::TSVECTOR, {", ".join(CARRIED)}
+            FROM memories
+            CROSS JOIN unnest(%s::SMALLINT[], %s::INTEGER[], %s::TEXT[]) AS each (place, length, terms)
+            WHERE space = %s AND seq = %s
             """,
             (
-                space,
-                seq,
                 [passage.place for passage in passages],
                 [passage.length for passage in passages],
                 [passage.terms(space) for passage in passages],
+                space,
+                seq,
             ),
         )
         for passage in passages:
@@ -681,23 +685,24 @@ class PostgresMemories(PostgresConversations, Transaction):
                 """,
                 (space, seq, first_part, all_vectors(vectors)),
             )
-            self._unsigned.add((space, seq))
+            self._ahead.add((space, seq))
 
 
 @cache
 def _inserting(columns: tuple[str, ...]) -> str:
     """The statement that stores a new memory with all that hangs on it; 7 parameters come before the row's."""
+    carried = ", ".join(CARRIED)
     return f"""
         WITH arrived AS (
             INSERT INTO memories (seq, {", ".join(columns)})
             VALUES (nextval('arrivals'), {", ".join(f"${number}" for number, _ in enumerate(columns, 8))})
-            RETURNING space, seq, {", ".join(postgres_signatures.COLUMNS)}
+            RETURNING space, seq, {carried}
         ), tagged AS (
             INSERT INTO tags (space, memory, tag)
             SELECT space, seq, tag FROM arrived CROSS JOIN unnest($1::TEXT[]) AS each (tag)
         ), worded AS (
-            INSERT INTO words (space, memory, place, length, terms)
-            SELECT space, seq, place, length, terms::TSVECTOR
+            INSERT INTO words (space, memory, place, length, terms, {carried})
+            SELECT space, seq, place, length, terms::TSVECTOR, {carried}
             FROM arrived
             CROSS JOIN unnest($2::SMALLINT[], $3::INTEGER[], $4::TEXT[]) AS each (place, length, terms)
         ), placed AS (
@@ -706,8 +711,8 @@ def _inserting(columns: tuple[str, ...]) -> str:
             FROM arrived
             CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
         ), signed AS (
-            INSERT INTO signatures (space, memory, part, {", ".join(postgres_signatures.COLUMNS)}, bits)
-            SELECT space, seq, number - 1, {", ".join(postgres_signatures.COLUMNS)}, binary_quantize(vector)
+            INSERT INTO signatures (space, memory, part, {carried}, bits)
+            SELECT space, seq, number - 1, {carried}, binary_quantize(vector)
             FROM arrived
             CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
         ), waiting AS (

@@ -20,8 +20,8 @@ from scrubjay.stores.postgres_rows import COLUMNS, FIELDS, memory_of, row_of
 from scrubjay.stores.postgres_values import vector_of
 from scrubjay.stores.postgres_words import found_by, passages_of
 from scrubjay.stores.replication import Endpoint, Erased, Heard, Replica, ReplicaReads, Stamp, SyncConflict
-from scrubjay.stores.sqlite_replication import erased_of
-from scrubjay.stores.sqlite_rows import as_json
+from scrubjay.stores.rows import as_json
+from scrubjay.stores.side_rows import erased_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -344,7 +344,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
         self._recount(known)
         self._mark_repeats(*{one for one in (known.fingerprint, columns["fingerprint"]) if one is not None})
         if former is None or (found_by(former), former.space) != (found_by(memory), memory.space):
-            self._write_words(memory.space, seq, passages_of(memory))
+            self.write_words(memory.space, seq, passages_of(memory))
         if former is None or (former.tags, former.auto_tags) != (memory.tags, memory.auto_tags):
             self._write_tags(seq, memory)
         self._file_of(memory, known, moved=former is not None and former.path != memory.path)

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from scrubjay.errors import SpaceNotFound
-from scrubjay.memory import Audience, Memory, State
+from scrubjay.memory import Audience, Memory
 from scrubjay.stores.base import Entry, File, List, Transaction, moment
+from scrubjay.stores.rows import memory_of
+from scrubjay.stores.side_rows import file_of_row
 from scrubjay.stores.sqlite_filters import Condition, joined, seen, space_number, views_of
 from scrubjay.stores.sqlite_history import SqliteHistory
-from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, Row, memory_of
+from scrubjay.stores.sqlite_rows import COLUMNS, TABLES
 
 FILES = """
     SELECT
@@ -24,7 +26,6 @@ FILES = """
     JOIN memories ON memories.seq = files.memory
     LEFT JOIN outbox ON outbox.memory = files.memory
 """
-STATES = tuple(State)  # by number; quicker than asking the enum ten thousand times
 # Behind files that wait, for those that already do.
 AGAIN = "ON CONFLICT (memory) DO UPDATE SET version = excluded.version"
 
@@ -264,17 +265,3 @@ class SqliteFileChanges(Transaction):
         return number
 
 
-def file_of_row(row: Row) -> File:
-    key, path, state, version, name, agreed_path, agreed_version, digest, stamp, waiting = row
-    return File(
-        memory=key,
-        path=path,
-        state=STATES[state],
-        version=version,
-        name=name,
-        agreed_path=agreed_path,
-        agreed_version=agreed_version,
-        hash=digest,
-        stamp=stamp,
-        waiting=bool(waiting),
-    )

@@ -15,9 +15,10 @@ import apsw
 from scrubjay.memory import Archive, Deed, Event, Job, Link, LinkKind, Recall, Space, Version
 from scrubjay.stores import sqlite_archives, sqlite_jobs
 from scrubjay.stores.base import List, Pending, Reads, moment
+from scrubjay.stores.rows import FIELDS, event_of, link_of, memory_of, memory_of_snapshot
 from scrubjay.stores.sqlite_filters import among, joined, space_number
-from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, event_of, link_of, memory_of, memory_of_snapshot
-from scrubjay.stores.sqlite_tally import Tally
+from scrubjay.stores.sqlite_rows import COLUMNS, TABLES
+from scrubjay.stores.tally import Tally
 
 
 class SqliteHistory(Reads):

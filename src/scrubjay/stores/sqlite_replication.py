@@ -16,10 +16,12 @@ from scrubjay.errors import SpaceNotFound
 from scrubjay.memory import Audience, Memory, State, random_suffix
 from scrubjay.stores.base import Change, List, milliseconds, moment
 from scrubjay.stores.replication import Endpoint, Erased, Heard, Replica, ReplicaReads, Stamp, SyncConflict
+from scrubjay.stores.rows import FIELDS, Row, as_json, memory_of
+from scrubjay.stores.side_rows import erased_of
 from scrubjay.stores.sqlite_filters import Condition, among, joined, seen, space_number, views_of
 from scrubjay.stores.sqlite_history import SqliteHistory
 from scrubjay.stores.sqlite_memories import SqliteMemories
-from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, Row, as_json, memory_of, row_of
+from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, row_of
 from scrubjay.stores.sqlite_words import found_by
 
 if TYPE_CHECKING:
@@ -393,12 +395,6 @@ _SEEN = """
         AND (ancestry.origin <> memories.origin OR ancestry.hlc > memories.hlc)
     )
 """
-
-
-def erased_of(state: int, final: int) -> Erased:
-    if state != State.PURGED:
-        return Erased.NO
-    return Erased.FINAL if final else Erased.IN_TIME
 
 
 def _vectors(con: apsw.Connection, seq: int) -> tuple[Vector, ...]:

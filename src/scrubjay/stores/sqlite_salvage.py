@@ -21,8 +21,8 @@ import apsw
 from scrubjay.frozen import dataclass
 from scrubjay.memory import DEFAULT_SPACE, LOCAL_USER, Memory, State
 from scrubjay.stores import sqlite_file
+from scrubjay.stores.rows import FIELDS, content_hash, memory_of
 from scrubjay.stores.sqlite_errors import translated
-from scrubjay.stores.sqlite_rows import FIELDS, content_hash, memory_of
 
 MAGIC = b"SQLite format 3\0"
 PAGE_SIZE = 4096  # of every store that we make; the header says so, too, unless it is damaged
@@ -213,7 +213,7 @@ def _found(row: dict[str, Any], spaces: Numbers, names: Numbers) -> Found | None
     """The memory in a row, if it is one that was not erased."""
     if not row["content"] or row["state"] == State.PURGED:
         return None
-    fields = {name: row.get(column.partition(".")[2]) for name, column in FIELDS.items()}
+    fields = {name: row.get(name) for name in FIELDS}
     fields |= {
         "space": spaces.get(row["space"], DEFAULT_SPACE),
         "user": names.get(row["user"], LOCAL_USER),
