@@ -124,7 +124,8 @@ class Connections:
         try:
             yield
         except (apsw.CorruptError, apsw.NotADBError) as error:
-            self.damaged = self.damaged or error.extendedresult != apsw.SQLITE_CORRUPT_VTAB
+            code = getattr(error, "extendedresult", None)  # not in apsw's types
+            self.damaged = self.damaged or code != apsw.SQLITE_CORRUPT_VTAB
             raise
 
     def _make_sure_there_is_a_store(self) -> None:

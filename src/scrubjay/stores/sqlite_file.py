@@ -287,12 +287,18 @@ def _read_what_is_left(con: apsw.Connection) -> None:
     con.pragma("writable_schema", "ON")
 
 
-def publish(draft: Path, path: Path) -> None:
+def publish(draft: Path, path: Path, *, over: bool = False) -> None:
+    """Give a complete file its name; with `over` in place of what has that name, at one stroke."""
     try:
-        os.link(draft, path)  # unlike a rename, never replaces what came to be there meanwhile
+        if over:
+            os.replace(draft, path)
+        else:
+            os.link(draft, path)  # unlike a rename, never replaces what came to be there meanwhile
     except (FileExistsError, FileNotFoundError):
         raise
     except OSError:  # a file system without links
+        if over:
+            raise
         draft.rename(path)
     if sys.platform != "win32":
         folder = os.open(path.parent, os.O_RDONLY)
