@@ -38,6 +38,7 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.servers.admission import Admission
+from scrubjay.servers.asking import ASK_SECONDS
 from scrubjay.servers.calls import Service, fault
 from scrubjay.servers.clients import announcement
 from scrubjay.servers.credentials import Credentials
@@ -85,6 +86,7 @@ def build_app(
                 transport="http",
                 service=service,
                 signing_key=engine.signing_key,
+                ask_seconds=min(ASK_SECONDS, 0.75 * call_seconds),  # rules need the rest, if no model answers
             ),
             max_body_bytes=max_body_bytes,
             streams=asks(dialect),

@@ -51,7 +51,7 @@ from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
 from scrubjay.memory import LOCAL_USER, Caller
 from scrubjay.servers.answers import FRESH_MS
-from scrubjay.servers.asking import Asking, Context, client_model, reporter
+from scrubjay.servers.asking import ASK_SECONDS, Asking, Context, client_model, reporter
 from scrubjay.servers.bounds import bounded
 from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, whole
 from scrubjay.servers.manifest import sheet_of
@@ -88,6 +88,7 @@ def build_server(
     one_client: bool = False,
     service: Service | None = None,
     signing_key: Callable[[], bytes] | None = None,
+    ask_seconds: float = ASK_SECONDS,
 ) -> Server[Any]:
     """A server for these dialects. `engine` is asked once a call, in the worker thread, and may wait or raise.
 
@@ -121,7 +122,7 @@ def build_server(
         operation = tool.dialect.operations[tool.operation]
         if not operation.asks and (params.request_state is not None or params.input_responses is not None):
             raise MCPError(code=INVALID_PARAMS, message="This server has asked nothing that could be answered.")
-        ask = client_model(ctx, params) if operation.asks else None
+        ask = client_model(ctx, params, ask_seconds) if operation.asks else None
 
         def told(ctx: Context) -> Engine:
             return engine(ctx).bound_to(progress=reporter(ctx), client_model=ask)
