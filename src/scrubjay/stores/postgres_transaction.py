@@ -162,6 +162,7 @@ class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresReplicas, P
             UPDATE spaces SET events = feeds.number
             FROM unnest(%s::TEXT[], %s::BIGINT[]) AS feeds (space, number)
             WHERE spaces.name = feeds.space
+            RETURNING pg_notify(current_schema(), spaces.name)  -- see postgres_listening.py
             """,
             [*columns, [*told], [*told.values()]],
         )
