@@ -1,7 +1,8 @@
 """The store in a PostgreSQL database with pgvector: the same promises, for many machines at once.
 
 postgres.py              the store: its verbs that are not a transaction's
-postgres_transaction.py  every change; those of memories in postgres_memories.py, their sums in postgres_counts.py
+postgres_transaction.py  every change; those of memories in postgres_memories.py, their sums in postgres_counts.py,
+                         what is made anew in postgres_rebuilding.py
 postgres_reads.py        finding memories; links, versions, events … in postgres_history.py
 postgres_words.py        finding by words, postgres_vectors.py by meaning, with postgres_signatures.py
 postgres_statistics.py   totals and what happened when
