@@ -93,6 +93,7 @@ def batches(data: Data, count: int, size: int = 1_000) -> Iterator[tuple[list[tu
 
 def load(store: PostgresStore, data: Data, count: int) -> None:
     target = PostgresCopy(store)
+    target.vector_size = 4 * DIMENSION  # as `copy` finds out
     by_name = {table.name: table for table in TABLES}
     target.take_in(by_name["spaces"], [("default", None, 1, 0, 0, 0, None, None)], "[]")
     spent = cpu = 0.0

@@ -145,8 +145,8 @@ def test_what_was_acknowledged_survives_a_server_that_is_killed(tmp_path, rounds
     slowest, refused = max(client.slowest for client in clients), sum(client.refused for client in clients)
     print(
         f"{rounds} kills: {len(acknowledged)} acknowledged, {refused} told to try again; the next write "
-        f"{median(outages):.2f} s after a kill, at most {max(outages):.2f}; {median(recoveries):.2f} s after the server "
-        f"was back, at most {max(recoveries):.2f}; slowest request {slowest:.1f} s; {at_rest} connections at rest"
+        f"{median(outages):.2f} s after a kill, at most {max(outages):.2f}; {median(recoveries):.2f} s after the "
+        f"server was back, at most {max(recoveries):.2f}; slowest request {slowest:.1f} s; {at_rest} connections"
     )
     assert [one for client in clients for one in client.unexpected] == []
     assert acknowledged == there

@@ -378,8 +378,7 @@ class PostgresMemories(PostgresConversations, Transaction):
                 *columns.values(),
             ],
         )
-        for passage in passages:
-            self.count_passage(memory.space, passage)
+        self._count_words(memory.space, passages)
         self._counts.arrived(_counted(columns))
         if repeated:
             self._mark_repeats(columns["fingerprint"])
@@ -518,11 +517,11 @@ class PostgresMemories(PostgresConversations, Transaction):
                 seq,
             ),
         )
-        for passage in passages:
-            self.count_passage(space, passage)
+        self._count_words(space, passages)
 
-    def count_passage(self, space: str, passage: Passage) -> None:
-        self._counts.words(space, passage.stems, passage.length)
+    def _count_words(self, space: str, passages: Sequence[Passage]) -> None:
+        for passage in passages:
+            self._counts.words(space, passage.stems, passage.length)
 
     def _remove_words(self, space: str, seq: int) -> None:
         rows = self._con.execute(
