@@ -227,7 +227,7 @@ def write(url: str, threads: int, seconds: float, stored: Queue) -> None:
         def work(number: int) -> None:
             while time.monotonic() < end:
                 turn = counts[number] % 64
-                memory = contract.some(texts[turn])
+                memory = contract.some(f"{texts[turn]} {number}.{counts[number]}")  # none is another's repeat
                 with store.writing() as tx:
                     began = time.monotonic()
                     contract.put_in(tx, memory, [vectors[turn]])
