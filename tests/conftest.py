@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from scrubjay import stores
 from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.embedders.local import LocalEmbedder
@@ -19,6 +20,9 @@ from scrubjay.folders.registry import Registry
 from scrubjay.settings import load
 from scrubjay.stores.base import Store
 from scrubjay.stores.sqlite import SqliteStore
+
+for _contract in Path(stores.__file__).parent.glob("contract_*.py"):  # so that a broken promise shows its values
+    pytest.register_assert_rewrite(f"{stores.__name__}.{_contract.stem}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.memory import DEFAULT_SPACE, Caller
+from scrubjay.places import full_path
 from scrubjay.projects import project_space, project_store
 from scrubjay.settings import Settings, load
 
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from scrubjay.stores.base import Store
     from scrubjay.stores.copying import Copyable
     from scrubjay.stores.replication import Endpoint
+    from scrubjay.stores.sqlite_salvage import Found
     from scrubjay.sync_keys import SyncKeys
+
+SQLITE = "sqlite:///"  # before a file, in the address of a store
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
@@ -78,11 +82,11 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
 def open_store(
     url: str, *, replica: str | None = None, pool_size: int = 10, statement_seconds: float = 20.0
 ) -> Store:
-    scheme, _, rest = url.partition("://")
-    if scheme == "sqlite" and rest.startswith("/"):
+    scheme = url.partition("://")[0]
+    if scheme == "sqlite":
         from scrubjay.stores.sqlite import SqliteStore
 
-        return SqliteStore(Path(rest.removeprefix("/")))
+        return SqliteStore(sqlite_file(url))
     if scheme in ("postgresql", "postgres"):
         try:
             from scrubjay.stores.postgres import PostgresStore
@@ -93,7 +97,21 @@ def open_store(
                 "PostgreSQL's driver is not installed.", hint="pip install 'scrubjay[postgres]'", field="store"
             ) from None
         return PostgresStore(url, replica=replica, pool_size=pool_size, statement_seconds=statement_seconds)
-    raise InvalidInput(
+    raise not_understood()
+
+
+def sqlite_file(url: str) -> Path:
+    """The file of a store's address.
+
+    :raises InvalidInput: if it is none, or depends on where one stands
+    """
+    if not url.startswith(SQLITE):
+        raise not_understood()
+    return full_path(url.removeprefix(SQLITE), field="file")
+
+
+def not_understood() -> InvalidInput:
+    return InvalidInput(
         "The store's address is not understood.",
         hint="Write sqlite:///FILE, with a full path, or postgresql://USER:PASSWORD@HOST/DATABASE.",
         field="store",
@@ -166,15 +184,24 @@ def restore(
     settings: Settings, backup: Path, *, replace: bool, progress: Callable[[int, int], None] | None = None
 ) -> Path | None:
     """Make a backup the store of these settings; where the former store lies now, if there was one."""
-    scheme, _, rest = settings.store.partition("://")
-    if scheme != "sqlite":
+    if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be restored from one.", field="store")
     from scrubjay.stores import sqlite_backup
 
-    aside = sqlite_backup.restore(backup, Path(rest.removeprefix("/")), replace=replace, progress=progress)
+    aside = sqlite_backup.restore(backup, sqlite_file(settings.store), replace=replace, progress=progress)
     with closing(open_store(settings.store)) as store, store.writing() as tx:
         tx.renew_origin()  # what it signs from now on is not what it signed after the backup was made
     return aside
+
+
+def salvaged(settings: Settings) -> Iterator[Found]:
+    """Every memory that is still readable in the file of these settings' store, however damaged it is."""
+    scheme, _, rest = settings.store.partition("://")
+    if scheme != "sqlite":
+        raise InvalidInput("Only a store in a file can be salvaged.", field="store")
+    from scrubjay.stores import sqlite_salvage
+
+    return sqlite_salvage.salvaged(Path(rest.removeprefix("/")))
 
 
 def open_peer(
@@ -184,7 +211,7 @@ def open_peer(
 
     :raises FileNotFoundError: if there is nothing, and nothing may be made: a drive that is away is not an empty one
     """
-    scheme, _, rest = endpoint.url.partition("://")
+    scheme = endpoint.url.partition("://")[0]
     if scheme in ("http", "https"):
         from scrubjay.remote import HttpLine, RemotePeer
 
@@ -197,7 +224,7 @@ def open_peer(
     if scheme == "sqlite":
         from scrubjay.archives.folder import FolderObjects
 
-        path = Path(rest.removeprefix("/"))
+        path = sqlite_file(endpoint.url)
         if not (path.parent if create else path).exists():
             raise FileNotFoundError
         objects = FolderObjects(path.parent / "archive")  # as in a home

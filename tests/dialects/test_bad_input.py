@@ -5,6 +5,7 @@ hypothesis builds the arguments from each operation's own schema and then spoils
 
 from __future__ import annotations
 
+from contextlib import chdir
 from itertools import takewhile
 from pathlib import Path
 
@@ -98,9 +99,13 @@ def assembled(fits, required, spoil, name, wrong, odds, unknown):
 
 @pytest.fixture(scope="module")
 def jay(tmp_path_factory) -> Engine:
+    """An engine that was started in an empty folder, which has to stay so: arguments are also names of files."""
     home = Path(tmp_path_factory.mktemp("bad"))
     registry = Registry(home, home, walk_seconds=0)
-    with Engine(SqliteStore(home / "memories.db"), HashingEmbedder(), registry=registry) as engine:
+    with (
+        chdir(tmp_path_factory.mktemp("started")),
+        Engine(SqliteStore(home / "memories.db"), HashingEmbedder(), registry=registry) as engine,
+    ):
         yield engine
 
 
@@ -114,6 +119,7 @@ def test_any_arguments_get_an_answer_inside_the_schema(jay, dialect, name):
         check_call(jay, dialect, name, arguments)
 
     one_call()
+    assert list(Path.cwd().iterdir()) == []
 
 
 def check_call(jay, dialect, name, arguments):

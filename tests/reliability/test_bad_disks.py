@@ -24,6 +24,7 @@ from tests.servers.peer import Peer
 EXPECTED = {
     "full": {None, "storage_full", "storage_failed"},
     "broken": {None, "storage_failed", "storage_full"},
+    "unreadable": {None, "storage_failed"},
 }
 
 
@@ -32,9 +33,9 @@ EXPECTED = {
 
 @short_and_long("step", 41, 1)
 @pytest.mark.parametrize("for_good", ["once", "for good"])
-@pytest.mark.parametrize("error", ["full", "broken"])
-def test_whichever_write_fails_every_memory_is_as_before_or_as_changed(quick_path, chance, error, for_good, step):
-    """SQLite's own calls of write, sync and truncate, counted; every one of them fails in the long version."""
+@pytest.mark.parametrize("error", EXPECTED)
+def test_whichever_call_fails_every_memory_is_as_before_or_as_changed(quick_path, chance, error, for_good, step):
+    """SQLite's own calls of write, sync and truncate, or of read, counted; each of them fails in the long version."""
     first = chance.randint(1, step)
     with Child("fail", quick_path, error, for_good, first, step) as child:
         runs = child.rest()

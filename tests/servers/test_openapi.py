@@ -88,7 +88,18 @@ USUAL = (
 )
 
 
-def fuzzed(jay, folder, *options: str, seconds: float = 280) -> None:
+@pytest.fixture
+def fuzzed(jay, tmp_path, monkeypatch):
+    """Runs schemathesis on a server that was started in an empty folder, which has to stay so."""
+    here, client = tmp_path / "started", tmp_path / "client"
+    here.mkdir()
+    client.mkdir()
+    monkeypatch.chdir(here)
+    yield lambda *options, **limits: fuzz(jay, client, *options, **limits)
+    assert list(here.iterdir()) == []
+
+
+def fuzz(jay, folder, *options: str, seconds: float = 280) -> None:
     """What schemathesis finds. Valid arguments may be refused: the schemas are the specifications' own, and some of
     their rules (weights that sum to one, a cursor of this list) cannot be said in them. Left out are the
     stream that never ends, and naming a store elsewhere: what cannot be reached is a 503, and rightly so."""
@@ -107,10 +118,10 @@ def fuzzed(jay, folder, *options: str, seconds: float = 280) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
-def test_the_server_does_what_its_document_says(jay, tmp_path):
-    fuzzed(jay, tmp_path, "--phases", "fuzzing,stateful", "--max-examples", "3")
+def test_the_server_does_what_its_document_says(fuzzed):
+    fuzzed("--phases", "fuzzing,stateful", "--max-examples", "3")
 
 
 @pytest.mark.long
-def test_the_server_does_what_its_document_says_at_length(jay, tmp_path):
-    fuzzed(jay, tmp_path, "--phases", "coverage,fuzzing,stateful", "--max-examples", "100", seconds=3500)
+def test_the_server_does_what_its_document_says_at_length(fuzzed):
+    fuzzed("--phases", "coverage,fuzzing,stateful", "--max-examples", "100", seconds=3500)

@@ -7,7 +7,6 @@ JSON; an error's text carries the protocol's code, as Cortex's own server does i
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -40,6 +39,7 @@ from scrubjay.errors import (
     Unprocessable,
 )
 from scrubjay.memory import MAX_CONTENT, Memory
+from scrubjay.places import full_path
 from scrubjay.stores.base import Entry
 from scrubjay.times import iso, parse_time
 
@@ -524,9 +524,7 @@ def list_stores(engine: Engine, _args: Body) -> Body:
 )
 def create_store(engine: Engine, args: Body) -> Body:
     """Creates a store: a folder of Markdown files with a name, kept under the server's home unless a path is given."""
-    path = Path(args["path"]) if "path" in args else None
-    if path is not None and not path.is_absolute() and not args["path"].startswith("~"):
-        raise InvalidInput("path must be absolute or begin with ~: no client sees where its server was started.")
+    path = full_path(args["path"], field="path") if "path" in args else None
     engine.folders.create(args["name"], path=path, description=args.get("description"))
     return {"name": args["name"], **({} if path is None else {"path": args["path"]})}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.errors import Conflict, InvalidInput
+from scrubjay.places import full_path
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -26,13 +27,12 @@ class Upkeep:
 
         :raises Conflict: if there is something already
         """
-        path = Path(file)
-        if "\0" in file or not path.is_absolute() or not path.parent.is_dir():
-            hint = "Name it from the root, such as /backups/monday.db."
-            raise InvalidInput("file must be a new file in a folder that is there.", hint=hint, field="file")
+        path = full_path(file, field="file")
+        if not path.parent.is_dir():
+            raise InvalidInput("file must be a new file in a folder that is there.", field="file")
         if path.exists() or path.is_symlink():
             raise Conflict("There is something already.", hint="Name another file.")
-        return self._desk.jobs.start("backup", {"file": file})
+        return self._desk.jobs.start("backup", {"file": str(path)})
 
     def reembed(self) -> Job:
         """Make every vector anew with the model of the settings."""

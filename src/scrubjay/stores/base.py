@@ -59,6 +59,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
 List = list  # the type's name where `list` is a verb
 
 RESULTS_KEPT = timedelta(hours=24)  # how long the result of a write is remembered for its key
+OPENING = 300  # characters of a text that a glimpse shows
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -693,6 +694,11 @@ class Transaction(CallerChanges, ReplicaWrites, Reads):
 
 class Store(Reads):
     """One memory's storage. Safe to use from several threads, and together with other processes."""
+
+    @property
+    def damaged(self) -> bool:
+        """Whether damage was found since it was opened: it can be read as far as that goes, and is not written."""
+        return False
 
     @property
     @abstractmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,12 +11,7 @@ from scrubjay.errors import Conflict
 from scrubjay.memory import Act, Credential, CredentialKind, Event, Grant, Role, Session
 from scrubjay.stores.base import Store
 from scrubjay.stores.callers import ActFilter
-
-NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
-
-
-def later(minutes: float) -> datetime:
-    return NOW + timedelta(minutes=minutes)
+from scrubjay.stores.contract_samples import NOW, later
 
 
 def a_credential(id: str = "key_1", **fields: Any) -> Credential:

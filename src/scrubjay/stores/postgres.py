@@ -39,7 +39,7 @@ from scrubjay.stores.postgres_listening import Listener
 from scrubjay.stores.postgres_replica import Replica
 from scrubjay.stores.postgres_replication import PostgresReplicaReads
 from scrubjay.stores.postgres_transaction import PostgresTransaction
-from scrubjay.stores.sqlite_tally import NOTHING, Tally
+from scrubjay.stores.tally import NOTHING, Tally
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -13,7 +13,7 @@ from scrubjay.stores import postgres_schema, postgres_signatures, postgres_words
 from scrubjay.stores.base import Checkup
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_rows import COLUMNS, FIELDS, memory_of
-from scrubjay.stores.sqlite_rows import content_hash
+from scrubjay.stores.rows import content_hash
 
 
 def check(con: Connection, schema: str, *, deep: bool) -> Checkup:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from scrubjay.stores.postgres_rows import COUNTED
-from scrubjay.stores.sqlite_tally import HOUR
+from scrubjay.stores.tally import HOUR
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -41,9 +41,9 @@ from scrubjay.stores.postgres_rows import (
 )
 from scrubjay.stores.postgres_values import all_vectors, kept
 from scrubjay.stores.postgres_words import Passage, found_by, passages_of
-from scrubjay.stores.sqlite_archives import EMPTY
-from scrubjay.stores.sqlite_rows import as_json, snapshot_of, snapshot_of_memory
-from scrubjay.stores.sqlite_tally import Tally
+from scrubjay.stores.rows import as_json, snapshot_of, snapshot_of_memory
+from scrubjay.stores.side_rows import EMPTY
+from scrubjay.stores.tally import Tally
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

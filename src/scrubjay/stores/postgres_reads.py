@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.memory import Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import postgres_vectors, postgres_words
-from scrubjay.stores.base import List, Position, moment
+from scrubjay.stores.base import OPENING, List, Position, moment
 from scrubjay.stores.postgres_archives import PostgresArchives
 from scrubjay.stores.postgres_files import PostgresFiles
 from scrubjay.stores.postgres_filters import Condition, among, joined, restricted, seen, views_of
@@ -19,7 +19,7 @@ from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_jobs import PostgresJobs
 from scrubjay.stores.postgres_rows import COLUMNS, Row, memory_of
 from scrubjay.stores.postgres_values import Texts
-from scrubjay.stores.sqlite_reads import OPENING, maybe
+from scrubjay.stores.rows import maybe_moment
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -168,7 +168,7 @@ class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
                 (OPENING, Texts(ids)),
             )
             return {
-                name: Glimpse(moment(created), maybe(since), maybe(until), conversation, length, opening)
+                name: Glimpse(moment(created), maybe_moment(since), maybe_moment(until), conversation, length, opening)
                 for name, created, since, until, conversation, length, opening in rows
             }
 

@@ -23,8 +23,8 @@ from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_rebuilding import PostgresRebuilding
 from scrubjay.stores.postgres_replication import PostgresReplicas
 from scrubjay.stores.postgres_rows import COUNTED
-from scrubjay.stores.sqlite_rows import as_json
-from scrubjay.stores.sqlite_tally import HOUR, KEPT_RECALLS, Batch, Tally
+from scrubjay.stores.rows import as_json
+from scrubjay.stores.tally import HOUR, KEPT_RECALLS, Batch, Tally
 
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 

@@ -1,0 +1,28 @@
+"""Places on this machine that somebody names in words: a client, a setting, an address.
+
+One rule: they are full. A client does not see where its server was started, and a setting or an address is read again
+by programs that are started elsewhere, so a relative one would lead somewhere else each time. Who types at a shell or
+calls from Python does see it; the command line and the library turn what they are given into full paths themselves.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scrubjay.errors import InvalidInput
+
+
+def full_path(text: str, *, field: str) -> Path:
+    """:raises InvalidInput: if it is relative, or cannot name a file"""
+    path = Path(text)
+    try:
+        path = path.expanduser()
+    except RuntimeError:  # ~somebody, whom this machine does not know
+        raise InvalidInput(f"{field} begins with the home of a user who is not there.", field=field) from None
+    if "\0" in text or not path.is_absolute():
+        raise InvalidInput(
+            f"{field} must be absolute or begin with ~: it must not depend on where the server was started.",
+            hint="Name it from the root, such as /backups/monday.db.",
+            field=field,
+        )
+    return path
