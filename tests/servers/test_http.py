@@ -36,13 +36,13 @@ LIMIT = 2 * 1024 * 1024
 
 
 @contextmanager
-def real_server(home) -> Iterator[tuple[str, subprocess.Popen]]:
+def real_server(home, **env) -> Iterator[tuple[str, subprocess.Popen]]:
     """`scrubjay serve` on a free port: its address and its process."""
     process = subprocess.Popen(
         [sys.executable, "-c", SERVE],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(home),
+        env=environment(home, **env),
     )
     try:
         line = process.stderr.readline().decode()
