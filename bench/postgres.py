@@ -93,6 +93,7 @@ def batches(data: Data, count: int, size: int = 1_000) -> Iterator[tuple[list[tu
 
 def load(store: PostgresStore, data: Data, count: int) -> None:
     target = PostgresCopy(store)
+    target.vector_size = 4 * DIMENSION  # as `copy` finds out
     by_name = {table.name: table for table in TABLES}
     target.take_in(by_name["spaces"], [("default", None, 1, 0, 0, 0, None, None)], "[]")
     spent = cpu = 0.0
@@ -226,7 +227,7 @@ def write(url: str, threads: int, seconds: float, stored: Queue) -> None:
         def work(number: int) -> None:
             while time.monotonic() < end:
                 turn = counts[number] % 64
-                memory = contract.some(texts[turn])
+                memory = contract.some(f"{texts[turn]} {number}.{counts[number]}")  # none is another's repeat
                 with store.writing() as tx:
                     began = time.monotonic()
                     contract.put_in(tx, memory, [vectors[turn]])

@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -48,12 +49,31 @@ def clock() -> Clock:
     return Clock()
 
 
+def sqlite_store(path: Path) -> SqliteStore:
+    """The store in this file; a new one is a copy, for making it takes ten times as long and most tests begin so."""
+    if path.exists():
+        return SqliteStore(path)
+    path.write_bytes(empty_store())
+    store = SqliteStore(path)
+    with store.writing() as tx:
+        tx.renew_origin()  # what a copy shares with the others, and a store does not
+    return store
+
+
+@cache
+def empty_store() -> bytes:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "memories.db"
+        SqliteStore(file).close()
+        return file.read_bytes()
+
+
 @pytest.fixture
 def open_store(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[str], Store]:
     """Opens this test's stores: files, or with SCRUBJAY_TEST_STORE=postgres schemas of a real server."""
     chosen = getattr(request, "param", os.environ.get("SCRUBJAY_TEST_STORE"))
     if chosen != "postgres":
-        return lambda file: SqliteStore(tmp_path / file)
+        return lambda file: sqlite_store(tmp_path / file)
     from scrubjay.stores.postgres import PostgresStore
 
     emptied: Callable[[str], str] = cache(request.getfixturevalue("postgres_store"))

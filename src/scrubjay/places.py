@@ -11,6 +11,13 @@ from pathlib import Path
 
 from scrubjay.errors import InvalidInput
 
+SQLITE = "sqlite:///"  # before a file, in the address of a store
+
+
+def store_address(where: str | Path) -> str:
+    """The address of a store that is named by its address or, by somebody who sees where we stand, by its file."""
+    return str(where) if "://" in str(where) else f"{SQLITE}{Path(where).expanduser().absolute()}"
+
 
 def full_path(text: str, *, field: str) -> Path:
     """:raises InvalidInput: if it is relative, or cannot name a file"""

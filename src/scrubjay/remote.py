@@ -83,7 +83,7 @@ class RemotePeer(Peer):
         self._pause = pause
         try:
             self._greeting = self._greeted()
-        except BaseException:
+        except BaseException:  # whatever it was, nobody has got a peer that could be closed
             line.close()
             raise
 
@@ -376,7 +376,7 @@ class HttpLine:
             if reply.length:  # promised, and not sent
                 raise http.client.IncompleteRead(b"", reply.length)
             answer = Answer(reply.status, {name.lower(): value for name, value in reply.getheaders()}, told)
-        except BaseException:
+        except BaseException:  # also Ctrl-C: half an answer is still on the line, which the next call must not read
             self.close()
             raise
         finally:
@@ -408,7 +408,7 @@ class HttpLine:
                 return plain
             try:
                 return self._tls.wrap_socket(plain, server_hostname=self._host)
-            except BaseException:
+            except BaseException:  # wrap_socket leaves the plain one to us, whatever stopped it
                 plain.close()
                 raise
         raise refused

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.memory import DEFAULT_SPACE, Caller
-from scrubjay.places import full_path
+from scrubjay.places import SQLITE, full_path, store_address
 from scrubjay.projects import project_space, project_store
 from scrubjay.settings import Settings, load
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from scrubjay.stores.replication import Endpoint
     from scrubjay.stores.sqlite_salvage import Found
     from scrubjay.sync_keys import SyncKeys
-
-SQLITE = "sqlite:///"  # before a file, in the address of a store
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
@@ -70,12 +68,10 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
     """Open a memory: a file, a URL, or None for the default home. Use it in a `with` block."""
     settings = load()
     if target is not None:
-        where = str(target)
-        if "://" in where:
-            settings = replace(settings, store=where)
-        else:  # a memory of its own: its folders lie beside it, not among those of the home
-            file = Path(where).expanduser().absolute()
-            settings = replace(settings, store=f"sqlite:///{file}", home=file.parent, stores=file.parent)
+        settings = replace(settings, store=store_address(target))
+        if "://" not in str(target):  # a memory of its own: its folders lie beside it, not among those of the home
+            beside = sqlite_file(settings.store).parent
+            settings = replace(settings, home=beside, stores=beside)
     return open_engine(settings, embedder=embedder)
 
 

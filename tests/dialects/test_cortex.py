@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -508,9 +509,11 @@ def test_c26_slugs(text, slug):
 
 
 def test_every_tool_has_its_longer_name(client):
-    assert {name for name in cortex.operations if name.startswith("cortex_")} == {
-        f"cortex_{name}" for name in cortex.operations if not name.startswith("cortex_")
-    }
+    short = {name: one for name, one in cortex.operations.items() if not name.startswith("cortex_")}
+    assert len(cortex.operations) == 2 * len(short)
+    for name, operation in short.items():
+        longer = cortex.operations[f"cortex_{name}"]
+        assert replace(longer, name=name, listed=operation.listed) == operation
     assert client.ok("cortex_add_memory", path="a/b", content="x")["path"] == "a/b"
     listed = [name for name, operation in cortex.operations.items() if operation.listed]
     assert listed == [*SEVEN, "list_stores", "create_store"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import httpx
 import uvicorn
@@ -30,5 +32,11 @@ def running(app, **options) -> Iterator[str]:
 @contextmanager
 def client_of(app, **options) -> Iterator[httpx.Client]:
     """A client of the app, over real HTTP."""
-    with running(app) as address, httpx.Client(base_url=address, timeout=30, **options) as client:
+    with running(app) as address, httpx.Client(base_url=address, timeout=30, verify=authorities(), **options) as client:
         yield client
+
+
+@cache
+def authorities() -> ssl.SSLContext:
+    """Whom a client trusts; reading that anew takes longer than most tests."""
+    return httpx.create_ssl_context()

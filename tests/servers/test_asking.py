@@ -12,6 +12,7 @@ from mcp.types import CreateMessageResult, TextContent
 from scrubjay.dialects.table import find
 from scrubjay.servers.http import build_app
 from scrubjay.servers.limits import Limits
+from scrubjay.servers.mcp import build_server
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE, Peer
 from tests.servers.sites import client_of, running
 
@@ -146,13 +147,19 @@ def test_progress_is_told_to_a_client_that_asks_for_it(peer, envelope):
 # --- over HTTP -------------------------------------------------------------------------------------------------------
 
 
-def over_http(jay, conversation, mode, **options):
+def over_http(jay, conversation, mode, *, call_seconds=60.0, **options):
     async def main(address):
         async with Client(f"{address}/mcp/system", mode=mode, **options) as client:
             return await conversation(client)
 
-    with running(build_app(jay, [find("system")])) as address:
+    with running(build_app(jay, [find("system")], call_seconds=call_seconds)) as address:
         return anyio.run(main, address)
+
+
+async def consolidated(client):
+    stored = [await client.call_tool("store_memory", {"content": text}) for text in TEXTS]
+    ids = [one.structured_content["memory_id"] for one in stored]
+    return (await client.call_tool("consolidate_memories", consolidation(ids)["arguments"])).structured_content
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -164,15 +171,31 @@ def test_a_model_behind_http_is_asked_and_answers(jay, mode):
         content = TextContent(type="text", text="User learns Spanish.")
         return CreateMessageResult(role="assistant", content=content, model="m")
 
-    async def conversation(client):
-        stored = [await client.call_tool("store_memory", {"content": text}) for text in TEXTS]
-        ids = [one.structured_content["memory_id"] for one in stored]
-        return (await client.call_tool("consolidate_memories", consolidation(ids)["arguments"])).structured_content
-
-    result = over_http(jay, conversation, mode, sampling_callback=sampled)
+    result = over_http(jay, consolidated, mode, sampling_callback=sampled)
 
     assert TEXTS[1] in questions[0]
     assert (result["provenance"]["synthesis_engine"], result["content"]) == ("client", "User learns Spanish.")
+
+
+async def silent(_context, _params):
+    await anyio.sleep_forever()
+
+
+def test_a_model_behind_http_that_never_answers_leaves_it_to_the_rules_before_the_call_is_over(jay):
+    result = over_http(jay, consolidated, "legacy", call_seconds=2.0, sampling_callback=silent)
+
+    assert result["provenance"]["synthesis_engine"] == "local"
+
+
+def test_a_model_that_never_answers_holds_its_client_up_for_so_long_only(jay):
+    server = build_server([find("system")], lambda _ctx: jay, transport="stdio", ask_seconds=0.2)
+
+    async def main():
+        async with Client(server, mode="legacy", sampling_callback=silent) as client:
+            with anyio.fail_after(10):
+                return await consolidated(client)
+
+    assert anyio.run(main)["provenance"]["synthesis_engine"] == "local"
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

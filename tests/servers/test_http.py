@@ -26,6 +26,7 @@ from scrubjay.errors import InvalidInput, StorageError
 from scrubjay.servers.http import build_app, listening
 from scrubjay.stores.sqlite import SqliteStore
 from tests.servers.peer import ENVELOPE, HANDSHAKE, environment
+from tests.servers.sites import authorities
 from tests.servers.small_dialect import small_dialect
 
 SERVE = "from scrubjay.servers.http import serve; from scrubjay.settings import load; serve(load(port=0))"
@@ -35,13 +36,13 @@ LIMIT = 2 * 1024 * 1024
 
 
 @contextmanager
-def real_server(home) -> Iterator[tuple[str, subprocess.Popen]]:
+def real_server(home, **env) -> Iterator[tuple[str, subprocess.Popen]]:
     """`scrubjay serve` on a free port: its address and its process."""
     process = subprocess.Popen(
         [sys.executable, "-c", SERVE],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(home),
+        env=environment(home, **env),
     )
     try:
         line = process.stderr.readline().decode()
@@ -264,7 +265,7 @@ def test_fifty_clients_that_all_ask_under_id_1_get_their_own_answers(site, era):
     def mark(number):
         content = f"{era} mark {number}"
         call = modern("store_memory", id=1, content=content)
-        with httpx.Client(timeout=60) as client:
+        with httpx.Client(timeout=60, verify=authorities()) as client:
             if era == "handshake":
                 opened = client.post(
                     site + "/mcp",

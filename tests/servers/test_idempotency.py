@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
-import httpx
 import pytest
 
 from scrubjay.dialects.base import Pieces
@@ -14,7 +13,7 @@ from scrubjay.memory import Role
 from scrubjay.servers.http import build_app
 from scrubjay.servers.rest import addresses
 from tests.servers.samples import sample
-from tests.servers.sites import client_of, running
+from tests.servers.sites import client_of
 from tests.servers.test_auth_matrix import Row
 
 TOOLS = [find(name) for name in DIALECTS]
@@ -56,12 +55,11 @@ def without_secret(reply):
 
 
 def test_fifty_at_once_make_one_memory_and_get_one_answer(jay, app):
-    with running(app) as address:
+    with client_of(app) as http:
 
         def store(number):
             headers = {"idempotency-key": f"key {number % 4}"}
-            body = {"content": f"Fact {number % 4}"}
-            reply = httpx.post(f"{address}/api/memento/store_memory", json=body, headers=headers, timeout=60)
+            reply = http.post("/api/memento/store_memory", json={"content": f"Fact {number % 4}"}, headers=headers)
             return number % 4, reply.text
 
         with ThreadPoolExecutor(50) as clients:

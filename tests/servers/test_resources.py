@@ -6,15 +6,19 @@ import json
 
 import pytest
 
+from tests.servers.peer import Peer
 
-@pytest.fixture
-def peer(start):
-    peer = start("--dialect", "cortex")
-    said = peer.greet()
-    assert set(said["capabilities"]) == {"tools", "resources", "completions"}
-    for path in ("project/api/limits", "project/db", "human/name"):
-        assert not peer.call("add_memory", store="default", path=path, content=f"About {path}")["isError"]
-    return peer
+
+@pytest.fixture(scope="module")
+def peer(tmp_path_factory):
+    """One server for all that only read."""
+    with Peer(tmp_path_factory.mktemp("home"), "--dialect", "cortex") as peer:
+        said = peer.greet()
+        assert set(said["capabilities"]) == {"tools", "resources", "completions"}
+        for path in ("project/api/limits", "project/db", "human/name"):
+            assert not peer.call("add_memory", store="default", path=path, content=f"About {path}")["isError"]
+        peer.call("add_memory", store="default", path="a/old", content="x", expires_at="2020-01-01")
+        yield peer
 
 
 def read(peer, uri):
@@ -75,8 +79,6 @@ def test_what_is_not_there_is_an_error(peer, uri):
 
 
 def test_an_expired_memory_is_not_read(peer):
-    peer.call("add_memory", store="default", path="a/old", content="x", expires_at="2020-01-01")
-
     assert "expired" in peer.ask("resources/read", {"uri": "cortex://memory/default/a/old"})["error"]["message"]
 
 

@@ -11,9 +11,9 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.peers import Peer
 from scrubjay.stores.replication import Endpoint
-from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.sync_keys import SyncKeys
 from scrubjay.wiring import open_peer
+from tests.conftest import sqlite_store
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def open_engine(tmp_path: Path, clock) -> Iterator[Callable[..., Engine]]:
     def open_one(name: str = "memories.db", embedder: object = "hashing", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
         usual = {"clock": clock, "connect": connect}
-        engine = Engine(SqliteStore(tmp_path / name), chosen, **usual | options)
+        engine = Engine(sqlite_store(tmp_path / name), chosen, **usual | options)
         opened.append(engine)
         return engine
 

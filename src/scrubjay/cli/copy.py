@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from pathlib import Path
 
 import click
 
@@ -12,6 +11,7 @@ from scrubjay.cli.output import note, print_json
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.errors import InvalidInput, NotFound
+from scrubjay.places import SQLITE, store_address
 
 
 @click.command(
@@ -31,13 +31,12 @@ def copy(session: Session, source: str, target: str) -> None:
     A copy that was cut off goes on when it is started again. At the end both sides are read and compared by hashes.
     """
     from scrubjay.stores import copying  # the rest of the program has no use for it
-    from scrubjay.wiring import copyable, open_store
+    from scrubjay.wiring import copyable, open_store, sqlite_file
 
-    addresses = [_address(source), _address(target)]
+    addresses = [store_address(source), store_address(target)]
     if addresses[0] == addresses[1]:
         raise InvalidInput("A store cannot be copied onto itself.")
-    path = Path(addresses[0].removeprefix("sqlite:///"))
-    if addresses[0].startswith("sqlite:") and not path.exists():
+    if addresses[0].startswith(SQLITE) and not sqlite_file(addresses[0]).exists():
         raise NotFound("There is no store to copy from.", hint="Give its file, or its postgresql:// address.")
     with (
         closing(open_store(addresses[0])) as one,
@@ -50,7 +49,3 @@ def copy(session: Session, source: str, target: str) -> None:
     else:
         memories, vectors = counts["memories"], counts["vectors"]
         note(f"{memories:,} memories and {vectors:,} vectors copied; both sides are the same.", session)
-
-
-def _address(text: str) -> str:
-    return text if "://" in text else f"sqlite:///{Path(text).expanduser().absolute()}"

@@ -19,13 +19,13 @@ from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import note, print_json, print_table
 from scrubjay.cli.session import Session
 from scrubjay.errors import Error
+from scrubjay.places import SQLITE
 
 if TYPE_CHECKING:
     from scrubjay.settings import Settings
     from scrubjay.stores.base import Checkup, Store
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
-FILE = "sqlite:///"
 RESCUE = (
     "Stop every scrubjay and copy the home folder. What its file still holds: scrubjay export --salvage rescued.jsonl; "
     "then import it into a new home."
@@ -74,16 +74,18 @@ def doctor(ctx: click.Context, deep: bool, rebuild: bool) -> None:
 
 
 def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding]:
+    from scrubjay.wiring import sqlite_file
+
     try:
         settings = session.settings()
+        file = sqlite_file(settings.store) if settings.store.startswith(SQLITE) else None
     except Error as error:
         yield Finding(PROBLEM, "settings", error.message, error.hint or "scrubjay settings --help")
         return
     yield Finding(OK, "settings", "They can be read.")
     yield from home(settings.home)
     yield from model_files(settings)
-    path = Path(settings.store.removeprefix(FILE))
-    if settings.store.startswith(FILE) and not path.exists():
+    if file is not None and not file.exists():
         yield Finding(OK, "store", "There is none yet.", "The first memory makes it: scrubjay store TEXT")
         return
     if rebuild:

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -58,9 +57,8 @@ def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
     A store that began as a copy of this one is recognised, and gets an identity of its own. The key of another scrubjay
     comes from SCRUBJAY_SYNC_KEY (NAME=KEY) or is asked for, and is kept in a file of the home that only you may read.
     """
-    address = url if "://" in url else str(Path(url).expanduser().absolute())
-    with kept_key(session, name, address), session.engine(meaning=False) as engine:
-        added = engine.sync.add(name, address, spaces=spaces or None)
+    with kept_key(session, name, url), session.engine(meaning=False) as engine:
+        added = engine.sync.add(name, url, spaces=spaces or None)
     if session.as_json:
         print_json(shown_endpoint(added))
     else:
@@ -80,7 +78,7 @@ def kept_key(session: Session, name: str, url: str) -> Iterator[None]:
     keys.keep(url, asked_key(name) or known)
     try:
         yield
-    except BaseException:
+    except BaseException:  # also Ctrl-C while the other side is asked: a key that was never tried is not kept
         keys.keep(url, known)
         raise
 

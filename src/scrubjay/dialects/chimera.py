@@ -6,31 +6,20 @@ memory's id is written `memory-…`. The routes are the specification's own, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Pieces, Route, Schema, Stream, either, object_schema
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, either, object_schema
 from scrubjay.engine.workspaces import id_of
 from scrubjay.errors import Error
-from scrubjay.memory import (
-    MAX_CONTENT,
-    Conversation,
-    Memory,
-    Message,
-    NewMemory,
-    Source,
-    Space,
-    Speaker,
-)
+from scrubjay.memory import MAX_CONTENT, Memory, Message, NewMemory, Source, Speaker
 from scrubjay.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.contexts import BuiltContext
-    from scrubjay.engine.conversations import Turn
     from scrubjay.engine.engine import Engine
 
 SNIPPET = 150  # characters of a memory that a list shows
-MAX_BATCH = 100
 
 INSTRUCTIONS = """\
 This server keeps memories per workspace and conversation, and hands them to a conversation as context.
@@ -113,18 +102,6 @@ MEMORY = object_schema(
     required=("id", "title", "content", "snippet", "tags", "metadata", "created_at"),
 )
 MEMORIES = {"type": "array", "items": MEMORY}
-CONVERSATION = object_schema(
-    {
-        "id": {"type": "string"},
-        "workspace_id": {"type": "string"},
-        "title": {"type": "string"},
-        "system_prompt": {"type": "string"},
-        "message_count": COUNT,
-        "created_at": TIME,
-        "updated_at": TIME,
-    },
-    required=("id", "workspace_id", "message_count", "created_at", "updated_at"),
-)
 MESSAGE = object_schema(
     {
         "id": {"type": "string"},
@@ -134,16 +111,6 @@ MESSAGE = object_schema(
         "created_at": TIME,
     },
     required=("id", "role", "content", "created_at"),
-)
-WORKSPACE = object_schema(
-    {
-        "id": {"type": "string"},
-        "name": {"type": "string"},
-        "description": {"type": "string"},
-        "memory_count": COUNT,
-        "created_at": TIME,
-    },
-    required=("id", "name", "memory_count", "created_at"),
 )
 CONTEXT: Schema = {
     "system_prompt": {"type": "string"},
@@ -384,400 +351,6 @@ def build_context(engine: Engine, args: Body) -> Body:
     return ok(**parts(context))
 
 
-# --- conversations and messages --------------------------------------------------------------------------------------
-
-OF_CONVERSATION: Schema = {"conversation_id": CONVERSATION_ID, "workspace_id": WORKSPACE_ID}
-DESCRIBED: Schema = {
-    "title": {"type": "string", "minLength": 1, "maxLength": 200},
-    "system_prompt": {**TEXT, "description": "What the language model is told before anything else"},
-}
-
-
-@chimera.operation(
-    "list_conversations",
-    title="List conversations",
-    changes=False,
-    listed=False,
-    route=Route("GET", "/api/conversations"),
-    takes=object_schema({"workspace_id": WORKSPACE_ID, "limit": LIMIT, "offset": OFFSET}),
-    gives=gives({"conversations": {"type": "array", "items": CONVERSATION}}),
-)
-def list_conversations(engine: Engine, args: Body) -> Body:
-    """List a workspace's conversations, those with the latest message first."""
-    found = engine.conversations.list(
-        limit=int(args.get("limit", 20)), offset=int(args.get("offset", 0)), workspace=args.get("workspace_id")
-    )
-    return ok(conversations=[talk(one) for one in found])
-
-
-@chimera.operation(
-    "create_conversation",
-    title="Begin a conversation",
-    changes=True,
-    listed=False,
-    route=Route("POST", "/api/conversations", 201),
-    takes=object_schema({**OF_CONVERSATION, **DESCRIBED}),
-    gives=gives({"conversation": CONVERSATION}),
-)
-def create_conversation(engine: Engine, args: Body) -> Body:
-    """Begin a conversation in a workspace, with an id of your own or a new one."""
-    made = engine.conversations.create(
-        args.get("conversation_id"),
-        title=args.get("title"),
-        system_prompt=args.get("system_prompt"),
-        workspace=args.get("workspace_id"),
-    )
-    return ok(conversation=talk(made))
-
-
-@chimera.operation(
-    "get_conversation",
-    title="Get a conversation",
-    changes=False,
-    listed=False,
-    route=Route("GET", "/api/conversations/{conversation_id}"),
-    takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
-    gives=gives({"conversation": CONVERSATION}),
-)
-def get_conversation(engine: Engine, args: Body) -> Body:
-    """A conversation by its id."""
-    return ok(conversation=talk(engine.conversations.get(args["conversation_id"], workspace=args.get("workspace_id"))))
-
-
-@chimera.operation(
-    "update_conversation",
-    title="Change a conversation",
-    changes=True,
-    listed=False,
-    route=Route("PUT", "/api/conversations/{conversation_id}"),
-    takes=object_schema({**OF_CONVERSATION, **DESCRIBED}, required=("conversation_id",)),
-    gives=gives({"conversation": CONVERSATION}),
-)
-def update_conversation(engine: Engine, args: Body) -> Body:
-    """Change a conversation's title or system prompt."""
-    changed = engine.conversations.describe(
-        args["conversation_id"],
-        workspace=args.get("workspace_id"),
-        **{name: args[name] for name in DESCRIBED if name in args},
-    )
-    return ok(conversation=talk(changed))
-
-
-@chimera.operation(
-    "delete_conversation",
-    title="Delete a conversation",
-    changes=True,
-    destructive=True,
-    listed=False,
-    route=Route("DELETE", "/api/conversations/{conversation_id}"),
-    takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
-    gives=gives(DONE),
-)
-def delete_conversation(engine: Engine, args: Body) -> Body:
-    """Erase a conversation with its messages; its memories stay."""
-    engine.conversations.delete(args["conversation_id"], workspace=args.get("workspace_id"))
-    return ok(message="Conversation deleted")
-
-
-@chimera.operation(
-    "clear_conversation",
-    title="Forget a conversation's memories",
-    changes=True,
-    destructive=True,
-    listed=False,
-    route=Route("DELETE", "/api/mcp/conversation/{conversation_id}/clear"),
-    takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
-    gives=gives({**DONE, "count": COUNT}, optional={"deed": {"type": "string", "description": "To undo it by"}}),
-)
-def clear_conversation(engine: Engine, args: Body) -> Body:
-    """Forget the memories that were stored in a conversation; they can be brought back for thirty days."""
-    done = engine.conversations.clear(args["conversation_id"], workspace=args.get("workspace_id"))
-    return ok(message=f"Cleared {done.count} memories", count=done.count, deed=done.deed)
-
-
-@chimera.operation(
-    "list_messages",
-    title="List messages",
-    changes=False,
-    listed=False,
-    route=Route("GET", "/api/conversations/{conversation_id}/messages"),
-    takes=object_schema(
-        {**OF_CONVERSATION, "limit": {**LIMIT, "maximum": 1000}, "offset": OFFSET}, required=("conversation_id",)
-    ),
-    gives=gives({"messages": {"type": "array", "items": MESSAGE}}),
-)
-def list_messages(engine: Engine, args: Body) -> Body:
-    """The last messages of a conversation, oldest first; offset leaves out the very last."""
-    found = engine.conversations.messages(
-        args["conversation_id"],
-        limit=int(args.get("limit", 20)),
-        offset=int(args.get("offset", 0)),
-        workspace=args.get("workspace_id"),
-    )
-    return ok(messages=[said(one) for one in found])
-
-
-@chimera.operation(
-    "send_message",
-    title="Send a message",
-    changes=True,
-    listed=False,
-    route=Route("POST", "/api/conversations/{conversation_id}/messages", 201),
-    streams=Pieces.EVENTS,
-    takes=object_schema(
-        {
-            **OF_CONVERSATION,
-            "content": {**TEXT, "description": "What the user says"},
-            "token_budget": BUDGET,
-            "placement": PLACEMENT,
-            "stream": {
-                "type": "boolean",
-                "default": False,
-                "description": "Send the answer as it comes, as server-sent events: context, piece …, done.",
-            },
-        },
-        required=("conversation_id", "content"),
-    ),
-    gives=gives(
-        {
-            "message": MESSAGE,
-            "context": object_schema(CONTEXT, required=tuple(CONTEXT)),
-            "answer": {"anyOf": [MESSAGE, {"type": "null"}]},
-        }
-    ),
-)
-def send_message(engine: Engine, args: Body) -> Body | Stream:
-    """Add a user's message to a conversation and build its context. Where a language model's provider is configured the
-    context is sent to it and the answer kept; else the context is all you get."""
-    turn, pieces = engine.conversations.converse(
-        args["conversation_id"], args["content"], workspace=args.get("workspace_id"), **how(args)
-    )
-    if args.get("stream"):
-        return Stream(events(turn, pieces))
-    *_, answer = (None, *pieces)
-    return turned(turn, answer)
-
-
-def events(turn: Turn, pieces: Iterator[str | Message]) -> Iterator[Body]:
-    """The context, the answer piece by piece, and at last the same body as without a stream."""
-    yield {"event": "context", "data": parts(turn.context)}
-    last: str | Message | None = None
-    for last in pieces:
-        if isinstance(last, str):
-            yield {"event": "piece", "data": {"text": last}}
-    yield {"event": "done", "data": turned(turn, last)}
-
-
-# --- workspaces and their memories -----------------------------------------------------------------------------------
-
-OF_WORKSPACE: Schema = {"workspace_id": {**WORKSPACE_ID, "description": "Such as workspace-…"}}
-NAMED: Schema = {
-    "name": {"type": "string", "minLength": 1, "maxLength": 200},
-    "description": {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT},
-}
-
-
-@chimera.operation(
-    "list_workspaces",
-    title="List workspaces",
-    changes=False,
-    listed=False,
-    route=Route("GET", "/api/workspaces"),
-    takes=object_schema({}),
-    gives=gives({"workspaces": {"type": "array", "items": WORKSPACE}}),
-)
-def list_workspaces(engine: Engine, _args: Body) -> Body:
-    """List the workspaces that you may use."""
-    return ok(workspaces=[workspace(space) for space in engine.workspaces.list()])
-
-
-@chimera.operation(
-    "create_workspace",
-    title="Create a workspace",
-    changes=True,
-    listed=False,
-    route=Route("POST", "/api/workspaces", 201),
-    takes=object_schema(NAMED, required=("name",)),
-    gives=gives({"workspace": WORKSPACE}),
-)
-def create_workspace(engine: Engine, args: Body) -> Body:
-    """Create a workspace for memories and conversations of their own."""
-    return ok(workspace=workspace(engine.workspaces.create(args["name"], description=args.get("description"))))
-
-
-@chimera.operation(
-    "get_workspace",
-    title="Get a workspace",
-    changes=False,
-    listed=False,
-    route=Route("GET", "/api/workspaces/{workspace_id}"),
-    takes=object_schema(OF_WORKSPACE, required=("workspace_id",)),
-    gives=gives({"workspace": WORKSPACE}),
-)
-def get_workspace(engine: Engine, args: Body) -> Body:
-    """A workspace by its id."""
-    return ok(workspace=workspace(engine.workspaces.get(args["workspace_id"])))
-
-
-@chimera.operation(
-    "update_workspace",
-    title="Rename or describe a workspace",
-    changes=True,
-    idempotent=True,
-    listed=False,
-    route=Route("PUT", "/api/workspaces/{workspace_id}"),
-    takes=object_schema({**OF_WORKSPACE, **NAMED}, required=("workspace_id",)),
-    gives=gives({"workspace": WORKSPACE}),
-)
-def update_workspace(engine: Engine, args: Body) -> Body:
-    """Change a workspace's name or description; its id stays."""
-    changed = engine.workspaces.describe(
-        args["workspace_id"], name=args.get("name"), description=args.get("description")
-    )
-    return ok(workspace=workspace(changed))
-
-
-@chimera.operation(
-    "delete_workspace",
-    title="Delete an empty workspace",
-    changes=True,
-    destructive=True,
-    listed=False,
-    route=Route("DELETE", "/api/workspaces/{workspace_id}"),
-    takes=object_schema(OF_WORKSPACE, required=("workspace_id",)),
-    gives=gives(DONE),
-)
-def delete_workspace(engine: Engine, args: Body) -> Body:
-    """Delete a workspace that holds no memories any more, with its conversations."""
-    engine.workspaces.delete(args["workspace_id"])
-    return ok(message="Workspace deleted")
-
-
-WRITTEN: Schema = {
-    "title": {"type": "string", "minLength": 1, "maxLength": 200},
-    "content": TEXT,
-    "tags": TAGS,
-    "metadata": {"type": "object"},
-}
-
-
-@chimera.operation(
-    "list_workspace_memories",
-    title="List a workspace's memories",
-    changes=False,
-    listed=False,
-    route=Route("GET", "/api/workspaces/{workspace_id}/memories"),
-    takes=object_schema(
-        {
-            **OF_WORKSPACE,
-            "search": {**TEXT, "description": "Only what fits, best first"},
-            "limit": LIMIT,
-            "offset": OFFSET,
-        },
-        required=("workspace_id",),
-    ),
-    gives=gives({"memories": MEMORIES, "total": COUNT, "limit": COUNT, "offset": COUNT}),
-)
-def list_workspace_memories(engine: Engine, args: Body) -> Body:
-    """List a workspace's memories, newest first, or search among them."""
-    limit, offset = int(args.get("limit", 20)), int(args.get("offset", 0))
-    page = engine.workspaces.memories(args["workspace_id"], search=args.get("search"), limit=limit, offset=offset)
-    return ok(memories=[shown(memory) for memory in page], total=page.total, limit=limit, offset=offset)
-
-
-@chimera.operation(
-    "create_memory",
-    title="Create a memory in a workspace",
-    changes=True,
-    listed=False,
-    route=Route("POST", "/api/workspaces/{workspace_id}/memories", 201),
-    takes=object_schema({**OF_WORKSPACE, **WRITTEN}, required=("workspace_id", "content")),
-    gives=gives({"memory": MEMORY}),
-)
-def create_memory(engine: Engine, args: Body) -> Body:
-    """Store a memory in a workspace."""
-    new = NewMemory(
-        content=args["content"],
-        title=args.get("title"),
-        tags=tuple(args.get("tags", ())),
-        metadata=args.get("metadata", {}),
-        source=Source.EXPLICIT,
-    )
-    return ok(memory=shown(engine.workspaces.remember(args["workspace_id"], new).memory))
-
-
-@chimera.operation(
-    "get_memory",
-    title="Get a memory",
-    changes=False,
-    listed=False,
-    route=Route("GET", "/api/memories/{memory_id}"),
-    takes=object_schema({"memory_id": MEMORY_ID}, required=("memory_id",)),
-    gives=gives({"memory": MEMORY}),
-)
-def get_memory(engine: Engine, args: Body) -> Body:
-    """A memory by its id."""
-    return ok(memory=shown(engine.get(args["memory_id"])))
-
-
-@chimera.operation(
-    "update_memory",
-    title="Change a memory",
-    changes=True,
-    listed=False,
-    route=Route("PUT", "/api/memories/{memory_id}"),
-    takes=object_schema({"memory_id": MEMORY_ID, **WRITTEN}, required=("memory_id",)),
-    gives=gives({"memory": MEMORY}),
-)
-def update_memory(engine: Engine, args: Body) -> Body:
-    """Change a memory's title, content, tags or metadata; its version goes up by one, and its former state is kept."""
-    return ok(memory=shown(engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args})))
-
-
-@chimera.operation(
-    "delete_memory",
-    title="Delete a memory",
-    changes=True,
-    destructive=True,
-    listed=False,
-    route=Route("DELETE", "/api/memories/{memory_id}"),
-    takes=object_schema({"memory_id": MEMORY_ID}, required=("memory_id",)),
-    gives=gives(DONE),
-)
-def delete_memory(engine: Engine, args: Body) -> Body:
-    """Delete a memory, and with it from every conversation; it can be brought back for thirty days."""
-    engine.forget(args["memory_id"])
-    return ok(message="Memory deleted")
-
-
-@chimera.operation(
-    "batch_remember",
-    title="Remember many",
-    changes=True,
-    listed=False,
-    route=Route("POST", "/api/mcp/batch-remember", 201),
-    takes=object_schema(
-        {
-            "memories": {
-                "type": "array",
-                "items": object_schema(FRAGMENT, required=("text",)),
-                "minItems": 1,
-                "maxItems": MAX_BATCH,
-            },
-            "workspace_id": WORKSPACE_ID,
-        },
-        required=("memories",),
-    ),
-    gives=gives({"created": COUNT, "memories": MEMORIES}),
-)
-def batch_remember(engine: Engine, args: Body) -> Body:
-    """Store several memory fragments at once: all of them, or none."""
-    stored = engine.conversations.remember_all(
-        [new_memory(one) for one in args["memories"]], workspace=args.get("workspace_id")
-    )
-    return ok(created=len(stored), memories=[shown(memory) for memory in stored])
-
-
 # --- values in Chimera's words ---------------------------------------------------------------------------------------
 
 
@@ -823,18 +396,6 @@ def shown(memory: Memory, active: Mapping[str, bool] | None = None) -> Body:
     return body
 
 
-def talk(conversation: Conversation) -> Body:
-    given = {"title": conversation.title, "system_prompt": conversation.system_prompt}
-    return {
-        "id": conversation.id,
-        "workspace_id": id_of(conversation.space),
-        **{name: value for name, value in given.items() if value is not None},
-        "message_count": conversation.messages,
-        "created_at": iso(conversation.created_at),
-        "updated_at": iso(conversation.updated_at),
-    }
-
-
 def said(message: Message) -> Body:
     reply = {} if message.reply_to is None else {"reply_to": message.reply_to}
     return {
@@ -843,17 +404,6 @@ def said(message: Message) -> Body:
         "content": message.content,
         **reply,
         "created_at": iso(message.created_at),
-    }
-
-
-def workspace(space: Space) -> Body:
-    described = {} if space.description is None else {"description": space.description}
-    return {
-        "id": id_of(space.name),
-        "name": space.title or space.name,
-        **described,
-        "memory_count": space.memories,
-        "created_at": iso(space.created_at),
     }
 
 
@@ -870,6 +420,5 @@ def parts(context: BuiltContext) -> Body:
     }
 
 
-def turned(turn: Turn, answer: str | Message | None) -> Body:
-    given = said(answer) if isinstance(answer, Message) else None
-    return ok(message=said(turn.message), context=parts(turn.context), answer=given)
+# Conversations and workspaces, in files of their own, join the same table; they use the words above.
+from scrubjay.dialects import chimera_conversations, chimera_workspaces  # noqa: E402, F401

@@ -7,6 +7,7 @@ JSON; an error's text carries the protocol's code, as Cortex's own server does i
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -629,18 +630,7 @@ def reindex_store(engine: Engine, args: Body) -> Body:
 # Cortex's own server puts its name before every tool; both spellings work.
 for _operation in list(cortex.operations.values()):
     _alias = f"cortex_{_operation.name}"
-    cortex.operation(
-        _alias,
-        title=_operation.title,
-        takes=_operation.takes,
-        gives=_operation.gives,
-        changes=_operation.changes,
-        destructive=_operation.destructive,
-        idempotent=_operation.idempotent,
-        listed=False,
-        accepts=_operation.accepts,
-        says=_operation.says,
-    )(_operation.run)
+    cortex.operations[_alias] = replace(_operation, name=_alias, listed=False)
 
 
 # --- shapes ----------------------------------------------------------------------------------------------------------

@@ -6,45 +6,14 @@ None is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import (
-    LEFT_OUT,
-    Body,
-    Dialect,
-    Pieces,
-    Route,
-    Schema,
-    Stream,
-    either,
-    object_schema,
-)
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, either, object_schema
 from scrubjay.dialects.shapes import fields_of, filled, shape
 from scrubjay.engine import intake
-from scrubjay.engine.bulk import CHANGEABLE as BULK_CHANGES
-from scrubjay.engine.bulk import Done
-from scrubjay.engine.curation import Node
-from scrubjay.engine.intake import TagChange
-from scrubjay.engine.statistics import Statistics, StatsQuery
-from scrubjay.engine.transfer import Imported
 from scrubjay.engine.values import plain
 from scrubjay.errors import Error
-from scrubjay.memory import (
-    Filter,
-    Hit,
-    Link,
-    Memory,
-    NewMemory,
-    OpenConflict,
-    Order,
-    Query,
-    Recall,
-    Space,
-    Topic,
-    Version,
-)
+from scrubjay.memory import Filter, Hit, Memory, NewMemory, Order, Query, Recall, Version
 from scrubjay.times import parse_time
 
 if TYPE_CHECKING:
@@ -98,10 +67,7 @@ def many(kind: Any) -> Schema:
 
 
 LARGE: Schema = {"degraded": {"type": "string"}, "left_out": LEFT_OUT}
-TAGS = {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 20}
 NAME = {"type": "string", "minLength": 1, "maxLength": 100}
-DEED = {"type": "string", "minLength": 1, "maxLength": 100, "description": "What an earlier call named it"}
-DONE: Schema = shape(Done)["properties"]
 DIFFERENCE = object_schema(
     {"field": {"type": "string"}, "old": {}, "new": {}, "lines": {"type": "array", "items": {"type": "string"}}},
     required=("field", "lines"),
@@ -326,367 +292,6 @@ def restore_version(engine: Engine, args: Body) -> Body:
     return one(engine.restore_version(args["id"], args["version"]))
 
 
-# --- links and conflicts ---------------------------------------------------------------------------------------------
-
-
-@native.operation(
-    "list_links",
-    title="List a memory's links",
-    changes=False,
-    route=Route("GET", f"{ROOT}/memories/{{id}}/links"),
-    takes=ONE,
-    gives=gives({"links": many(Link)}, optional=LARGE),
-)
-def list_links(engine: Engine, args: Body) -> Body:
-    """What a memory is linked with."""
-    return {"links": plain(list(engine.links(args["id"])))}
-
-
-@native.operation(
-    "get_graph",
-    title="Look around a memory",
-    changes=False,
-    route=Route("GET", f"{ROOT}/memories/{{id}}/graph"),
-    takes=object_schema(
-        {
-            "id": ID,
-            "steps": {"type": "integer", "minimum": 1, "maximum": 3, "default": 1},
-            "similar": {"type": "boolean", "default": False, "description": "Also what is like it"},
-        },
-        required=("id",),
-    ),
-    gives=gives({"memories": many(Memory), "links": many(Link)}, optional=LARGE),
-)
-def get_graph(engine: Engine, args: Body) -> Body:
-    """A memory, what it is linked with so many steps far, and the links between them."""
-    found = engine.curation.around(args["id"], steps=int(args.get("steps", 1)), similar=bool(args.get("similar")))
-    return {"memories": plain(found.memories), "links": plain(found.links)}
-
-
-@native.operation(
-    "get_network",
-    title="Draw what a memory is connected with",
-    changes=False,
-    route=Route("GET", f"{ROOT}/memories/{{id}}/network"),
-    streams=Pieces.LINES,
-    takes=object_schema(
-        {"id": ID, "steps": {"type": "integer", "minimum": 1, "maximum": 10, "default": 2}}, required=("id",)
-    ),
-    gives=either(object_schema({"nodes": many(Node), "links": many(Link)}), FAILED),
-)
-def get_network(engine: Engine, args: Body) -> Stream:
-    """What a memory is connected with, up to five thousand, for drawing: lines of JSON, each with some of the nodes or,
-    after them, of the links."""
-    found = engine.curation.network(args["id"], steps=int(args.get("steps", 2)))
-    nodes = ({"nodes": plain(some)} for some in stretches(found.nodes))
-    links = ({"links": plain(some)} for some in stretches(found.links))
-    return Stream(chain(nodes, links), Pieces.LINES)
-
-
-def stretches(items: tuple[Any, ...], size: int = 500) -> Iterator[tuple[Any, ...]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
-
-
-@native.operation(
-    "supersede_memory",
-    title="Supersede a memory",
-    changes=True,
-    idempotent=True,
-    route=Route("POST", f"{ROOT}/memories/{{id}}/supersede"),
-    takes=object_schema(
-        {"id": ID, "new": {**ID, "description": "The memory that replaces it"}}, required=("id", "new")
-    ),
-    gives=gives({"old": shape(Memory), "new": shape(Memory)}),
-)
-def supersede_memory(engine: Engine, args: Body) -> Body:
-    """Mark a memory as outdated by a newer one."""
-    old, new = engine.supersede(old=args["id"], new=args["new"])
-    return {"old": plain(old), "new": plain(new)}
-
-
-@native.operation(
-    "release_memory",
-    title="Take a supersession back",
-    changes=True,
-    route=Route("POST", f"{ROOT}/memories/{{id}}/release"),
-    takes=ONE,
-    gives=gives({"memory": shape(Memory)}),
-)
-def release_memory(engine: Engine, args: Body) -> Body:
-    """Take back that a memory is outdated: it is current again."""
-    return one(engine.curation.release(args["id"]))
-
-
-@native.operation(
-    "list_conflicts",
-    title="List open conflicts",
-    changes=False,
-    route=Route("GET", f"{ROOT}/conflicts"),
-    takes=object_schema(PAGE),
-    gives=gives({"conflicts": many(OpenConflict)}, optional=LARGE),
-)
-def list_conflicts(engine: Engine, args: Body) -> Body:
-    """Memories that a newer one may outdate and nobody has settled yet, newest first. Supersede the older, or keep
-    both."""
-    found = engine.open_conflicts(limit=int(args.get("limit", 20)), offset=int(args.get("offset", 0)))
-    return {"conflicts": plain(list(found))}
-
-
-@native.operation(
-    "keep_both",
-    title="Keep both",
-    changes=True,
-    route=Route("POST", f"{ROOT}/conflicts/keep"),
-    takes=object_schema({"old": ID, "new": ID}, required=("old", "new")),
-    gives=gives({"old": shape(Memory), "new": shape(Memory)}),
-)
-def keep_both(engine: Engine, args: Body) -> Body:
-    """Settle a conflict: both memories are true."""
-    old, new = engine.settle(old=args["old"], new=args["new"], keep=True)
-    return {"old": plain(old), "new": plain(new)}
-
-
-# --- decisions -------------------------------------------------------------------------------------------------------
-
-
-@native.operation(
-    "list_topics",
-    title="List what was decided about",
-    changes=False,
-    route=Route("GET", f"{ROOT}/decisions"),
-    takes=object_schema({}),
-    gives=gives({"topics": many(Topic)}, optional=LARGE),
-)
-def list_topics(engine: Engine, _args: Body) -> Body:
-    """The topics of decisions, those decided last first."""
-    return {"topics": plain(list(engine.decisions.topics()))}
-
-
-@native.operation(
-    "get_chain",
-    title="How a decision evolved",
-    changes=False,
-    route=Route("GET", f"{ROOT}/decisions/{{topic:path}}"),
-    takes=object_schema({"topic": {"type": "string", "minLength": 1}}, required=("topic",)),
-    gives=gives({"decisions": many(Memory)}, optional=LARGE),
-)
-def get_chain(engine: Engine, args: Body) -> Body:
-    """The decisions on a topic, newest first."""
-    return {"decisions": plain(list(engine.decisions.chain(args["topic"])))}
-
-
-# --- many at once ----------------------------------------------------------------------------------------------------
-
-
-@native.operation(
-    "preview_bulk",
-    title="Preview a bulk action",
-    changes=False,
-    route=Route("POST", f"{ROOT}/bulk/preview"),
-    takes=object_schema({"limit": PAGE["limit"], **FILTER}),
-    gives=gives({"total": COUNT, "memories": many(Memory)}, optional=LARGE),
-)
-def preview_bulk(engine: Engine, args: Body) -> Body:
-    """What a bulk action with this filter would change."""
-    named = engine.bulk.preview(wanted(args), limit=int(args.get("limit", 20)))
-    return {"total": named.total, "memories": plain(named.memories)}
-
-
-@native.operation(
-    "bulk_forget",
-    title="Forget many",
-    changes=True,
-    destructive=True,
-    route=Route("POST", f"{ROOT}/bulk/forget"),
-    takes=object_schema({"reason": REASON, "deed": DEED, **FILTER}),
-    gives=gives(DONE),
-)
-def bulk_forget(engine: Engine, args: Body) -> Body:
-    """Forget all that a filter names, such as everything one client stored. At most a thousand a call: while `left` is
-    not 0, call again with the same deed."""
-    return plain_body(engine.bulk.forget(wanted(args), reason=args.get("reason"), deed=args.get("deed")))
-
-
-@native.operation(
-    "bulk_update",
-    title="Change many",
-    changes=True,
-    route=Route("POST", f"{ROOT}/bulk/update"),
-    takes=object_schema(
-        {
-            "filter": object_schema(FILTER),
-            "add_tags": TAGS,
-            "remove_tags": TAGS,
-            **{name: CHANGES[name] for name in BULK_CHANGES},
-            "reason": REASON,
-        },
-        required=("filter",),
-    ),
-    gives=gives(DONE),
-)
-def bulk_update(engine: Engine, args: Body) -> Body:
-    """Change the same fields of all that a filter names; each keeps its former state in its history."""
-    tags = TagChange(add=tuple(args.get("add_tags", ())), remove=tuple(args.get("remove_tags", ())))
-    changed = {name: moment(name, args[name]) for name in BULK_CHANGES if name in args}
-    done = engine.bulk.update(
-        wanted(args["filter"]),
-        tags=tags if tags != TagChange() else None,
-        reason=args.get("reason"),
-        **changed,
-    )
-    return plain_body(done)
-
-
-@native.operation(
-    "undo_bulk",
-    title="Undo a bulk forget",
-    changes=True,
-    route=Route("POST", f"{ROOT}/bulk/undo"),
-    takes=object_schema({"deed": DEED}, required=("deed",)),
-    gives=gives(DONE),
-)
-def undo_bulk(engine: Engine, args: Body) -> Body:
-    """Bring back what was forgotten under a deed. While `left` is not 0, call again."""
-    return plain_body(engine.bulk.undo(args["deed"]))
-
-
-@native.operation(
-    "prune",
-    title="Forget what has expired",
-    changes=True,
-    destructive=True,
-    route=Route("POST", f"{ROOT}/prune"),
-    takes=object_schema({"dry_run": {"type": "boolean", "default": False, "description": "Only say what it would be"}}),
-    gives=gives({"pruned": {"type": "array", "items": {"type": "string"}}}, optional=LARGE),
-)
-def prune(engine: Engine, args: Body) -> Body:
-    """Softly delete what has expired."""
-    return {"pruned": [memory.id for memory in engine.prune(dry_run=bool(args.get("dry_run")))]}
-
-
-# --- spaces, statistics, transfer ------------------------------------------------------------------------------------
-
-
-@native.operation(
-    "list_spaces",
-    title="List spaces",
-    changes=False,
-    route=Route("GET", f"{ROOT}/spaces"),
-    takes=object_schema({}),
-    gives=gives({"spaces": many(Space)}, optional=LARGE),
-)
-def list_spaces(engine: Engine, _args: Body) -> Body:
-    """The spaces that the caller may use, with how many memories each holds."""
-    return {"spaces": plain(list(engine.list_spaces()))}
-
-
-@native.operation(
-    "create_space",
-    title="Create a space",
-    changes=True,
-    idempotent=True,
-    route=Route("POST", f"{ROOT}/spaces", 201),
-    takes=object_schema(
-        {"name": NAME, "description": {"type": "string", "minLength": 1, "maxLength": 10_000}}, required=("name",)
-    ),
-    gives=gives({"space": {"type": "string"}, "created": {"type": "boolean"}}),
-)
-def create_space(engine: Engine, args: Body) -> Body:
-    """Create a space; one that exists stays as it is."""
-    new = engine.create_space(args["name"], description=args.get("description"))
-    return {"space": args["name"], "created": new}
-
-
-@native.operation(
-    "drop_space",
-    title="Put an empty space away",
-    changes=True,
-    destructive=True,
-    route=Route("DELETE", f"{ROOT}/spaces/{{name}}"),
-    takes=object_schema({"name": NAME}, required=("name",)),
-    gives=gives({"space": shape(Space)}),
-)
-def drop_space(engine: Engine, args: Body) -> Body:
-    """Put away a space that holds no memories any more, with its conversations."""
-    return {"space": plain(engine.drop_space(args["name"]))}
-
-
-STORE = object_schema(
-    {
-        "name": {"type": "string"},
-        "path": {"type": "string", "description": "Its folder, if the caller is on this machine"},
-        "description": {"type": "string"},
-        "memories": COUNT,
-        "mirrored": {"type": "boolean"},
-        "project": {"type": "boolean", "description": "Of the folder that the server works in"},
-        "waiting": {**COUNT, "description": "Files that are still to be written"},
-        "there": {"type": "boolean", "description": "Whether its folder is there"},
-    },
-    required=("name", "memories", "mirrored", "project", "waiting", "there"),
-)
-
-
-@native.operation(
-    "list_stores",
-    title="List stores and their folders",
-    changes=False,
-    route=Route("GET", f"{ROOT}/stores"),
-    takes=object_schema({}),
-    gives=gives({"stores": {"type": "array", "items": STORE}}, optional=LARGE),
-)
-def list_stores(engine: Engine, _args: Body) -> Body:
-    """The stores that the caller may see, with the folders where their memories are files."""
-    return {
-        "stores": [
-            {**plain(store, leave_out=("path",)), **({} if store.path is None else {"path": str(store.path)})}
-            for store in engine.folders.list()
-        ]
-    }
-
-
-@native.operation(
-    "get_statistics",
-    title="Statistics",
-    changes=False,
-    route=Route("GET", f"{ROOT}/statistics"),
-    takes=object_schema(fields_of(StatsQuery)),
-    gives=gives({"statistics": shape(Statistics)}),
-)
-def get_statistics(engine: Engine, args: Body) -> Body:
-    """Counts, sizes, rates, trends and health of what the caller may see."""
-    return {"statistics": plain(engine.statistics(filled(StatsQuery, args)))}
-
-
-@native.operation(
-    "export",
-    title="Export",
-    changes=False,
-    route=Route("GET", f"{ROOT}/export"),
-    streams=Pieces.LINES,
-    takes=object_schema({}),
-    gives=either(object_schema({"type": {"type": "string"}}, required=("type",), closed=False), FAILED),
-)
-def export(engine: Engine, _args: Body) -> Stream:
-    """Every memory of a space and the links between them, as lines of JSON that `import` takes in."""
-    return Stream(engine.export(), Pieces.LINES)
-
-
-@native.operation(
-    "import",
-    title="Import",
-    changes=True,
-    route=Route("POST", f"{ROOT}/import"),
-    takes=object_schema(
-        {"lines": {"type": "array", "items": {"type": "object"}, "minItems": 1, "maxItems": 1000}},
-        required=("lines",),
-    ),
-    gives=gives(shape(Imported)["properties"]),
-)
-def import_(engine: Engine, args: Body) -> Body:
-    """Take in lines of an export, at most a thousand a call; what is already here with the same id is left as it is."""
-    return plain_body(engine.import_from(args["lines"]))
-
-
 # --- words that several operations share -----------------------------------------------------------------------------
 
 
@@ -702,3 +307,16 @@ def moment(name: str, value: Any) -> Any:
 def plain_body(value: Any) -> Body:
     body: Body = plain(value)
     return body
+
+
+# What else people do, in files of their own, joins the same table; they use the words above.
+from scrubjay.dialects import (  # noqa: E402, F401
+    native_access,
+    native_bulk,
+    native_endpoints,
+    native_jobs,
+    native_links,
+    native_spaces,
+    native_sync,
+    native_upkeep,
+)

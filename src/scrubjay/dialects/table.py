@@ -41,13 +41,6 @@ def _chimera() -> Dialect:
 
 
 def _native() -> Dialect:
-    from scrubjay.dialects import (  # noqa: F401 -- they add their operations to the table
-        native_access,
-        native_endpoints,
-        native_jobs,
-        native_sync,
-        native_upkeep,
-    )
     from scrubjay.dialects.native import native
 
     return native

@@ -41,6 +41,7 @@ from scrubjay.errors import (
 )
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Category, Job, Link, Memory, Role, random_suffix
+from scrubjay.places import store_address
 from scrubjay.stores.replication import Endpoint, Heard, Replica, SyncConflict
 
 if TYPE_CHECKING:
@@ -182,11 +183,9 @@ class Syncing:
                 hint=f"Use letters, digits, dots and hyphens, and another word than {LOCAL}.",
                 field="name",
             )
-        where = str(url)
-        address = where if "://" in where else f"sqlite:///{Path(where).expanduser().absolute()}"
         endpoint = Endpoint(
             name=name,
-            url=address,
+            url=store_address(url),
             spaces=None if spaces is None else tuple(intake.check_space(space) for space in spaces),
             added_at=self._desk.now(),
         )

@@ -35,8 +35,9 @@ Context = ServerRequestContext[Any, Any]
 Ask = Callable[[Prompt], str]
 
 QUESTION = "synthesis"  # the key of what we ask of a client's model
-CLIENT_SECONDS = 100.0  # what a client's model, and whoever has to approve, may take
-OVER_HTTP_SECONDS = 45.0  # less than a call may take there, so that rules can write what no model wrote
+# What a client's model, and whoever has to approve, may take: less than the minute after which most clients give up a
+# call of their own, so that rules can write what no model wrote.
+ASK_SECONDS = 45.0
 
 
 def reporter(ctx: Context) -> Callable[[int, int | None, str], None] | None:
@@ -69,14 +70,14 @@ class Asking(Unanswered):
         self.result = result
 
 
-def client_model(ctx: Context, params: CallToolRequestParams) -> Ask | None:
+def client_model(ctx: Context, params: CallToolRequestParams, seconds: float) -> Ask | None:
     """How to ask the client's model, in either era of the protocol; None if the client does not offer it."""
     offered = ctx.session.client_capabilities
     if offered is None or offered.sampling is None:
         return None
     if ctx.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
         return lambda prompt: asked_before(prompt, params)
-    return lambda prompt: from_thread.run(asked_now, prompt, ctx)
+    return lambda prompt: from_thread.run(asked_now, prompt, ctx, seconds)
 
 
 def asked_before(prompt: Prompt, params: CallToolRequestParams) -> str:
@@ -92,10 +93,9 @@ def asked_before(prompt: Prompt, params: CallToolRequestParams) -> str:
     return text_of(answer)
 
 
-async def asked_now(prompt: Prompt, ctx: Context) -> str:
-    """:raises SynthesisFailed: if the client's model or its user refuses, or nobody is there to be asked"""
+async def asked_now(prompt: Prompt, ctx: Context, seconds: float) -> str:
+    """:raises SynthesisFailed: if the client's model or its user refuses or is silent, or nobody can be asked"""
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
-    seconds = CLIENT_SECONDS if ctx.request is None else OVER_HTTP_SECONDS
     try:
         answer = await ctx.session.send_request(
             sampling(prompt), CreateMessageResult, request_read_timeout_seconds=seconds, metadata=related

@@ -19,7 +19,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NoReturn
 
@@ -38,6 +38,7 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.servers.admission import Admission
+from scrubjay.servers.asking import ASK_SECONDS
 from scrubjay.servers.calls import Service, fault
 from scrubjay.servers.clients import announcement
 from scrubjay.servers.credentials import Credentials
@@ -45,7 +46,7 @@ from scrubjay.servers.docs import docs
 from scrubjay.servers.guard import MAX_BODY_BYTES, Guard, failure
 from scrubjay.servers.journal import Journal, set_up_logs
 from scrubjay.servers.limits import Limits, SharedStorage
-from scrubjay.servers.mcp import asks, build_endpoint, build_server, owned_by, running
+from scrubjay.servers.mcp import Endpoint, asks, build_endpoint, build_server, owned_by, running
 from scrubjay.servers.metrics import Metrics
 from scrubjay.servers.openapi import description
 from scrubjay.servers.page import page_routes
@@ -77,30 +78,13 @@ def build_app(
     """The whole site for an open engine; the first dialect also answers at `/mcp`."""
     limits, metrics = limits or Limits(), Metrics()
     service = Service(workers=Workers(seconds=call_seconds), limits=limits, watch=metrics.called)
+    ask_seconds = min(ASK_SECONDS, 0.75 * call_seconds)  # rules need the rest, if no model answers
     endpoints = {
-        dialect.name: build_endpoint(
-            build_server(
-                [dialect],
-                lambda ctx: bound_engine(ctx.request),
-                transport="http",
-                service=service,
-                signing_key=engine.signing_key,
-            ),
-            max_body_bytes=max_body_bytes,
-            streams=asks(dialect),
-        )
+        dialect.name: mcp_endpoint(engine, dialect, service, ask_seconds=ask_seconds, max_body_bytes=max_body_bytes)
         for dialect in dialects
     }
     tables = [*dialects, *only_rest]
     rest = rest_routes(tables, service, stopping)
-
-    async def ready(_: Request) -> JSONResponse:
-        try:
-            await run_sync(engine.list_spaces)
-            well = not engine.damaged
-        except Error:
-            well = False
-        return JSONResponse({"status": "ok" if well else "unavailable"}, status_code=200 if well else 503)
 
     def not_admitted(scope: Scope, error: Error) -> Response:
         address = address_of(rest, scope)
@@ -122,7 +106,7 @@ def build_app(
             Route("/docs", endpoint=docs),
             Route("/metrics", endpoint=metrics.shown),
             Route("/healthz", endpoint=healthy),
-            Route("/readyz", endpoint=ready),
+            Route("/readyz", endpoint=readiness(engine)),
         ],
         middleware=[
             Middleware(Journal, metrics=metrics),
@@ -140,6 +124,32 @@ def build_app(
     )
     app.router.redirect_slashes = False
     return app
+
+
+def mcp_endpoint(
+    engine: Engine, dialect: Dialect, service: Service, *, ask_seconds: float, max_body_bytes: int
+) -> Endpoint:
+    server = build_server(
+        [dialect],
+        lambda ctx: bound_engine(ctx.request),
+        transport="http",
+        service=service,
+        signing_key=engine.signing_key,
+        ask_seconds=ask_seconds,
+    )
+    return build_endpoint(server, max_body_bytes=max_body_bytes, streams=asks(dialect))
+
+
+def readiness(engine: Engine) -> Callable[[Request], Awaitable[Response]]:
+    async def ready(_: Request) -> Response:
+        try:
+            await run_sync(engine.list_spaces)
+            well = not engine.damaged
+        except Error:
+            well = False
+        return JSONResponse({"status": "ok" if well else "unavailable"}, status_code=200 if well else 503)
+
+    return ready
 
 
 async def healthy(_: Request) -> JSONResponse:

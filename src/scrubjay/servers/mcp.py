@@ -2,7 +2,7 @@
 
 A call goes from here into a worker thread, through the dialect and the engine, and back:
 
-    call_tool ──> tool_result ──> Service.answer (thread) ──> Dialect.call ──> engine
+    Tools.call ──> tool_result ──> Service.answer (thread) ──> Dialect.call ──> engine
 
 Bytes come from `stdio.py` as parsed messages, or from `http.py` as requests. Nothing here knows any vocabulary.
 """
@@ -51,7 +51,7 @@ from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
 from scrubjay.memory import LOCAL_USER, Caller
 from scrubjay.servers.answers import FRESH_MS
-from scrubjay.servers.asking import Asking, Context, client_model, reporter
+from scrubjay.servers.asking import ASK_SECONDS, Asking, Context, client_model, reporter
 from scrubjay.servers.bounds import bounded
 from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, whole
 from scrubjay.servers.manifest import sheet_of
@@ -88,6 +88,7 @@ def build_server(
     one_client: bool = False,
     service: Service | None = None,
     signing_key: Callable[[], bytes] | None = None,
+    ask_seconds: float = ASK_SECONDS,
 ) -> Server[Any]:
     """A server for these dialects. `engine` is asked once a call, in the worker thread, and may wait or raise.
 
@@ -95,51 +96,23 @@ def build_server(
     clients carry between two halves of a call is sealed with `signing_key`, or with a key of this process alone.
     """
     profile = compose([sheet_of(dialect) for dialect in dialects], extras=extras)
-    alone = len(dialects) == 1
-    served = {
-        served_name(dialect.name, operation, alone=alone): Served(
-            dialect, operation, "" if alone else f"{dialect.name}_"
-        )
-        for dialect in dialects
-        for operation in dialect.operations
-    }
-    listed = ListToolsResult(tools=[Tool.model_validate(tool) for tool in profile["tools"]])
-    calls = service or Service(workers=Workers())
-    turns = Turns() if one_client else None
-
-    def input_schema(name: str) -> Mapping[str, Any] | None:
-        tool = served.get(name)
-        return tool.dialect.operations[tool.operation].takes if tool else None
-
-    async def list_tools(_ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return listed
-
-    async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        tool = served.get(params.name)
-        if tool is None:
-            raise unknown_tool(params.name, served)
-        operation = tool.dialect.operations[tool.operation]
-        if not operation.asks and (params.request_state is not None or params.input_responses is not None):
-            raise MCPError(code=INVALID_PARAMS, message="This server has asked nothing that could be answered.")
-        ask = client_model(ctx, params) if operation.asks else None
-
-        def told(ctx: Context) -> Engine:
-            return engine(ctx).bound_to(progress=reporter(ctx), client_model=ask)
-
-        async with turns.turn(changes=operation.changes) if turns else nullcontext():
-            try:
-                return await tool_result(tool, params.arguments, told, ctx, transport, calls)
-            except Asking as asking:
-                return asking.result
-
+    tools = Tools(
+        served_tools(dialects),
+        ListToolsResult(tools=[Tool.model_validate(tool) for tool in profile["tools"]]),
+        engine,
+        transport=transport,
+        service=service or Service(workers=Workers()),
+        turns=Turns() if one_client else None,
+        ask_seconds=ask_seconds,
+    )
     fresh = CacheHint(ttl_ms=FRESH_MS, scope="public")
     server: Server[Any] = Server(
         profile["name"],
         version=__version__,
         instructions=profile["instructions"],
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        get_tool_input_schema=input_schema,
+        on_list_tools=tools.list,
+        on_call_tool=tools.call,
+        get_tool_input_schema=tools.input_schema,
         cache_hints={"tools/list": fresh, "server/discover": fresh},
         **resource_handlers(dialects, engine, transport),
     )
@@ -147,6 +120,66 @@ def build_server(
         security = RequestStateSecurity(codec=Seal(signing_key or partial(os.urandom, 32)))
         server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
     return server
+
+
+def served_tools(dialects: Sequence[Dialect]) -> dict[str, Served]:
+    """Every operation under the name that clients call it by."""
+    alone = len(dialects) == 1
+    return {
+        served_name(dialect.name, operation, alone=alone): Served(
+            dialect, operation, "" if alone else f"{dialect.name}_"
+        )
+        for dialect in dialects
+        for operation in dialect.operations
+    }
+
+
+class Tools:
+    """The server's handlers for tools."""
+
+    def __init__(
+        self,
+        served: Mapping[str, Served],
+        listed: ListToolsResult,
+        engine: Callable[[Context], Engine],
+        *,
+        transport: str,
+        service: Service,
+        turns: Turns | None,
+        ask_seconds: float,
+    ) -> None:
+        self._served = served
+        self._listed = listed
+        self._engine = engine
+        self._transport = transport
+        self._service = service
+        self._turns = turns
+        self._ask_seconds = ask_seconds
+
+    async def list(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        return self._listed
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        tool = self._served.get(name)
+        return tool.dialect.operations[tool.operation].takes if tool else None
+
+    async def call(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        tool = self._served.get(params.name)
+        if tool is None:
+            raise unknown_tool(params.name, self._served)
+        operation = tool.dialect.operations[tool.operation]
+        if not operation.asks and (params.request_state is not None or params.input_responses is not None):
+            raise MCPError(code=INVALID_PARAMS, message="This server has asked nothing that could be answered.")
+        ask = client_model(ctx, params, self._ask_seconds) if operation.asks else None
+
+        def told(ctx: Context) -> Engine:
+            return self._engine(ctx).bound_to(progress=reporter(ctx), client_model=ask)
+
+        async with self._turns.turn(changes=operation.changes) if self._turns else nullcontext():
+            try:
+                return await tool_result(tool, params.arguments, told, ctx, self._transport, self._service)
+            except Asking as asking:
+                return asking.result
 
 
 def asks(dialect: Dialect) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -31,8 +29,7 @@ from scrubjay.dialects.base import Dialect, Resources
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, StorageError
 from scrubjay.memory import Provenance
-
-log = logging.getLogger(__name__)
+from scrubjay.servers.calls import fault
 
 Context = ServerRequestContext[Any, Any]
 Result = TypeVar("Result")
@@ -45,34 +42,32 @@ def resource_handlers(
     dialects: Sequence[Dialect], engine: Callable[[Context], Engine], transport: str
 ) -> dict[str, Any]:
     """The server's handlers; none where no dialect has anything to read."""
-    offered = [(dialect.name, dialect.resources) for dialect in dialects if dialect.resources is not None]
-    if not offered:
-        return {}
-    [(name, resources), *_] = offered
-    readers = anyio.CapacityLimiter(READERS)
+    for dialect in dialects:
+        if dialect.resources is not None:
+            reading = Reading(dialect.name, dialect.resources, engine, transport)
+            return {
+                "on_list_resources": reading.list,
+                "on_list_resource_templates": reading.list_templates,
+                "on_read_resource": reading.read,
+                "on_completion": reading.complete,
+            }
+    return {}
 
-    async def asked(
-        ctx: Context, work: Callable[[Resources, Engine], Result], about: dict[str, str] | None = None
-    ) -> Result:
-        def run() -> Result:
-            opened = engine(ctx)
-            provenance = Provenance(client="mcp", caller=opened.caller.user, transport=transport, dialect=name)
-            return work(resources, opened.bound_to(provenance=provenance))
 
-        try:
-            return await run_sync(run, limiter=readers)
-        except Error as error:
-            code = INTERNAL_ERROR if isinstance(error, StorageError) else INVALID_PARAMS
-            raise MCPError(code=code, message=error.message, data=about) from None
-        except Exception:
-            fault = secrets.token_hex(4)
-            log.exception("fault %s in a resource of %s", fault, name)
-            raise MCPError(
-                code=INTERNAL_ERROR, message=f"Something went wrong inside scrubjay. The log tells more under {fault}."
-            ) from None
+class Reading:
+    """The handlers for what one dialect offers."""
 
-    async def list_resources(ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
-        found = await asked(ctx, lambda resources, opened: resources.listed(opened))
+    def __init__(
+        self, dialect: str, resources: Resources, engine: Callable[[Context], Engine], transport: str
+    ) -> None:
+        self._dialect = dialect
+        self._resources = resources
+        self._engine = engine
+        self._transport = transport
+        self._readers = anyio.CapacityLimiter(READERS)
+
+    async def list(self, ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
+        found = await self._asked(ctx, self._resources.listed)
         return ListResourcesResult(
             resources=[
                 Resource(uri=one.uri, name=one.name, description=one.description, mime_type=one.mime_type)
@@ -80,34 +75,48 @@ def resource_handlers(
             ]
         )
 
-    async def list_templates(_ctx: Context, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+    async def list_templates(
+        self, _ctx: Context, _params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
         return ListResourceTemplatesResult(
             resource_templates=[
                 ResourceTemplate(
                     uri_template=one.uri, name=one.name, description=one.description, mime_type=one.mime_type
                 )
-                for one in resources.templates
+                for one in self._resources.templates
             ]
         )
 
-    async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = str(params.uri)
-        mime_type, text = await asked(ctx, lambda resources, opened: resources.read(opened, uri), {"uri": uri})
+        mime_type, text = await self._asked(ctx, lambda engine: self._resources.read(engine, uri), {"uri": uri})
         return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
-    async def complete(ctx: Context, params: CompleteRequestParams) -> CompleteResult:
+    async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
         known = dict(params.context.arguments or {}) if params.context is not None else {}
-        argument = params.argument
-        values = await asked(
-            ctx, lambda resources, opened: resources.complete(opened, argument.name, argument.value, known)
-        )
+        name, begun = params.argument.name, params.argument.value
+        values = await self._asked(ctx, lambda engine: self._resources.complete(engine, name, begun, known))
         return CompleteResult(
             completion=Completion(values=values[:MAX_VALUES], total=len(values), has_more=len(values) > MAX_VALUES)
         )
 
-    return {
-        "on_list_resources": list_resources,
-        "on_list_resource_templates": list_templates,
-        "on_read_resource": read_resource,
-        "on_completion": complete,
-    }
+    async def _asked(
+        self, ctx: Context, work: Callable[[Engine], Result], about: dict[str, str] | None = None
+    ) -> Result:
+        """What the engine says, in a worker thread."""
+
+        def run() -> Result:
+            opened = self._engine(ctx)
+            provenance = Provenance(
+                client="mcp", caller=opened.caller.user, transport=self._transport, dialect=self._dialect
+            )
+            return work(opened.bound_to(provenance=provenance))
+
+        try:
+            return await run_sync(run, limiter=self._readers)
+        except Error as error:
+            code = INTERNAL_ERROR if isinstance(error, StorageError) else INVALID_PARAMS
+            raise MCPError(code=code, message=error.message, data=about) from None
+        except Exception:  # noqa: BLE001 -- the unforeseen is told in the log, with a number for the client
+            told = fault(f"a resource of {self._dialect}")
+            raise MCPError(code=INTERNAL_ERROR, message=told.message) from None

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -740,6 +740,16 @@ class Store(Reads):
         None: this store serves one machine, whose server counts by itself.
         """
         return None
+
+    def listening(
+        self, space: str, ring: Callable[[], None]  # noqa: ARG002 -- for those who do
+    ) -> AbstractContextManager[Callable[[], bool]]:
+        """Have `ring` called, from any thread, when another process may have written events of a space.
+
+        The block's value says whether that can be relied on just now; if not, ask for events now and then. Entering and
+        leaving never wait.
+        """
+        return nullcontext(lambda: False)
 
     @abstractmethod
     def check(self, *, deep: bool = False) -> Checkup:

@@ -15,7 +15,7 @@ from typing import Any
 
 from scrubjay.errors import Conflict
 from scrubjay.memory import AccessLevel, Memory, random_suffix
-from scrubjay.stores import postgres_signatures
+from scrubjay.stores import postgres_signatures, postgres_words
 from scrubjay.stores.base import Checkup
 from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, copy, put_away, stems_as_text, stems_of_text
 from scrubjay.stores.postgres import PostgresStore
@@ -132,7 +132,7 @@ class PostgresCopy(Copyable):
 
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
         with self._store._changing() as transaction:
-            _take_in(transaction, table, rows)
+            _take_in(transaction, table, rows, self.vector_size)
             transaction.set_fact("copy", progress)
 
     def progress(self) -> str | None:
@@ -164,6 +164,7 @@ class PostgresCopy(Copyable):
                 """
             )
             postgres_signatures.sign_all(con)
+            postgres_words.count_anew(con)
             transaction.count_anew()
             for definition in json.loads(transaction.fact("copy_indexes") or "[]"):
                 con.execute(definition)
@@ -199,7 +200,7 @@ def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None
     return checkup
 
 
-def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]) -> None:
+def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row], vector_size: int) -> None:
     con = transaction._con
     if table.name == "spaces":  # the first of all
         _put_indexes_aside(transaction)
@@ -220,7 +221,10 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
     elif table.name == "clock":
         con.execute("UPDATE counters SET clock = greatest(clock, %s)", rows[0])
     elif table.name == "memories":
-        _take_in_memories(transaction, [dict(zip(table.columns, row, strict=True)) for row in rows])
+        memories = [dict(zip(table.columns, row, strict=True)) for row in rows]
+        for row in memories:
+            row["vector_bytes"] = row["parts"] * vector_size  # as most have; the others are counted at the end
+        _take_in_memories(transaction, memories)
     elif table.name == "vectors":
         vectors = [(space, seq, part, vector_bytes(from_blob(blob))) for space, seq, part, blob in rows]
         _copy(con, "vectors", table.columns, vectors, binary=True)
@@ -267,7 +271,7 @@ def _take_in_memories(transaction: PostgresTransaction, rows: Sequence[dict[str,
         """The rows; and while the server still writes them, what their words are."""
         yield from (tuple(row.values()) for row in rows)
         living.extend((memory_of([row[name] for name in FIELDS]), row) for row in rows if row["state"] < 4)
-        words.extend(_words(transaction, [one for one in living if not put_away(one[1])]))
+        words.extend(_words(one for one in living if not put_away(one[1])))
 
     _copy(con, "memories", [_column("memories", name) for name in rows[0]], memories())
     tags = [(memory.space, memory.seq, tag) for memory, _ in living for tag in {*memory.tags, *memory.auto_tags}]
@@ -275,11 +279,10 @@ def _take_in_memories(transaction: PostgresTransaction, rows: Sequence[dict[str,
     _copy(con, "words", ("space", "memory", "place", "length", "terms", *CARRIED), words)
 
 
-def _words(transaction: PostgresTransaction, memories: Iterable[tuple[Memory, dict[str, Any]]]) -> Iterator[Row]:
+def _words(memories: Iterable[tuple[Memory, dict[str, Any]]]) -> Iterator[Row]:
     for memory, row in memories:
         carried = [row[NAMED.get(name, name)] for name in CARRIED]
         for passage in passages_of(memory):
-            transaction.count_passage(memory.space, passage)
             yield memory.space, memory.seq, passage.place, passage.length, passage.terms(memory.space), *carried
 
 

@@ -21,9 +21,7 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.memory import Archive, Memory, State, Version, random_suffix
 from scrubjay.stores import (
     postgres_archives,
-    postgres_counts,
     postgres_signatures,
-    postgres_vectors,
     postgres_words,
 )
 from scrubjay.stores.base import Change, Transaction, milliseconds
@@ -55,7 +53,6 @@ HANGING = (  # tables with rows of a memory
 )  # fmt: skip
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
 FOLLOWED = frozenset({*CARRIED, "space", "parts"})  # columns that words or signatures follow
-REBUILT_AT_ONCE = 500
 
 
 class Known(NamedTuple):
@@ -297,129 +294,6 @@ class PostgresMemories(PostgresConversations, Transaction):
         )
         return self._tally.laid_over(now.memory)
 
-    def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
-        self.write_gathered()
-        postgres_vectors.drop_indexes(self._con)
-        [(last,)] = self._con.execute(
-            "SELECT max(seq) FROM (SELECT seq FROM memories WHERE seq > %s ORDER BY seq LIMIT %s) AS some_of_them",
-            (after, limit),
-        )
-        if last is None:
-            return None
-        those = "memory > %s AND memory <= %s"
-        for table in ("vectors", "signatures"):
-            self._con.execute(f"DELETE FROM {table} WHERE {those}", (after, last))
-        self._con.execute(f"UPDATE pending SET next_part = 0, attempts = 0 WHERE {those}", (after, last))
-        self._con.execute(
-            # What does not wait has been judged already.
-            """
-            INSERT INTO pending (space, memory, next_part, judged)
-            SELECT space, seq, 0, TRUE
-            FROM memories
-            WHERE state < 4
-            AND packed_bytes IS NULL
-            AND seq > %s
-            AND seq <= %s
-            ON CONFLICT (space, memory) DO NOTHING
-            """,
-            (after, last),
-        )
-        self._con.execute(
-            # What was put away gets new vectors when it is back.
-            "UPDATE memories SET parts = 0 WHERE seq > %s AND seq <= %s AND packed_bytes IS NOT NULL",
-            (after, last),
-        )
-        rows = self._con.execute(
-            f"""
-            UPDATE memories SET vector_bytes = 0
-            FROM (SELECT seq, vector_bytes AS size FROM memories WHERE vector_bytes > 0) AS former
-            WHERE memories.seq = former.seq
-            AND memories.seq > %s
-            AND memories.seq <= %s
-            RETURNING {COUNTED}, former.size
-            """,
-            (after, last),
-        )
-        for *row, size in rows:
-            now = Counted(*row)
-            self._counts.replaced(now._replace(vector_bytes=size), now)
-        return int(last)
-
-    def rebuild(self) -> None:
-        self.write_gathered()
-        postgres_vectors.drop_indexes(self._con)
-        self._rebuild_words()
-        postgres_signatures.sign_all(self._con)
-        self.count_anew()
-        self._con.execute(
-            # The first part without a vector is where embedding goes on; what had all its vectors was judged.
-            """
-            INSERT INTO pending (space, memory, next_part, judged)
-            SELECT memories.space, memories.seq, count(vectors.memory), TRUE
-            FROM memories
-            LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
-            WHERE memories.state < 4
-            AND memories.packed_bytes IS NULL
-            GROUP BY memories.space, memories.seq
-            HAVING count(vectors.memory) < greatest(memories.parts, 1)
-            ON CONFLICT (space, memory) DO NOTHING
-            """
-        )
-
-    def count_anew(self) -> None:
-        """Totals from the memories as they are."""
-        self.write_gathered()
-        self._con.execute(
-            """
-            UPDATE memories SET vector_bytes = kept.size
-            FROM (
-                SELECT memories.space, memories.seq, coalesce(sum(4 * vector_dims(vectors.vector)), 0) AS size
-                FROM memories
-                LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
-                GROUP BY memories.space, memories.seq
-            ) AS kept
-            WHERE kept.space = memories.space
-            AND kept.seq = memories.seq
-            AND kept.size <> memories.vector_bytes
-            """
-        )
-        self._rebuild_totals()
-
-    def _rebuild_words(self) -> None:
-        # What was put away has no text to make words from: those that it has are counted again.
-        self._con.execute(
-            """
-            DELETE FROM words
-            USING memories
-            WHERE memories.space = words.space AND memories.seq = words.memory AND memories.packed_bytes IS NULL
-            """
-        )
-        self._con.execute("DELETE FROM vocabulary")
-        self._con.execute("UPDATE spaces SET passages = 0, passage_words = 0")
-        for space, length, terms in self._con.execute("SELECT space, length, tsvector_to_array(terms) FROM words"):
-            self._counts.words(space, _stems_of(terms), length)
-        space, seq = "", -1
-        while rows := self._con.execute(
-            f"""
-            SELECT {COLUMNS}
-            FROM memories
-            WHERE (space, seq) > (%s, %s)
-            AND state < 4
-            AND packed_bytes IS NULL
-            ORDER BY space, seq
-            LIMIT %s
-            """,
-            (space, seq, REBUILT_AT_ONCE),
-        ).fetchall():
-            for row in rows:
-                memory = memory_of(row)
-                space, seq = memory.space, memory.seq
-                self.write_words(space, seq, passages_of(memory))
-
-    def _rebuild_totals(self) -> None:
-        self.write_gathered()
-        postgres_counts.count_anew(self._con)
-
     def _looked_up(self, memory: Memory, fingerprint: bytes) -> tuple[Known | None, bool, bool]:
         """The row that a memory replaces, whether others have its text, and whether its space is a folder of files.
 
@@ -504,8 +378,7 @@ class PostgresMemories(PostgresConversations, Transaction):
                 *columns.values(),
             ],
         )
-        for passage in passages:
-            self.count_passage(memory.space, passage)
+        self._count_words(memory.space, passages)
         self._counts.arrived(_counted(columns))
         if repeated:
             self._mark_repeats(columns["fingerprint"])
@@ -644,11 +517,11 @@ class PostgresMemories(PostgresConversations, Transaction):
                 seq,
             ),
         )
-        for passage in passages:
-            self.count_passage(space, passage)
+        self._count_words(space, passages)
 
-    def count_passage(self, space: str, passage: Passage) -> None:
-        self._counts.words(space, passage.stems, passage.length)
+    def _count_words(self, space: str, passages: Sequence[Passage]) -> None:
+        for passage in passages:
+            self._counts.words(space, passage.stems, passage.length)
 
     def _remove_words(self, space: str, seq: int) -> None:
         rows = self._con.execute(
@@ -656,7 +529,7 @@ class PostgresMemories(PostgresConversations, Transaction):
             (space, seq),
         )
         for length, terms in rows:
-            self._counts.words(space, _stems_of(terms), length, -1)
+            self._counts.words(space, stems_of(terms), length, -1)
 
     def _write_tags(self, seq: int, memory: Memory) -> None:
         self._con.execute("DELETE FROM tags WHERE space = %s AND memory = %s", (memory.space, seq))
@@ -728,7 +601,7 @@ def _known(row: Row) -> Known:
     return Known(row[: len(FIELDS)], counted, row[-2], row[-1], row[0])
 
 
-def _stems_of(terms: Sequence[str]) -> list[str]:
+def stems_of(terms: Sequence[str]) -> list[str]:
     """Without the lexeme that names the space."""
     return [term for term in terms if not term.startswith("\ue000")]
 

@@ -116,6 +116,28 @@ def carry(con: Connection, memories: Collection[tuple[str, int]]) -> None:
     )
 
 
+def count_anew(con: Connection) -> None:
+    """In how many passages each word stands, and how many there are, from all of them."""
+    con.execute("DELETE FROM vocabulary")
+    con.execute(
+        f"""
+        INSERT INTO vocabulary (space, term, passages)
+        SELECT spaces.name, word, ndoc
+        FROM spaces
+        CROSS JOIN LATERAL ts_stat(format('SELECT terms FROM words WHERE space = %L', spaces.name))
+        WHERE NOT starts_with(word, '{_scope("")}')
+        """
+    )
+    con.execute("UPDATE spaces SET passages = 0, passage_words = 0")
+    con.execute(
+        """
+        UPDATE spaces SET passages = counted.passages, passage_words = counted.words
+        FROM (SELECT space, count(*) AS passages, sum(length) AS words FROM words GROUP BY space) AS counted
+        WHERE counted.space = spaces.name
+        """
+    )
+
+
 def wrong(con: Connection) -> int:
     """How many passages do not carry what their memory says."""
     [(count,)] = con.execute(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from scrubjay.memory import (
@@ -18,13 +17,15 @@ from scrubjay.memory import (
     Message,
     Provenance,
     Role,
+    Session,
     Speaker,
     State,
     Tier,
+    Version,
 )
-from scrubjay.stores.base import File, milliseconds, moment
-from scrubjay.stores.replication import Erased
-from scrubjay.stores.rows import Row, as_json, maybe_milliseconds
+from scrubjay.stores.base import Entry, File, milliseconds, moment
+from scrubjay.stores.replication import Endpoint, Erased, SyncConflict
+from scrubjay.stores.rows import Row, as_json, maybe_milliseconds, maybe_moment, memory_of_snapshot
 
 # What leaves the row. The length stays: lists are sorted by it.
 EMPTY = {"content": "", "title": "", "path": "", "metadata": "{}", "detail": "{}", "content_hash": None}
@@ -102,8 +103,8 @@ def job_of(*row: Any) -> Job:
         result=None if result is None else json.loads(result),
         error=None if error is None else json.loads(error),
         created_at=moment(created_at),
-        started_at=None if started_at is None else moment(started_at),
-        finished_at=None if finished_at is None else moment(finished_at),
+        started_at=maybe_moment(started_at),
+        finished_at=maybe_moment(finished_at),
     )
 
 
@@ -134,7 +135,7 @@ def row_of_job(job: Job) -> dict[str, Any]:
     }
 
 
-def credential_of(row: Sequence[Any]) -> Credential:
+def credential_of(row: Row) -> Credential:
     credential, kind, user, role, spaces, name, created_at, created_by, expires_at, revoked_at = row
     return Credential(
         id=credential,
@@ -145,12 +146,12 @@ def credential_of(row: Sequence[Any]) -> Credential:
         name=name,
         created_at=moment(created_at),
         created_by=created_by,
-        expires_at=None if expires_at is None else moment(expires_at),
-        revoked_at=None if revoked_at is None else moment(revoked_at),
+        expires_at=maybe_moment(expires_at),
+        revoked_at=maybe_moment(revoked_at),
     )
 
 
-def act_of(row: Sequence[Any]) -> Act:
+def act_of(row: Row) -> Act:
     at, user, action, space, memory, subject, client, transport, reason = row
     return Act(
         at=moment(at),
@@ -169,3 +170,58 @@ def erased_of(state: int, final: int) -> Erased:
     if state != State.PURGED:
         return Erased.NO
     return Erased.FINAL if final else Erased.IN_TIME
+
+
+def version_of(row: Row) -> Version:
+    version, snapshot, at, user, reason = row
+    return Version(
+        id=version,
+        memory=memory_of_snapshot(snapshot),
+        replaced_at=moment(at),
+        replaced_by=user,
+        reason=reason,
+    )
+
+
+def entry_of(row: Row) -> Entry:
+    key, path, title, length, updated_at, expires_at, superseded_by = row
+    return Entry(
+        id=key,
+        path=path,
+        title=title,
+        length=length,
+        updated_at=moment(updated_at),
+        expires_at=maybe_moment(expires_at),
+        superseded_by=superseded_by,
+    )
+
+
+def endpoint_of(row: Row) -> Endpoint:
+    name, url, spaces, added_at, synced_at = row
+    return Endpoint(
+        name=name,
+        url=url,
+        spaces=None if spaces is None else tuple(json.loads(spaces)),
+        added_at=moment(added_at),
+        synced_at=maybe_moment(synced_at),
+    )
+
+
+def sync_conflict_of(row: Row) -> SyncConflict:
+    number, memory, endpoint, policy, at, outcome, settled_at, ours, theirs = row
+    return SyncConflict(
+        number=number,
+        memory=memory,
+        endpoint=endpoint,
+        policy=policy,
+        at=moment(at),
+        outcome=outcome,
+        settled_at=maybe_moment(settled_at),
+        ours=ours,
+        theirs=theirs,
+    )
+
+
+def session_of(row: Row) -> Session:
+    credential, guard, created_at, expires_at = row
+    return Session(credential=credential, guard=guard, created_at=moment(created_at), expires_at=moment(expires_at))

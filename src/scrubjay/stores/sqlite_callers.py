@@ -16,7 +16,7 @@ from scrubjay.errors import Conflict
 from scrubjay.memory import Act, Credential, Grant, Session
 from scrubjay.stores.base import milliseconds, moment
 from scrubjay.stores.callers import ActFilter, CallerChanges, CallerReads
-from scrubjay.stores.side_rows import act_of, credential_of
+from scrubjay.stores.side_rows import act_of, credential_of, session_of
 from scrubjay.stores.sqlite_filters import Condition, among, joined
 
 CREDENTIAL = "id, kind, user, role, spaces, name, created_at, created_by, expires_at, revoked_at"
@@ -61,8 +61,7 @@ class SqliteCallers(CallerReads):
             ).fetchone()
             if row is None:
                 return None
-            credential, guard, created, expires = row
-            return Session(credential=credential, guard=guard, created_at=moment(created), expires_at=moment(expires))
+            return session_of(row)
 
     def acts(self, filter: ActFilter, *, limit: int) -> list[Act]:
         where, values = joined(list(_wanted(filter)), "AND")

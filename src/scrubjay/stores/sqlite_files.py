@@ -11,9 +11,9 @@ import apsw
 
 from scrubjay.errors import SpaceNotFound
 from scrubjay.memory import Audience, Memory
-from scrubjay.stores.base import Entry, File, List, Transaction, moment
+from scrubjay.stores.base import Entry, File, List, Transaction
 from scrubjay.stores.rows import memory_of
-from scrubjay.stores.side_rows import file_of_row
+from scrubjay.stores.side_rows import entry_of, file_of_row
 from scrubjay.stores.sqlite_filters import Condition, joined, seen, space_number, views_of
 from scrubjay.stores.sqlite_history import SqliteHistory
 from scrubjay.stores.sqlite_rows import COLUMNS, TABLES
@@ -67,18 +67,7 @@ class SqliteFiles(SqliteHistory):
                 """,
                 (space_number(con, space), *values),
             )
-            return [
-                Entry(
-                    id=key,
-                    path=path,
-                    title=title,
-                    length=length,
-                    updated_at=moment(updated_at),
-                    expires_at=None if expires_at is None else moment(expires_at),
-                    superseded_by=superseded_by,
-                )
-                for key, path, title, length, updated_at, expires_at, superseded_by in rows
-            ]
+            return [entry_of(row) for row in rows]
 
     def sections(self, space: str) -> dict[str, str | None]:
         with self._reading() as con:
