@@ -74,6 +74,13 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+def test_the_map_of_the_code_names_files_that_there_are():
+    named = re.findall(r"`([\w/*.]+\.py)`", (ROOT / "ARCHITECTURE.md").read_text("utf-8"))
+
+    assert len(named) > 50
+    assert [name for name in named if not list((ROOT / "src").rglob(name))] == []
+
+
 def test_the_settings_page_is_up_to_date():
     assert (ROOT / "docs" / "settings.md").read_text("utf-8") == reference()
 
