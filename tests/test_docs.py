@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scrubjay.cli.main import COMMANDS
 from scrubjay.settings import load, reference
 
 ROOT = Path(__file__).parent.parent
@@ -79,6 +80,12 @@ def test_the_map_of_the_code_names_files_that_there_are():
 
     assert len(named) > 50
     assert [name for name in named if not list((ROOT / "src").rglob(name))] == []
+
+
+def test_every_command_is_on_the_page_of_commands():
+    page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+
+    assert [name for name in COMMANDS if not re.search(rf"scrubjay {name}\b", page)] == []
 
 
 def test_the_settings_page_is_up_to_date():

@@ -102,7 +102,14 @@ def sqlite_file(url: str) -> Path:
     """
     if not url.startswith(SQLITE):
         raise not_understood()
-    return full_path(url.removeprefix(SQLITE), field="file")
+    try:
+        return full_path(url.removeprefix(SQLITE), field="store")
+    except InvalidInput:
+        raise InvalidInput(
+            "The file in the store's address must have a full path, or begin with ~: programs start in different places.",
+            hint="Such as sqlite:////home/ada/memories.db.",
+            field="store",
+        ) from None
 
 
 def not_understood() -> InvalidInput:
