@@ -106,7 +106,7 @@ def sqlite_file(url: str) -> Path:
         return full_path(url.removeprefix(SQLITE), field="store")
     except InvalidInput:
         raise InvalidInput(
-            "The file in the store's address must have a full path, or begin with ~: programs start in different places.",
+            "The file in a store's address must have a full path or begin with ~: programs start in different places.",
             hint="Such as sqlite:////home/ada/memories.db.",
             field="store",
         ) from None
