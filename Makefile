@@ -25,12 +25,13 @@ page-if-newer: .venv/ready
 	@test "$$($(RUN) -c 'import runpy; print(runpy.run_path("web/stamp.py")["digest"]())')" = "$$(cat src/scrubjay/web/sources.sha256)" \
 	|| ! command -v npm > /dev/null || $(MAKE) --silent page
 
+# A process of tests that dies fails the run: put in its place, xdist 3.8 would wait for ever (pytest-xdist#1378).
 test: .venv/ready-dev model browser
-	$(RUN) -m pytest -m "not long" -n 2 --dist loadfile --no-loadscope-reorder
+	$(RUN) -m pytest -m "not long" -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
 # The part of `make test` that needs PostgreSQL: the store contract and every dialect once more. The tests start a server.
 test-postgres: .venv/ready-dev model
-	$(RUN) -m pytest -m "postgres and not long" -n 2 --dist loadfile
+	$(RUN) -m pytest -m "postgres and not long" -n 2 --dist loadfile --max-worker-restart=0
 
 test-long: .venv/ready-dev model
 	$(RUN) -m pytest -m long --timeout=3600

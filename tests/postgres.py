@@ -55,8 +55,10 @@ class Server:
         return int((self.folder / "postmaster.pid").read_text().split()[0])
 
     def start(self) -> None:
-        """Once more, after it was stopped or killed."""
-        self._server.ensure_postgres_running()
+        """Once more, after it was stopped or killed. The package would do it too, but sleeps for seconds in between."""
+        listening = f"-h '' -k {self.folder}"
+        log = self.folder / "log"
+        self._run("pg_ctl", "-D", self.folder, "-o", listening, "-l", log, "-w", "start", folder=self.folder)
 
     def copied(self, folder: Path) -> str:
         """Start a replica in a folder, and give its address; `stop` stops it too."""
@@ -78,13 +80,19 @@ class Server:
             shutil.chown(folder, user)
         command = [str(self._server.bin_path / program), *map(str, arguments)]
         subprocess.run(
-            command, check=True, timeout=60, user=user, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            command,
+            check=True,
+            timeout=60,
+            user=user,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
 
     def stop(self) -> None:
         atexit.unregister(self.stop)
-        with suppress(Exception):
-            self._server.stop()
+        with suppress(subprocess.SubprocessError):
+            self._run("pg_ctl", "-D", self.folder, "-m", "immediate", "stop", folder=self.folder)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

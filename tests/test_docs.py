@@ -118,3 +118,18 @@ def test_nothing_in_the_repository_names_this_machine():
         text = path.read_text("utf-8", errors="replace")
         assert str(Path.home()) + "/" not in text or Path.home() == Path("/"), name
         assert str(ROOT) not in text, name
+
+
+def test_every_fact_that_the_faults_name_is_a_test():
+    """`file.py`: *the fact*; *another* stands for tests of these names in that file."""
+    text = (ROOT / "docs" / "faults.md").read_text("utf-8")
+    missing = []
+    for cell in re.findall(r"`[a-z_/]+\.py`:[^|]*", text):
+        for file, facts in re.findall(r"`([a-z_/]+\.py)`:((?:[^`])*)", cell):
+            code = (ROOT / "tests" / file).read_text("utf-8")
+            for fact in re.findall(r"\*([^*]+)\*", facts):
+                name = f"def test_{fact.replace(' ', '_')}("
+                missing += [] if name in code else [f"{file}: {fact}"]
+
+    assert missing == []
+    assert text.count("*;") > 20, "the names are no longer read"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrubjay.stores.base import Store
     from scrubjay.stores.copying import Copyable
     from scrubjay.stores.replication import Endpoint
+    from scrubjay.stores.sqlite_salvage import Found
     from scrubjay.sync_keys import SyncKeys
 
 
@@ -194,6 +195,16 @@ def restore(
     with closing(open_store(settings.store)) as store, store.writing() as tx:
         tx.renew_origin()  # what it signs from now on is not what it signed after the backup was made
     return aside
+
+
+def salvaged(settings: Settings) -> Iterator[Found]:
+    """Every memory that is still readable in the file of these settings' store, however damaged it is."""
+    scheme, _, rest = settings.store.partition("://")
+    if scheme != "sqlite":
+        raise InvalidInput("Only a store in a file can be salvaged.", field="store")
+    from scrubjay.stores import sqlite_salvage
+
+    return sqlite_salvage.salvaged(Path(rest.removeprefix("/")))
 
 
 def open_peer(

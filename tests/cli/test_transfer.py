@@ -126,6 +126,24 @@ def test_an_export_that_fails_leaves_the_former_file(call, filled, tmp_path, hom
     assert [path.name for path in tmp_path.iterdir() if "all.jsonl" in path.name] == ["all.jsonl"]
 
 
+def test_what_a_damaged_store_still_holds_is_salvaged_and_comes_in_elsewhere(call, filled, tmp_path, home):
+    filled(40, 20_000)
+    file, store = tmp_path / "rescued.jsonl", home / "memories.db"
+    store.write_bytes(store.read_bytes()[: store.stat().st_size // 2])
+    before = store.read_bytes()
+
+    advice = [one["do"] for one in call("doctor", "--json").json["findings"] if one["state"] == "problem"]
+    saved = call("export", "--salvage", str(file), "--json")
+    taken_in = call("--home", str(tmp_path / "elsewhere"), "import", str(file), "--json")
+
+    assert any("scrubjay export --salvage" in one for one in advice)
+    assert 10 < saved.json["memories"] < 40
+    assert taken_in.code == 0, taken_in.err
+    assert taken_in.json["stored"] == saved.json["memories"]
+    assert store.read_bytes() == before
+    assert "are not as they were written" in call("export", "--salvage", str(file)).err or not saved.json["changed"]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="permissions are different there")
 def test_an_export_is_readable_by_its_owner_only(call, stored, tmp_path):
     stored("User likes tea")

@@ -152,8 +152,21 @@ def test_two_models_never_mix(open_engine):
     assert jay.check().pending == 1
 
 
+class Picky(Faulty):
+    """Cannot embed one text, and embeds all others."""
+
+    def embed(self, texts):
+        if "poison" in texts:
+            self.fault, fault = failing, self.fault
+            try:
+                return super().embed(texts)
+            finally:
+                self.fault = fault
+        return super().embed(texts)
+
+
 def test_a_text_that_fails_again_and_again_is_left_alone(open_engine):
-    embedder = Faulty(failing)
+    embedder = Picky()
     jay = open_engine(embedder)
     jay.store("poison")
     while jay._records.pending(limit=1)[0].attempts < GIVE_UP:
@@ -165,6 +178,21 @@ def test_a_text_that_fails_again_and_again_is_left_alone(open_engine):
 
     assert embedder.calls == calls
     assert jay.check().pending == 1
+
+
+def test_a_model_that_is_away_for_long_is_no_texts_fault(open_engine):
+    """However often it is asked in vain: what waits gets its vector once it is back."""
+    embedder = Faulty(failing)
+    jay = open_engine(embedder)
+    jay.store("User lives in Seattle")
+    for _ in range(2 * GIVE_UP):
+        with suppress(EmbeddingError):
+            jay._backlog.drain()
+
+    embedder.fault = None
+    jay._backlog.drain()
+
+    assert jay.check().pending == 0
 
 
 def test_the_parts_past_the_first_two_follow_in_the_background(open_engine):

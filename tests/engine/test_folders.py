@@ -12,6 +12,7 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine import folders
 from scrubjay.engine.archiving import Criteria
 from scrubjay.engine.consolidation import Plan, Strategy
 from scrubjay.engine.engine import Engine
@@ -629,12 +630,16 @@ def test_a_mirrored_space_is_kept_as_files_from_then_on(jay, tmp_path):
     assert [hit.memory.id for hit in jay.search("coffee")] == [after.id]
 
 
-def test_a_mirror_of_many_is_complete(jay, tmp_path):
+def test_a_mirror_of_many_is_complete(jay, tmp_path, monkeypatch):
+    """However slow the disk is: who brings many waits until all their files are written."""
+    monkeypatch.setattr(folders, "WRITE_SECONDS", 0.0)
     ids = jay.store_many({"content": f"Text number {n}"} for n in range(150))
     jay.folders.mirror(STORE, tmp_path / "vault")
-    more = jay.store_many({"content": f"More {n}"} for n in range(10))
+    more = jay.store_many({"content": f"More {n}"} for n in range(70))
+    jay.import_from([{"type": "memory", "id": f"mem_00000000000{n}", "content": f"Brought {n}"} for n in range(5)])
+    brought = {f"mem_00000000000{n}" for n in range(5)}
 
-    assert {parsed(one.read_bytes()).id for one in (tmp_path / "vault").rglob("*.md")} == {*ids, *more}
+    assert {parsed(one.read_bytes()).id for one in (tmp_path / "vault").rglob("*.md")} == {*ids, *more, *brought}
     assert jay._records.waiting() == {}
 
 

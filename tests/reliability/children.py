@@ -23,7 +23,7 @@ from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.times import iso
 from tests.conftest import Clock
 from tests.reliability import failing_disk, unsynced_disk
-from tests.reliability.texts import Texts
+from tests.reliability.texts import Texts, word
 
 JOBS: dict[str, Callable[..., None]] = {}
 talking = threading.Lock()
@@ -261,8 +261,9 @@ def lose_power(folder: str, seed: str, call: str) -> None:
 
 @job
 def tend_and_write(path: str, seed: str) -> None:
-    """Make the index of a store step by step and write between the steps; says what was acknowledged."""
-    texts = Texts(Random(int(seed)))
+    """Make the index of a store step by step and write between the steps; says what was acknowledged. The words of its
+    texts are those of no other seed."""
+    texts = Texts(Random(int(seed)), word("", int(seed)) + "v")
     with Engine(SqliteStore(Path(path), index_from=1_000), HashingEmbedder()) as jay:
         while True:
             jay._records.tend()

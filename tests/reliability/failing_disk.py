@@ -17,33 +17,40 @@ from scrubjay.memory import Memory, Status
 from scrubjay.stores.sqlite import SqliteStore
 
 REAL = apsw.vfs_names()[0]
-ERRORS = {"full": apsw.FullError, "broken": apsw.IOError}
+WRITING = {"full": apsw.FullError, "broken": apsw.IOError}  # fail a write, a sync or a truncation
 
 
 class Disk(apsw.VFS):
-    """Counts the calls that change a file. While it is `armed`, the Nth of them fails, or all from the Nth on."""
+    """Counts the calls that change a file, or that read it. While it is `armed`, the Nth fails, or all from then on."""
 
     def __init__(self) -> None:
         super().__init__("failing", REAL, makedefault=True)
         self.calls = 0
         self.armed: Callable[[int], bool] = lambda _: False
-        self.error: type[Exception] = apsw.FullError
+        self.error = "full"
 
     def xOpen(self, name: Any, flags: list[int]) -> File:
         return File(self, name, flags)
 
     def arm(self, n: int, error: str, *, for_good: bool) -> None:
         self.calls = 0
-        self.error = ERRORS[error]
+        self.error = error
         self.armed = (lambda call: call >= n) if for_good else (lambda call: call == n)
 
     def disarm(self) -> None:
         self.armed = lambda _: False
 
-    def count(self) -> None:
+    def changing(self) -> None:
+        if self.error in WRITING and self._fails():
+            raise WRITING[self.error]
+
+    def reading(self) -> None:
+        if self.error not in WRITING and self._fails():
+            raise apsw.IOError
+
+    def _fails(self) -> bool:
         self.calls += 1
-        if self.armed(self.calls):
-            raise self.error
+        return self.armed(self.calls)
 
 
 class File(apsw.VFSFile):
@@ -51,16 +58,20 @@ class File(apsw.VFSFile):
         super().__init__(REAL, name, flags)
         self._disk = disk
 
+    def xRead(self, amount: int, offset: int) -> bytes:
+        self._disk.reading()
+        return super().xRead(amount, offset)
+
     def xWrite(self, data: bytes, offset: int) -> None:
-        self._disk.count()
+        self._disk.changing()
         super().xWrite(data, offset)
 
     def xSync(self, flags: int) -> None:
-        self._disk.count()
+        self._disk.changing()
         super().xSync(flags)
 
     def xTruncate(self, size: int) -> None:
-        self._disk.count()
+        self._disk.changing()
         super().xTruncate(size)
 
 

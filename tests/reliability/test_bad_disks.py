@@ -6,14 +6,15 @@ import os
 import resource
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import StorageError
+from scrubjay.errors import StorageError, StorageFull
+from scrubjay.stores import sqlite_backup
 from scrubjay.stores.sqlite import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long
@@ -24,6 +25,7 @@ from tests.servers.peer import Peer
 EXPECTED = {
     "full": {None, "storage_full", "storage_failed"},
     "broken": {None, "storage_failed", "storage_full"},
+    "unreadable": {None, "storage_failed"},
 }
 
 
@@ -32,9 +34,9 @@ EXPECTED = {
 
 @short_and_long("step", 41, 1)
 @pytest.mark.parametrize("for_good", ["once", "for good"])
-@pytest.mark.parametrize("error", ["full", "broken"])
-def test_whichever_write_fails_every_memory_is_as_before_or_as_changed(quick_path, chance, error, for_good, step):
-    """SQLite's own calls of write, sync and truncate, counted; every one of them fails in the long version."""
+@pytest.mark.parametrize("error", EXPECTED)
+def test_whichever_call_fails_every_memory_is_as_before_or_as_changed(quick_path, chance, error, for_good, step):
+    """SQLite's own calls of write, sync and truncate, or of read, counted; each of them fails in the long version."""
     first = chance.randint(1, step)
     with Child("fail", quick_path, error, for_good, first, step) as child:
         runs = child.rest()
@@ -116,6 +118,39 @@ def test_a_file_that_may_not_grow_refuses_writes_answers_reads_and_recovers_by_i
         assert_reads(peer, stored)
 
     assert_whole(tmp_path / "memories.db", stored)
+
+
+def test_a_full_disk_gets_no_store_no_backup_and_no_restored_memory_and_nothing_half_made(small_disk, tmp_path):
+    """What was there before is there afterwards, byte for byte, and works."""
+    path, copy = small_disk / "home" / "memories.db", small_disk / "copy.db"
+    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+        jay.store_many({"content": f"The harbour has pier {number}"} for number in range(200))
+        jay.backup(tmp_path / "copy.db")
+        fill_up(small_disk)
+        before = files_of(small_disk)
+
+        for attempt in (
+            lambda: SqliteStore(small_disk / "new" / "memories.db"),
+            lambda: jay.backup(copy),
+            lambda: sqlite_backup.restore(tmp_path / "copy.db", small_disk / "restored.db"),
+        ):
+            with pytest.raises(StorageFull) as caught:
+                attempt()
+            assert str(small_disk) not in f"{caught.value.message} {caught.value.hint}"
+
+        assert files_of(small_disk) == before
+        assert len(jay.search("harbour")) == 10
+
+
+def fill_up(disk: Path) -> None:
+    with (disk / "ballast").open("wb", buffering=0) as ballast, suppress(OSError):
+        while True:
+            ballast.write(bytes(4096))
+
+
+def files_of(folder: Path) -> dict[str, int]:
+    """Files that hold something; a lock file never does."""
+    return {str(file): file.stat().st_size for file in folder.rglob("*") if file.is_file() and file.stat().st_size}
 
 
 def limit_file_size(peer: Peer, size: int) -> None:

@@ -9,14 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import StorageBusy
+from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.wholeness import checked, everything
 from tests.servers.peer import Peer
+from tests.servers.samples import sample
 
+TABLES = [*map(find, DIALECTS), *(make() for make in ONLY_REST.values())]
+BUSY = ("storage_busy", "UNAVAILABLE", "STORAGE_ERROR", StorageBusy().message)  # as the dialects call it
 SOON = 5.0  # seconds; a reader that waited for the writer would wait until it is refused, after ten
 
 
@@ -63,6 +68,29 @@ def test_every_read_answers_while_another_process_holds_a_write_transaction(home
     assert time.monotonic() - begun < 2 * SOON  # counted reads are given up, not waited for
     writer.tell()
     assert writer.hear() == {"undone": True}
+
+
+def test_no_operation_that_only_reads_waits_for_a_writer(home, writer):
+    """Every one of every dialect, by what it declares; one that took the write lock would be refused after a moment."""
+    registry = Registry(home, home, walk_seconds=0)
+    with Engine(SqliteStore(home / "memories.db", timeout_seconds=0.05), HashingEmbedder(), registry=registry) as jay:
+        words = {"id": next(iter(jay.list(limit=1))).id, "store": "default"}
+        answers = {
+            f"{dialect.name} {operation.name}": dialect.call(jay, operation.name, sample(operation.takes, words))
+            for dialect in TABLES
+            for operation in dialect.operations.values()
+            if not operation.changes and operation.streams is None
+        }
+
+    refused = {name: code_of(reply.body) for name, reply in answers.items() if reply.failed}
+    assert [name for name, code in refused.items() if code in BUSY] == []
+    assert len(answers) > 50
+    assert len(refused) < len(answers) / 3, refused  # of things that are not there
+
+
+def code_of(body: dict) -> object:
+    error = body.get("error", body)
+    return error.get("code", error) if isinstance(error, dict) else error
 
 
 def test_a_server_answers_reads_beside_a_held_lock_and_a_write_in_the_end_with_an_error(home, writer):

@@ -1,4 +1,4 @@
-"""A server that lives long: memory, files and threads stay bounded, old work never delays the first answer."""
+"""A store that lives long: old work never delays the first answer, what is erased gives its room back."""
 
 from __future__ import annotations
 
@@ -12,79 +12,20 @@ import pytest
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.stores.sqlite import SqliteStore
+from tests.reliability.large import fill
 from tests.reliability.rounds import short_and_long, wait_until
-from tests.reliability.texts import Texts, word_of
+from tests.reliability.usage import MIB
 from tests.reliability.wholeness import checked
 from tests.servers.peer import Peer
-
-MIB = 1024 * 1024
-
-
-# --- many calls ------------------------------------------------------------------------------------------------------
-
-
-@short_and_long(("warm_up", "calls", "storing"), (500, 1_000, False), (10_000, 10_000, True))
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
-def test_thousands_of_mixed_calls_leave_memory_files_and_threads_as_they_were(
-    quick_path, chance, warm_up, calls, storing
-):
-    """A growing store fills the caches of every connection, for some thousand calls: the short version has it stand
-    still after the warm-up, the long one waits until the caches are full.
-    """
-    texts = Texts(chance)
-    with Peer(quick_path) as peer:
-        peer.greet()
-        use(peer, texts, warm_up)
-        before = usage(peer)
-        use(peer, texts, calls, storing=storing)
-        after = usage(peer)
-
-    growth = (after["memory"] - before["memory"]) / MIB / (calls / 1000)
-    print(f"{calls} calls after {warm_up}: {growth:.2f} MiB per 1,000 calls, from {before} to {after}")
-    assert growth < 1
-    assert after["files"] <= before["files"] + 2
-    assert after["threads"] <= before["threads"]
-
-
-def use(peer: Peer, texts: Texts, calls: int, *, storing: bool = True) -> None:
-    """Of ten calls two store and one supersedes; without `storing` all three supersede what is superseded already."""
-    text = texts.next()
-    kept = [peer.call("store_memory", content=content) for content in (texts.next(), text)]
-    ids = [result["structuredContent"]["created"]["id"] for result in kept]
-    for number in range(calls):
-        kind = number % 10
-        if kind in (0, 5) and storing:
-            text = texts.next()
-            result = peer.call("store_memory", content=text)
-            ids.append(result["structuredContent"]["created"]["id"])
-        elif kind in (0, 5, 7):
-            result = peer.call("supersede_memory", old_memory_id=ids[-2], new_memory_id=ids[-1])
-        elif kind == 9:
-            result = peer.call("list_recent_memories", limit=10)
-        else:
-            result = peer.call("search_memories", query=word_of(text))
-        assert not result["isError"], result
-
-
-def usage(peer: Peer) -> dict[str, int]:
-    process = Path(f"/proc/{peer.process.pid}")
-    status = dict(line.split(":", 1) for line in (process / "status").read_text(encoding="ascii").splitlines())
-    return {
-        "memory": int(status["VmRSS"].split()[0]) * 1024,
-        "threads": int(status["Threads"]),
-        "files": len(list((process / "fd").iterdir())),
-    }
-
 
 # --- old work --------------------------------------------------------------------------------------------------------
 
 
-@short_and_long(("memories", "waiting"), (1_000, 300), (5_000, 500))
+@short_and_long(("memories", "waiting"), (1_000, 600), (100_000, 20_000))
 def test_texts_that_wait_for_vectors_delay_neither_the_first_answer_nor_the_first_store(tmp_path, memories, waiting):
     """They were stored while there was no model. The server embeds them beside its work, and all of them in the end."""
     path = tmp_path / "memories.db"
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
-        jay.store_many({"content": f"old fact {number}"} for number in range(memories))
+    fill(path, memories)
     with Engine(SqliteStore(path), None) as jay:
         jay.store_many({"content": f"waiting fact {number}"} for number in range(waiting))
 
@@ -104,7 +45,7 @@ def test_texts_that_wait_for_vectors_delay_neither_the_first_answer_nor_the_firs
         )
         found = peer.call("search_memories", query="waiting fact 7")["structuredContent"]["memories"]
         assert "waiting fact 7" in [memory["content"] for memory in found]
-        wait_until(lambda: not store.pending(limit=1))
+        wait_until(lambda: not store.pending(limit=1), seconds=1_800)
         print(f"all embedded after {time.monotonic() - begun:.1f} s")
 
     assert checked(path).memories == memories + waiting + 1

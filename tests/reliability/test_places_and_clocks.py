@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from scrubjay.dialects.table import find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.memory import Filter
@@ -84,6 +85,19 @@ def test_a_store_moves_between_time_zones_without_a_memory_expiring_early(tmp_pa
     listed = json.loads(scrubjay(tmp_path, "list", "--json", TZ="Pacific/Kiritimati"))
 
     assert [one["content"] for one in found_in(listed)] == ["short-lived"]
+
+
+@pytest.mark.parametrize("start", ["2026-11-15T10:00:00Z", "2026-11-15T03:00:00-07:00", "2026-11-16T00:00:00+14:00"])
+def test_a_filter_means_the_same_moment_in_every_notation(open_engine, clock, start):
+    jay, system = open_engine(), find("system")
+    noon = datetime(2026, 11, 15, 10, tzinfo=UTC)
+    for name, at in (("before", noon - timedelta(seconds=1)), ("at", noon), ("after", noon + timedelta(hours=1))):
+        clock.move(seconds=(at - clock()).total_seconds())
+        jay.store(name)
+
+    reply = system.call(jay, "list_memories", {"filters": {"date_range": {"start": start}}})
+
+    assert {memory["content"] for memory in reply.body["memories"]} == {"at", "after"}
 
 
 @pytest.mark.parametrize("page", CODE_PAGES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-SECONDS = 30  # for anything that may wait for the library on a loud machine; never slept, only waited for
+SECONDS = 90  # for anything that may wait for the library on a loud machine; never slept, only waited for
 CLIENT = {"name": "peer", "version": "1"}
 HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
 ENVELOPE = {
@@ -38,7 +39,7 @@ class Peer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment(home, **env),
+            env=environment(home, **{"PYTHONFAULTHANDLER": "1", **env}),
         )
         self.received: queue.Queue[dict | None] = queue.Queue()
         self.errors = b""
@@ -79,10 +80,22 @@ class Peer:
         self.process.stdin.flush()
 
     def read(self) -> dict:
-        message = self.received.get(timeout=SECONDS)
+        try:
+            message = self.received.get(timeout=SECONDS)
+        except queue.Empty:
+            raise AssertionError(f"no answer within {SECONDS} s; {self._where()}") from None
         assert message is not None, f"the server is gone: {self.errors.decode()}"
         assert "junk on stdout" not in message, message
         return message
+
+    def _where(self) -> str:
+        """Where every thread of a server that does not answer stands; it dies of the question."""
+        cpu = Path(f"/proc/{self.process.pid}/stat").read_text().split()[13:15] if Path("/proc").exists() else "?"
+        self.process.send_signal(signal.SIGABRT)
+        self.process.wait(timeout=SECONDS)
+        for thread in self._threads:
+            thread.join()
+        return f"it had used {cpu} ticks of processor and stood at:\n{self.errors.decode()}"
 
     # --- messages ---
 

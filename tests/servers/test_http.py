@@ -11,16 +11,20 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import anyio
+import apsw
 import httpx
 import pytest
 import uvicorn
 from mcp import Client
 
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput, StorageError
 from scrubjay.servers.http import build_app, listening
+from scrubjay.stores.sqlite import SqliteStore
 from tests.servers.peer import ENVELOPE, HANDSHAKE, environment
 from tests.servers.sites import authorities
 from tests.servers.small_dialect import small_dialect
@@ -32,13 +36,13 @@ LIMIT = 2 * 1024 * 1024
 
 
 @contextmanager
-def real_server(home) -> Iterator[tuple[str, subprocess.Popen]]:
+def real_server(home, **env) -> Iterator[tuple[str, subprocess.Popen]]:
     """`scrubjay serve` on a free port: its address and its process."""
     process = subprocess.Popen(
         [sys.executable, "-c", SERVE],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(home),
+        env=environment(home, **env),
     )
     try:
         line = process.stderr.readline().decode()
@@ -345,6 +349,28 @@ def test_not_ready_when_the_store_does_not_answer(jay):
         reply = httpx.get(address + "/readyz")
 
         assert (reply.status_code, reply.json()) == (503, {"status": "unavailable"})
+
+
+def test_not_ready_any_more_once_a_call_has_met_damage(tmp_path, http):
+    """The file was opened without a look at every page; the first call that comes upon a bad one turns it red."""
+    path = tmp_path / "memories.db"
+    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+        jay.store_many({"content": f"fact {number} " + "and more " * 50} for number in range(100))
+    with closing(apsw.Connection(str(path))) as con:
+        [(page,)] = con.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'memories_by_created'")
+    with path.open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(bytes(4096))
+
+    with real_server(tmp_path) as (address, _):
+        call = modern("list_recent_memories")
+        met = http.post(f"{address}/mcp", json=call["json"], headers=call["headers"]).json()["result"]
+        ready = http.get(address + "/readyz")
+        stored = http.post(f"{address}/api/memento/store_memory", json={"content": "one more"})
+
+    assert met["structuredContent"]["error"]["code"] == "STORAGE_ERROR"
+    assert (ready.status_code, ready.json()) == (503, {"status": "unavailable"})
+    assert not stored.is_success
 
 
 def still_takes(address):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -15,10 +16,12 @@ from scrubjay.memory import Role
 from scrubjay.servers.guard import Guard
 from scrubjay.servers.http import build_app
 from scrubjay.servers.rest import addresses
+from tests.reliability.usage import MIB, usage
 from tests.servers.samples import sample
 from tests.servers.sites import client_of, running
 from tests.servers.small_dialect import small_dialect
 from tests.servers.test_auth_matrix import Row
+from tests.servers.test_http import real_server
 
 TOOLS = [find(name) for name in DIALECTS]
 TABLES = [*TOOLS, *(make() for make in ONLY_REST.values())]
@@ -53,6 +56,29 @@ def test_a_client_that_never_reads_loses_its_connection_and_others_are_served(ja
                 pass
             sock.close()
             assert got < 20 * 900_000  # cut off before all was said
+
+
+def test_five_hundred_silent_connections_and_one_that_reads_a_byte_at_a_time_keep_nobody_waiting(tmp_path):
+    with real_server(tmp_path) as (address, process), ExitStack() as stack:
+        port = int(address.rpartition(":")[2])
+
+        def connected(said: bytes) -> socket.socket:
+            sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            sock.sendall(said)
+            return sock
+
+        for number in range(500):
+            connected(b"" if number % 2 else b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Le")
+        slow = connected(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        with httpx.Client(base_url=address, timeout=60) as http:
+            for number in range(20):
+                assert slow.recv(1)
+                reply = http.post("/api/memento/store_memory", json={"content": f"Fact {number}"})
+                assert reply.is_success, reply.text
+            found = http.post("/api/memento/list_recent_memories", json={"limit": 50}).json()
+
+        assert len(found["memories"]) == 20
+        assert usage(process.pid).memory < 400 * MIB
 
 
 def test_a_client_that_leaves_mid_call_leaves_a_whole_write(jay):

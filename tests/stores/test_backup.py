@@ -14,7 +14,7 @@ import pytest
 
 from scrubjay.errors import Conflict, Error, NotFound, StorageBusy, StorageDamaged, StorageTooNew
 from scrubjay.memory import Filter
-from scrubjay.stores import sqlite_backup
+from scrubjay.stores import sqlite_backup, sqlite_file
 from scrubjay.stores.contract import EVERYTHING, NOW, got, put, put_all, some
 from scrubjay.stores.sqlite import SqliteStore
 
@@ -101,6 +101,20 @@ def test_a_restored_backup_holds_every_memory(copy, tmp_path):
         put(opened, some("it can be written"))
 
 
+def test_progress_is_told_to_the_end_both_ways(store, copy, tmp_path):
+    told: list[tuple[int, int]] = []
+
+    for act in (
+        lambda: store.backup(tmp_path / "again.db", progress=lambda *now: told.append(now)),
+        lambda: sqlite_backup.restore(copy, tmp_path / "new.db", progress=lambda *now: told.append(now)),
+    ):
+        told.clear()
+        act()
+
+        assert told == sorted(told)
+        assert told[-1][0] == told[-1][1] > 0
+
+
 def test_a_store_that_is_there_is_not_replaced_unasked(store, copy, path):
     put(store, some(id="mem_later"))
     store.close()
@@ -121,6 +135,22 @@ def test_a_replaced_store_is_kept_beside_the_new_one(store, copy, path):
     with closing(SqliteStore(path)) as opened, closing(SqliteStore(aside)) as former:
         assert opened.get(["mem_later"], EVERYTHING) == []
         assert got(former, "mem_later")
+
+
+def test_a_restore_that_dies_before_its_last_step_leaves_the_store_that_was_there(store, copy, path, monkeypatch):
+    put(store, some(id="mem_later"))
+    store.close()
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite_file, "publish", die)
+        with pytest.raises(KeyboardInterrupt):
+            sqlite_backup.restore(copy, path, replace=True)
+
+    with closing(SqliteStore(path)) as opened:
+        assert got(opened, "mem_later")
 
 
 def test_a_store_in_use_is_not_replaced(store, copy, path):

@@ -198,6 +198,7 @@ class CutOff(Exception):
 @pytest.mark.parametrize("at", range(1, 19, 3))
 def test_a_copy_that_was_cut_off_goes_on(at: int, sqlite: SqliteStore, postgres: PostgresStore) -> None:
     fill(sqlite)
+    before = indexes(postgres)
     target = PostgresCopy(postgres)
     taken: list[str] = []
     take_in: Callable[..., None] = target.take_in
@@ -216,6 +217,22 @@ def test_a_copy_that_was_cut_off_goes_on(at: int, sqlite: SqliteStore, postgres:
 
     assert counts["memories"] == 6
     assert ids(postgres.get(["another"], EVERYTHING)) == ids(sqlite.get(["another"], EVERYTHING))
+    assert indexes(postgres) == before
+    assert postgres.fact("copy_indexes") is None
+    counted = vocabulary(postgres)
+    postgres.rebuild()
+    assert vocabulary(postgres) == counted
+
+
+def indexes(store: PostgresStore) -> set[str]:
+    with store._reading() as con:
+        return {name for (name,) in con.execute("SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()")}
+
+
+def vocabulary(store: PostgresStore) -> list[Any]:
+    with store._reading() as con:
+        words = con.execute("SELECT space, term, passages FROM vocabulary ORDER BY 1, 2").fetchall()
+        return [*words, *con.execute("SELECT name, passages, passage_words FROM spaces ORDER BY 1")]
 
 
 def test_a_store_with_memories_is_no_target(sqlite: SqliteStore, postgres: PostgresStore) -> None:

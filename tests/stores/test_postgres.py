@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from scrubjay.memory import Filter
-from scrubjay.stores import postgres_signatures, postgres_vectors
+from scrubjay.stores import postgres_signatures, postgres_vectors, postgres_words
 from scrubjay.stores.base import Store
 from scrubjay.stores.contract import (
     DIMENSION,
@@ -51,7 +51,7 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 
 class TestPostgresStore(StoreContract):
-    """However few memories there are, they are compared by signatures, which follow every change."""
+    """However few memories there are, they are compared by signatures, which follow every change as words do."""
 
     @pytest.fixture(autouse=True)
     def by_signatures(self, store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -59,6 +59,7 @@ class TestPostgresStore(StoreContract):
         yield
         with closing(PostgresStore(url)) as again, again._reading() as con:
             assert postgres_signatures.wrong(con) == 0
+            assert postgres_words.wrong(con) == 0
 
     @pytest.fixture
     def reopen(self, store: PostgresStore, url: str) -> Iterator[Reopen]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
@@ -41,7 +41,7 @@ from scrubjay.memory import (
     Source,
     State,
 )
-from scrubjay.stores import sqlite_file
+from scrubjay.stores import sqlite_file, sqlite_words
 from scrubjay.stores.base import Level, Of, Part, Position, milliseconds
 from scrubjay.stores.contract import (
     EVERYTHING,
@@ -69,6 +69,7 @@ from scrubjay.stores.sqlite_errors import translated_errors
 from scrubjay.stores.sqlite_filters import FEW
 from scrubjay.stores.sqlite_lists import INDEXES, MAX_ARMS
 from scrubjay.stores.vectors import to_blob
+from tests.reliability.rounds import short_and_long
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and signals")
 
@@ -627,6 +628,40 @@ def test_after_a_crash_damage_is_found_and_the_store_can_only_be_read(store: Sql
         assert damaged.check().problems
 
 
+def test_damage_that_a_read_comes_upon_is_remembered_and_nothing_is_written_any_more(
+    store: SqliteStore, path: Path
+) -> None:
+    put_all(store, (some(f"text number {n} " * 50) for n in range(100)))
+    store.close()
+    _overwrite_page_of(path, "memories_by_created")
+
+    with closing(SqliteStore(path)) as store:
+        assert not store.damaged
+        with pytest.raises(StorageDamaged):
+            listed(store)
+
+        assert store.damaged
+        before = sha256(path.read_bytes()).digest()
+        with pytest.raises(StorageDamaged), store.writing():
+            pass
+        assert store.fact("origin")
+    assert sha256(path.read_bytes()).digest() == before
+
+
+def test_damaged_words_keep_nobody_from_writing(store: SqliteStore, path: Path) -> None:
+    put(store, some())
+    _tamper(store, "DELETE FROM words_data WHERE id > 10")
+    store.close()
+
+    with closing(SqliteStore(path)) as store:
+        with suppress(StorageDamaged):
+            matched(store, "seattle")
+
+        assert not store.damaged
+        with store.writing() as tx:
+            tx.record(an_event())
+
+
 def test_after_a_crash_without_damage_everything_goes_on(store: SqliteStore, path: Path) -> None:
     memory = put(store, some())
     crashed = path.with_name("crashed.db")
@@ -775,14 +810,19 @@ class FailingFile(apsw.VFSFile):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@short_and_long("step", 7, 1)
 @pytest.mark.parametrize("error", [apsw.FullError, apsw.IOError])
-def test_whichever_write_fails_the_store_is_as_before_or_as_after(path: Path, error: type[Exception]) -> None:
-    """Store, change, erase: for every N the Nth write or sync fails; then the file is opened as usual and is whole."""
+def test_whichever_write_fails_the_store_is_as_before_or_as_after(
+    path: Path, error: type[Exception], step: int
+) -> None:
+    """Store, change, erase: the Nth write or sync fails, for every N in the long version; then the file is opened as
+    usual and is whole.
+    """
     before = path.with_name("before.db")
     with closing(SqliteStore(before)) as store:
         kept = put(store, some("User lives in Seattle"))
     failures = 0
-    for nth in range(1, 200):
+    for nth in range(1, 200, step):
         shutil.copy(before, path)
         vfs = Failing(error)
         try:
@@ -864,6 +904,22 @@ def test_results_past_their_time_go_little_by_little(store: SqliteStore) -> None
 
 
 # --- words in a large index ---
+
+
+def test_a_common_word_is_counted_anew_once_the_store_has_grown(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_words, "COMMON_FROM_COUNT", 5)
+    with store.writing() as tx:
+        for number in range(10):
+            put_in(tx, some(f"harbour {number}"), ())
+    first = store.rarity(["harbour"])
+    with store.writing() as tx:
+        for number in range(40):
+            put_in(tx, some(f"quay {number}"), ())
+    assert store.rarity(["harbour"]) != first
+    with closing(SqliteStore(store._connections.path)) as fresh:
+        assert store.rarity(["harbour"]) == fresh.rarity(["harbour"])
 
 
 def test_in_a_large_store_common_words_are_left_out_unless_there_is_nothing_else(store: SqliteStore) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 RESCUE = (
-    "Stop every scrubjay and copy the home folder. What can still be read: scrubjay export rescued.jsonl; "
+    "Stop every scrubjay and copy the home folder. What its file still holds: scrubjay export --salvage rescued.jsonl; "
     "then import it into a new home."
 )
 LOOKED_AT = 300  # memories that are compared with their neighbours

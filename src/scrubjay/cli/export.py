@@ -27,16 +27,24 @@ Write = Callable[[bytes], object]
     examples="""
     scrubjay export memories.jsonl
     scrubjay export --space work | gzip > work.jsonl.gz
+    scrubjay export --salvage rescued.jsonl
     """,
 )
 @click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--salvage", is_flag=True, help="Of a damaged store: every memory that its file still holds.")
 @click.pass_obj
-def export(session: Session, file: str) -> None:
+def export(session: Session, file: str, salvage: bool) -> None:
     """Write every memory of a space as lines of JSON.
 
     With what is outdated, expired, archived or forgotten, and with the links between them; former states stay behind.
     FILE appears when it is complete, or not at all; without one the lines go to standard output.
+
+    With --salvage the file of a damaged store is read page by page, and never written: what one page holds is saved
+    whatever became of the others. Memories of every space, without links and without texts that were put away.
     """
+    if salvage:
+        rescue(session, file)
+        return
     counts = {"scrubjay": 0, "memory": 0, "link": 0}
     with session.engine(meaning=False) as engine, destination(file) as write:
         total = engine.list(Filter(states=ALL_STATES, expired=None), limit=1, counted=True).total
@@ -51,6 +59,28 @@ def export(session: Session, file: str) -> None:
         print_json({"file": os.path.abspath(file), "memories": counts["memory"], "links": counts["link"]})
     else:
         note(f"{counts['memory']:,} memories and {counts['link']:,} links in {safe(file)}.", session)
+
+
+def rescue(session: Session, file: str) -> None:
+    from scrubjay.engine.transfer import first_line, line_of
+    from scrubjay.times import utc_now
+    from scrubjay.wiring import salvaged
+
+    saved, changed = 0, []
+    with destination(file) as write:
+        write(json.dumps(first_line(utc_now())).encode() + b"\n")
+        for found in salvaged(session.settings()):
+            write(json.dumps(line_of(found.memory), ensure_ascii=False).encode() + b"\n")
+            saved += 1
+            changed += [] if found.sound else [found.memory.id]
+    if file == "-":
+        return
+    if session.as_json:
+        print_json({"file": os.path.abspath(file), "memories": saved, "changed": changed})
+        return
+    note(f"{saved:,} memories in {safe(file)}.", session)
+    if changed:
+        note(f"The texts of {len(changed):,} are not as they were written: {', '.join(changed[:20])}", session)
 
 
 @contextmanager

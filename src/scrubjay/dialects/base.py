@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -63,6 +64,10 @@ class Pieces(StrEnum):
     LINES = "application/x-ndjson"  # any JSON object, one a line
 
 
+# Given what to call when there may be a next piece; within the block it says whether that will be called.
+Listening = Callable[[Callable[[], None]], AbstractContextManager[Callable[[], bool]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """An answer that comes piece by piece. An operation with a route of its own may return one instead of a body.
@@ -76,6 +81,7 @@ class Stream:
 
     pieces: Iterator[Body | None]
     kind: Pieces = Pieces.EVENTS
+    listening: Listening | None = None  # how to hear of the next piece, so that nobody has to ask
 
 
 class Reach(StrEnum):

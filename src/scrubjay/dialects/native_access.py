@@ -183,4 +183,5 @@ def follow(engine: Engine, args: Body) -> Stream:
     """The changes of a space as server-sent events: who, what, when; ids and names of fields, never content."""
 
     events = engine.feed.follow(after=args.get("after"))
-    return Stream(None if event is None else {"id": str(event.number), "data": plain(event)} for event in events)
+    pieces = (None if event is None else {"id": str(event.number), "data": plain(event)} for event in events)
+    return Stream(pieces, listening=engine.feed.listening)

@@ -1,7 +1,7 @@
 """Texts that wait for their vectors: stored while the model was away, or past the first parts of a long text.
 
-One process at a time works on them, under a lease, whichever is alive; a text that fails again and again is left
-alone and reported by `doctor`.
+One process at a time works on them, under a lease, whichever is alive. A text that fails again and again while others
+do not is left alone and reported by `doctor`; a model that is away is waited for, however long.
 """
 
 from __future__ import annotations
@@ -121,8 +121,9 @@ class Backlog:
             except ModelMissing:
                 raise  # not this text's fault
             except EmbeddingError:
-                with self._store.writing() as tx:
-                    tx.put_off(memory.id, failed=True)
+                if self._embedding.answers():
+                    with self._store.writing() as tx:
+                        tx.put_off(memory.id, failed=True)
                 raise
             first = vectors[0] if start == 0 else first
             if not self._write(memory, start, vectors, len(parts)):

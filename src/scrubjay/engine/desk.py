@@ -267,10 +267,10 @@ class Desk:
         else:
             self._write_files()  # a folder may be missing because a kill came before its first file
 
-    def _write_files(self) -> None:
-        """Let files say what memories say, after a change."""
+    def _write_files(self, *, patient: bool = False) -> None:
+        """Let files say what memories say, after a change; with patience all of them, however many."""
         if self._registry is not None and self._records.waiting():
-            self.folders.write()
+            self.folders.write(patient=patient)
 
     def _kept(self, kind: type[Result]) -> Result | None:
         """The result of this very request, if it was done before: for work that comes before the transaction."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from scrubjay.engine.pronouns import SECOND_PERSON, WORD, says, speaks
-from scrubjay.engine.ranking import Candidate
+from scrubjay.engine.pronouns import SECOND_PERSON, says, speaks, words_of
+from scrubjay.engine.ranking import Candidate, scored
 from scrubjay.engine.subjects import CALENDAR, SENTENCE
 from scrubjay.memory import Glimpse
 from scrubjay.stores.words import query_words
@@ -38,7 +38,7 @@ def doubted(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse], qu
 
 def lowered(one: Candidate, left: float) -> Candidate:
     score = one.score * left
-    return one._replace(score=score, boosts={**one.boosts, "doubt": score - one.score})
+    return scored(one, score, {**one.boosts, "doubt": score - one.score})
 
 
 class Asked:
@@ -53,11 +53,11 @@ class Asked:
 
     def signs(self, opening: str) -> float:
         """How many signs a memory shows that it is no answer, from 0 to 3."""
-        told_to_somebody = 0.0 if self.says_you else speaks(SECOND_PERSON, opening)
-        return asks(opening) + told_to_somebody + self._about_another(opening)
+        said = words_of(opening)
+        told_to_somebody = 0.0 if self.says_you else speaks(SECOND_PERSON, said)
+        return asks(opening) + told_to_somebody + self._about_another(opening, said)
 
-    def _about_another(self, opening: str) -> float:
-        said = WORD.findall(opening.lower())
+    def _about_another(self, opening: str, said: Sequence[str]) -> float:
         if not self.names or not said or said[0] in self.words:
             return 0.0
         if SPEAKER.match(opening):

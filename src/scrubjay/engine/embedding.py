@@ -24,6 +24,7 @@ Result = TypeVar("Result")
 
 AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
 TRY_AGAIN_SECONDS = 15.0
+HARMLESS = "Is the model there?"
 
 
 class Embedding:
@@ -92,6 +93,14 @@ class Embedding:
         if monotonic() - begun <= self._wait_seconds * len(texts):
             self._why_down = None
         return vectors
+
+    def answers(self) -> bool:
+        """Whether it embeds anything at all just now: if so, a text that failed has itself to blame."""
+        try:
+            self.at_leisure([HARMLESS])
+        except EmbeddingError:
+            return False
+        return True
 
     def close(self) -> None:
         with self._lock:

@@ -130,16 +130,17 @@ class Engine(Desk):
                 self._enriched(memory, new, text.first)
                 for memory, new, text in zip(admitted, given, texts, strict=True)
             ]
+            ledger = self._ledger
             with self._records.writing() as tx:
                 for memory, text in zip(memories, texts, strict=True):
                     if memory.kind is Kind.DECISION:
                         self.decisions.add(tx, memory, text)
                     else:
-                        self._ledger.add(tx, memory, text, judged=True)
+                        ledger.add(tx, memory, text, judged=True)
+            self._write_files(patient=True)
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
-        self._write_files()
         self._indexer.finish()
         return ids
 
@@ -539,7 +540,7 @@ class Engine(Desk):
                 tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
             for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):
                 self._ledger.record(tx, memory, "linked")
-        self._write_files()
+        self._write_files(patient=True)
         return len(kept)
 
     def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
@@ -557,6 +558,11 @@ class Engine(Desk):
         from scrubjay.engine.reembedding import Reembedding
 
         return Reembedding(self).run(progress)
+
+    @property
+    def damaged(self) -> bool:
+        """Whether damage was found since the memory was opened; then it is not written any more."""
+        return self._records.damaged
 
     def check(self, *, deep: bool = False) -> Checkup:
         """Look for damage; writes nothing."""

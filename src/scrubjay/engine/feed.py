@@ -6,7 +6,8 @@ whoever did it: for others there is no longer anything that says whether they mi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
@@ -43,6 +44,10 @@ class Feed:
             return self._seen(self._records.last_event(self._desk.spaces[0]))
         _check_number(after)
         return self._seen(after)
+
+    def listening(self, ring: Callable[[], None]) -> AbstractContextManager[Callable[[], bool]]:
+        """Have `ring` called when there may be news to follow; see `Store.listening`."""
+        return self._records.listening(self._desk.spaces[0], ring)
 
     def _seen(self, after: int) -> Iterator[Event | None]:
         while True:

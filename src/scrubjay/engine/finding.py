@@ -43,12 +43,14 @@ class Search:
     def candidates(self, vector: Vector | None) -> tuple[list[ranking.Candidate], tuple[Period, ...]]:
         """Everything that may answer, best first, and the times that the question names."""
         query, reads = self.query, self.reads
-        by_words = reads.match(query.text, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
         periods = () if query.words_only else self._periods(vector)
         if vector is None:
+            by_words = reads.match(query.text, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
             found = ranking.fuse(by_words, (), {}, self.calibrate)
         else:
-            by_meaning = self._nearest(vector, query.filter, ranking.DEPTH)
+            by_words, by_meaning = reads.match_and_nearest(
+                query.text, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH
+            )
             near = {match.memory: match for match in (*self._from_then(vector, periods), *by_meaning)}
             further = reads.cosines(vector, [one.memory for one in by_words if one.memory not in near])
             found = ranking.fuse(by_words, list(near.values()), further, self.calibrate)

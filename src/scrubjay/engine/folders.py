@@ -324,10 +324,11 @@ class Folders:
             shelf.looked_at = monotonic()
         return Indexed(**done, problems=tuple(self.problems(name)))
 
-    def write(self) -> None:
-        """Write the files that wait. Never fails: what cannot be written now goes on waiting."""
+    def write(self, *, patient: bool = False) -> None:
+        """Write the files that wait. Never fails: what cannot be written now goes on waiting, as does what a call
+        without patience has no time for."""
         for space in self._records.waiting():
-            self._write(space)
+            self._write(space, seconds=None if patient else WRITE_SECONDS)
 
     def waits(self, id: str) -> str | None:
         """Why a memory's file is not written yet; None if it is, or there is none."""

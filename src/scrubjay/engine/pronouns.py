@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 WORD = re.compile(r"[^\W\d_]+")
 FULLY = 0.1  # share of a text's words from which on it speaks in a person in full
@@ -20,11 +21,14 @@ SECOND_PERSON = frozenset(
 )
 
 
+def words_of(text: str) -> list[str]:
+    return WORD.findall(text.lower())
+
+
 def says(person: frozenset[str], text: str) -> bool:
-    return not person.isdisjoint(WORD.findall(text.lower()))
+    return not person.isdisjoint(words_of(text))
 
 
-def speaks(person: frozenset[str], text: str) -> float:
-    """How much a text speaks in this person, from 0 to 1."""
-    words = WORD.findall(text.lower())
-    return min(1.0, sum(word in person for word in words) / max(1, len(words)) / FULLY)
+def speaks(person: frozenset[str], words: Sequence[str]) -> float:
+    """How much a text of these words speaks in this person, from 0 to 1."""
+    return min(1.0, sum(map(person.__contains__, words)) / max(1, len(words)) / FULLY)

@@ -14,6 +14,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from scrubjay.engine.backlog import GIVE_UP, LEASE, LEASE_SECONDS
+from scrubjay.engine.embedding import HARMLESS
 from scrubjay.errors import EmbeddingError, Locked, ModelMissing
 from scrubjay.frozen import dataclass
 from scrubjay.memory import random_suffix
@@ -47,12 +48,13 @@ class Reembedding:
         """Go on from wherever it is until the store is this model's. `progress` is told what is done, of how much.
 
         :raises ModelMissing: if there is no model to take over
+        :raises EmbeddingError: if the model does not answer any more; the next call goes on
         :raises Locked: if another process is embedding
         """
         model = self._embedding.fingerprint
         if model is None:
             raise ModelMissing("No embedding model is configured.", hint="Choose one: SCRUBJAY_EMBEDDER.")
-        self._embedding.at_leisure(["Is the model there?"])  # before anything is thrown away
+        self._embedding.at_leisure([HARMLESS])  # before anything is thrown away
         if self._records.fact("model") == model:
             return Reembedded(model=model, memories=0, failed=0)
         self._wait_for_hold()
@@ -117,7 +119,9 @@ class Reembedding:
             self._embed([one])
         except ModelMissing:
             raise
-        except EmbeddingError:
+        except EmbeddingError as error:
+            if not self._embedding.answers():
+                raise EmbeddingError(error.message, hint="Run it again when the model is back: it goes on.") from error
             with self._records.writing() as tx:
                 tx.put_off(one.memory.id, failed=True)
             return False

@@ -276,7 +276,7 @@ class Syncing:
                 raise SyncFailed(
                     f"The sync broke off: {error.message}", hint="What was synced stays. Run it again to go on."
                 ) from error
-        self._desk._write_files()
+        self._desk._write_files(patient=True)
         if synced.waiting and not asked.dry_run:
             raise undecided(synced)
         return self._desk._transact(Synced, lambda _tx: synced)

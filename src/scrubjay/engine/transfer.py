@@ -46,7 +46,7 @@ def exported(
     records: Store, audience: Audience, now: datetime, whole: Callable[..., Sequence[Memory]]
 ) -> Iterator[dict[str, Any]]:
     """Lines, in the order an import needs them; the store is read a page at a time."""
-    yield {"type": "scrubjay", "format": FORMAT, "exported_at": iso(now)}
+    yield first_line(now)
     links: dict[tuple[str, str, str], Link] = {}
     after: Position | None = None
     while page := records.list(
@@ -55,10 +55,18 @@ def exported(
         for link in records.links([memory.id for memory in page]):
             links[link.kind, link.source, link.target] = link
         for memory in whole(page, strict=True):  # an export that lacks texts would be believed to have them
-            yield {"type": "memory", **plain(memory, leave_out=LEFT_OUT)}
+            yield line_of(memory)
         after = Position(value=milliseconds(page[-1].created_at), seq=page[-1].seq)
     for link in links.values():
         yield {"type": "link", **plain(link, leave_out=LEFT_OUT)}
+
+
+def first_line(now: datetime) -> dict[str, Any]:
+    return {"type": "scrubjay", "format": FORMAT, "exported_at": iso(now)}
+
+
+def line_of(memory: Memory) -> dict[str, Any]:
+    return {"type": "memory", **plain(memory, leave_out=LEFT_OUT)}
 
 
 def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None) -> Imported:

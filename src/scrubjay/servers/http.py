@@ -6,7 +6,7 @@
     /openapi.json     REST described, and /docs to read it
     /                 the page (page.py), and /sign-in … for its sessions (sessions.py)
     /healthz          the process lives
-    /readyz           and its store answers
+    /readyz           and its store answers, and is whole as far as anybody has noticed
     /metrics          for Prometheus
 
 A request passes Journal (a name, the log), Guard (Host, Origin, size), Admission (who calls), then its route.
@@ -144,9 +144,10 @@ def readiness(engine: Engine) -> Callable[[Request], Awaitable[Response]]:
     async def ready(_: Request) -> Response:
         try:
             await run_sync(engine.list_spaces)
+            well = not engine.damaged
         except Error:
-            return JSONResponse({"status": "unavailable"}, status_code=503)
-        return JSONResponse({"status": "ok"})
+            well = False
+        return JSONResponse({"status": "ok" if well else "unavailable"}, status_code=200 if well else 503)
 
     return ready
 

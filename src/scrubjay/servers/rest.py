@@ -9,8 +9,11 @@ the dialect's own body, with the status of its error. Who calls, and in which sp
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import anyio
@@ -79,7 +82,8 @@ TRY_AGAIN_SECONDS = 1  # after an error that passes by itself
 
 IN_QUERY = frozenset({"GET", "DELETE"})  # methods that take arguments from the query, the others from a body
 SPACE = "space"  # in every query: which space the call is about; never an argument
-POLL_SECONDS = 0.5  # how often a stream that has nothing is asked again
+POLL_SECONDS = 0.5  # how often a stream that has nothing is asked again …
+LISTENING_SECONDS = 10.0  # … and how often if it tells by itself that it has something
 SILENCE_SECONDS = 15.0  # how long a stream is silent before a sign of life is sent
 
 
@@ -313,23 +317,27 @@ def streamed(address: Address, stream: Stream, stopping: Stopping) -> Response:
     write = WRITTEN[stream.kind]
 
     async def sent() -> AsyncIterator[bytes]:
-        quiet = 0.0
+        spoke = time.monotonic()
+        bell = Bell()
         try:
-            while not stopping():
-                piece = await run_sync(next_piece, address, stream)
-                if isinstance(piece, Last):
-                    if piece.body is not None:
-                        yield write(piece.body)
-                    return
-                if piece is None:
-                    quiet += POLL_SECONDS
-                    await anyio.sleep(POLL_SECONDS)
-                    if quiet < SILENCE_SECONDS or stream.kind is not Pieces.EVENTS:
+            with nullcontext(lambda: False) if stream.listening is None else stream.listening(bell.ring) as listened:
+                while not stopping():
+                    bell.be_quiet()  # what is said from here on is not missed
+                    piece = await run_sync(next_piece, address, stream)
+                    if isinstance(piece, Last):
+                        if piece.body is not None:
+                            yield write(piece.body)
+                        return
+                    if piece is not None:
+                        yield write(piece)
+                        spoke = time.monotonic()
                         continue
-                    yield b": still here\n\n"
-                else:
-                    yield write(piece)
-                quiet = 0.0
+                    again = time.monotonic() + (LISTENING_SECONDS if listened() else POLL_SECONDS)
+                    while time.monotonic() < again and not stopping() and not await bell.rung(POLL_SECONDS):
+                        pass
+                    if time.monotonic() - spoke >= SILENCE_SECONDS and stream.kind is Pieces.EVENTS:
+                        yield b": still here\n\n"
+                        spoke = time.monotonic()
         finally:
             close = getattr(stream.pieces, "close", None)
             if close is not None:
@@ -338,6 +346,27 @@ def streamed(address: Address, stream: Stream, stopping: Stopping) -> Response:
 
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(sent(), address.status, headers, stream.kind)
+
+
+class Bell:
+    """Rung by any thread, heard by the task that made it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._rung = asyncio.Event()
+
+    def ring(self) -> None:
+        with suppress(RuntimeError):  # the server has ended
+            self._loop.call_soon_threadsafe(self._rung.set)
+
+    def be_quiet(self) -> None:
+        self._rung.clear()
+
+    async def rung(self, seconds: float) -> bool:
+        """Wait so long at most."""
+        with anyio.move_on_after(seconds):
+            await self._rung.wait()
+        return self._rung.is_set()
 
 
 @dataclass(frozen=True, slots=True)

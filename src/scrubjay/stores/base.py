@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -59,6 +59,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
 List = list  # the type's name where `list` is a verb
 
 RESULTS_KEPT = timedelta(hours=24)  # how long the result of a write is remembered for its key
+OPENING = 300  # characters of a text that a glimpse shows
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -261,6 +262,15 @@ class Reads(CallerReads, ReplicaReads):
     @abstractmethod
     def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         """The memories whose nearest part has the highest cosine with the vector, best first, each once."""
+
+    def match_and_nearest(
+        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> tuple[List[Match], List[Match]]:
+        """Both answers; at once, where that is quicker than one after the other."""
+        return (
+            self.match(text, filter, audience, now=now, limit=limit),
+            self.nearest(vector, filter, audience, now=now, limit=limit),
+        )
 
     @abstractmethod
     def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
@@ -686,6 +696,11 @@ class Store(Reads):
     """One memory's storage. Safe to use from several threads, and together with other processes."""
 
     @property
+    def damaged(self) -> bool:
+        """Whether damage was found since it was opened: it can be read as far as that goes, and is not written."""
+        return False
+
+    @property
     @abstractmethod
     def origin(self) -> str:
         """Names this store among others it may sync with; random, made once and with `renew_origin`."""
@@ -725,6 +740,16 @@ class Store(Reads):
         None: this store serves one machine, whose server counts by itself.
         """
         return None
+
+    def listening(
+        self, space: str, ring: Callable[[], None]  # noqa: ARG002 -- for those who do
+    ) -> AbstractContextManager[Callable[[], bool]]:
+        """Have `ring` called, from any thread, when another process may have written events of a space.
+
+        The block's value says whether that can be relied on just now; if not, ask for events now and then. Entering and
+        leaving never wait.
+        """
+        return nullcontext(lambda: False)
 
     @abstractmethod
     def check(self, *, deep: bool = False) -> Checkup:

@@ -258,6 +258,18 @@ class SearchContract:
         np.testing.assert_array_equal(vectors[memory.id], at_cosine(0.3))
         assert store.cosines(QUERY, []) == store.vectors([]) == {}
 
+    def test_both_ways_at_once_find_what_each_finds_alone(self, store: Store) -> None:
+        put(store, some("tea at four"), [at_cosine(0.2)])
+        put(store, some("coffee at five"), [at_cosine(0.9)])
+
+        found = store.match_and_nearest("tea", QUERY, Filter(), EVERYTHING, now=NOW, limit=10)
+
+        assert found == (
+            store.match("tea", Filter(), EVERYTHING, now=NOW, limit=10),
+            store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=10),
+        )
+        assert [len(one) for one in found] == [1, 2]
+
     def test_changes_of_every_kind_are_seen_by_the_next_search(self, store: Store) -> None:
         memory = put(store, some(), [at_cosine(0.9)])
         assert nearest(store) == [memory.id]

@@ -45,13 +45,14 @@ MEMORY = (
     "auto_tags", "metadata", "detail", "content",
 )  # fmt: skip
 
+VECTORS = Table("vectors", ("space", "memory", "part", "vector"))
 TABLES = (
     Table("spaces", ("name", "description", "created_at", "events", "checkpoints", "mirrored", "title", "deleted_at")),
     Table("memories", MEMORY),
     Table("aliases", ("space", "memory", "alias")),
     Table("versions", ("space", "memory", "version", "id", "snapshot", "replaced_at", "replaced_by", "reason")),
     Table("ancestry", ("space", "memory", "origin", "hlc")),
-    Table("vectors", ("space", "memory", "part", "vector")),
+    VECTORS,
     Table("pending", ("space", "memory", "next_part", "attempts", "judged")),
     Table(
         "links",
@@ -133,6 +134,7 @@ class Copyable(ABC):
     """One side of a copy."""
 
     origin: str
+    vector_size = 0  # bytes that a vector of the other side takes, if it has any
 
     @abstractmethod
     def count(self, table: Table) -> int:
@@ -166,6 +168,9 @@ def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]
     :raises StorageDamaged: if the two sides differ at the end
     """
     done = _progress(source, target)
+    for _, (*_, vector) in source.rows(VECTORS):
+        target.vector_size = len(vector)
+        break
     for table in TABLES[len(done.finished) :]:
         total = source.count(table)
         count, after = done.within(table)

@@ -1,7 +1,8 @@
 """The store in a PostgreSQL database with pgvector: the same promises, for many machines at once.
 
 postgres.py              the store: its verbs that are not a transaction's
-postgres_transaction.py  every change; those of memories in postgres_memories.py, their sums in postgres_counts.py
+postgres_transaction.py  every change; those of memories in postgres_memories.py, their sums in postgres_counts.py,
+                         what is made anew in postgres_rebuilding.py
 postgres_reads.py        finding memories; links, versions, events … in postgres_history.py
 postgres_words.py        finding by words, postgres_vectors.py by meaning, with postgres_signatures.py
 postgres_statistics.py   totals and what happened when
@@ -12,30 +13,36 @@ postgres_filters.py      filter and audience as conditions
 postgres_rows.py         rows as values; postgres_values.py how values cross the wire
 postgres_checkup.py      what doctor asks
 postgres_connections.py  connections, and the turns of writers; postgres_schema.py, postgres_errors.py below
-postgres_replica.py      searches somewhere else
+postgres_replica.py      searches somewhere else; postgres_listening.py hears what others write
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrubjay.errors import StorageError
-from scrubjay.memory import Match, Recall
+from scrubjay.memory import Audience, Filter, Match, Recall
 from scrubjay.stores import postgres_checkup, postgres_schema, postgres_vectors
 from scrubjay.stores.base import Checkup, List, Store, Transaction
 from scrubjay.stores.postgres_callers import PostgresCallers
 from scrubjay.stores.postgres_connections import POOL_SIZE, STATEMENT_SECONDS, Connections
 from scrubjay.stores.postgres_conversations import PostgresConversations
 from scrubjay.stores.postgres_history import Connection
+from scrubjay.stores.postgres_listening import Listener
 from scrubjay.stores.postgres_replica import Replica
 from scrubjay.stores.postgres_replication import PostgresReplicaReads
 from scrubjay.stores.postgres_transaction import PostgresTransaction
-from scrubjay.stores.sqlite_tally import NOTHING, Tally
+from scrubjay.stores.tally import NOTHING, Tally
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
 
 WRITE_TIMEOUT_SECONDS = 10.0
 FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …
@@ -67,6 +74,7 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
         self._connections = connect(url)
         self._replica = Replica(partial(connect, replica)) if replica else None
         self._flush_at = time.monotonic() + FLUSH_SECONDS
+        self._listener = Listener(self._connections.apart, self._connections.schema)
         self._indexes: dict[int, tuple[int, float]] = {}
 
     @property
@@ -89,6 +97,16 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
             known = postgres_vectors.indexed(con, dimension)
             self._indexes[dimension] = known, time.monotonic() + INDEX_KNOWN_SECONDS
         return known
+
+    def match_and_nearest(
+        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> tuple[List[Match], List[Match]]:
+        """On two connections: the server works on both at once, and whoever asks waits for the longer one only."""
+        if self._connections.pool_size == 1:
+            return super().match_and_nearest(text, vector, filter, audience, now=now, limit=limit)
+        with ThreadPoolExecutor(1) as aside:
+            near = aside.submit(self.nearest, vector, filter, audience, now=now, limit=limit)
+            return self.match(text, filter, audience, now=now, limit=limit), near.result()
 
     def needs_tending(self) -> bool:
         with self._connections.reading() as con:
@@ -124,6 +142,9 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
 
     def flush_reads(self) -> None:
         self._flush(timeout_seconds=None)
+
+    def listening(self, space: str, ring: Callable[[], None]) -> AbstractContextManager[Callable[[], bool]]:
+        return self._listener.listening(space, ring)
 
     def lease(self, name: str, *, holder: str, seconds: float) -> bool:
         with self._connections.reading() as con:
@@ -177,6 +198,7 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
             transaction.rebuild()
 
     def close(self) -> None:
+        self._listener.close()
         if not self._connections.closed:
             with suppress(StorageError):  # counted reads may be lost; closing always closes
                 self._flush(timeout_seconds=1.0)

@@ -13,8 +13,8 @@ from datetime import datetime
 from scrubjay.memory import Archive, Memory
 from scrubjay.stores.base import List, milliseconds
 from scrubjay.stores.postgres_history import Connection, PostgresHistory
-from scrubjay.stores.sqlite_archives import EMPTY, archive_of
-from scrubjay.stores.sqlite_rows import as_json
+from scrubjay.stores.rows import as_json
+from scrubjay.stores.side_rows import EMPTY, archive_of
 
 
 class PostgresArchives(PostgresHistory):

@@ -16,7 +16,7 @@ from scrubjay.stores.base import milliseconds, moment
 from scrubjay.stores.callers import ActFilter, CallerChanges, CallerReads
 from scrubjay.stores.postgres_filters import Condition, among, joined
 from scrubjay.stores.postgres_history import Connection
-from scrubjay.stores.sqlite_callers import act_of, credential_of
+from scrubjay.stores.side_rows import act_of, credential_of, session_of
 
 CREDENTIAL = "id, kind, user_id, role, spaces, name, created_at, created_by, expires_at, revoked_at"
 
@@ -57,8 +57,7 @@ class PostgresCallers(CallerReads):
             ).fetchone()
             if row is None:
                 return None
-            credential, guard, created, expires = row
-            return Session(credential=credential, guard=guard, created_at=moment(created), expires_at=moment(expires))
+            return session_of(row)
 
     def acts(self, filter: ActFilter, *, limit: int) -> list[Act]:
         where, values = joined(list(_wanted(filter)), "AND")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scrubjay.stores import postgres_schema, postgres_signatures
+from scrubjay.stores import postgres_schema, postgres_signatures, postgres_words
 from scrubjay.stores.base import Checkup
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_rows import COLUMNS, FIELDS, memory_of
-from scrubjay.stores.sqlite_rows import content_hash
+from scrubjay.stores.rows import content_hash
 
 
 def check(con: Connection, schema: str, *, deep: bool) -> Checkup:
@@ -99,6 +99,8 @@ def _problems(con: Connection, *, deep: bool) -> Iterator[str]:
         )
         if counted != there:
             yield f"The totals count {counted} memories where there are {there}."
+        if wrong := postgres_words.wrong(con):
+            yield f"Words of {wrong} passages belong to another state of their memory: some searches may not find them."
         if wrong := postgres_signatures.wrong(con):
             yield f"Signatures of {wrong} vectors are missing or wrong: some searches may not find them."
 

@@ -14,8 +14,8 @@ from scrubjay.stores.base import List, Transaction, milliseconds, moment
 from scrubjay.stores.postgres_filters import seen, views_of
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_statistics import PostgresStatistics
-from scrubjay.stores.sqlite_conversations import conversation_of, message_of
-from scrubjay.stores.sqlite_rows import link_of
+from scrubjay.stores.rows import link_of
+from scrubjay.stores.side_rows import conversation_of, message_of
 
 CONVERSATION = """
     id, space, title, system_prompt, created_at, updated_at,

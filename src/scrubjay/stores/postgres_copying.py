@@ -4,19 +4,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from scrubjay.errors import Conflict
-from scrubjay.memory import AccessLevel, random_suffix
-from scrubjay.stores import postgres_signatures
+from scrubjay.memory import AccessLevel, Memory, random_suffix
+from scrubjay.stores import postgres_signatures, postgres_words
 from scrubjay.stores.base import Checkup
 from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, copy, put_away, stems_as_text, stems_of_text
 from scrubjay.stores.postgres import PostgresStore
-from scrubjay.stores.postgres_filters import audience_of
+from scrubjay.stores.postgres_filters import CARRIED, audience_of
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_rows import FIELDS, memory_of
 from scrubjay.stores.postgres_transaction import PostgresTransaction
@@ -24,7 +27,7 @@ from scrubjay.stores.postgres_values import vector_bytes, vector_of
 from scrubjay.stores.postgres_words import COUNTS, Passage, passages_of
 from scrubjay.stores.vectors import from_blob, to_blob
 
-KEPT_BACK = "('schema', 'copy')"  # facts about this database alone
+KEPT_BACK = "('schema', 'copy', 'copy_indexes')"  # facts about this database alone
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "spaces": ("name",),
@@ -80,8 +83,9 @@ ARCHIVED_WORDS = """
         WHERE memories.packed_bytes IS NOT NULL AND words.length > 0
     ) AS archived_words
 """
-WORDS_INDEX = "words_by_term"  # made anew at the end: that costs half as much as growing it
+INDEXED = ("memories", "tags", "words", "signatures")  # their indexes are made at the end: growing them costs more
 LABELS = {"D": 1} | {label: count for count, label in COUNTS.items() if label} | {"A": OFTEN}
+NAMED = {"user_id": "user", "conversation_id": "conversation"}  # columns that a copy calls otherwise
 NUMBERED = (  # whose next number must be past those that came
     "links", "recalls", "acts", "jobs", "conversations", "messages", "injections", "sync_conflicts",
 )
@@ -128,7 +132,7 @@ class PostgresCopy(Copyable):
 
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
         with self._store._changing() as transaction:
-            _take_in(transaction, table, rows)
+            _take_in(transaction, table, rows, self.vector_size)
             transaction.set_fact("copy", progress)
 
     def progress(self) -> str | None:
@@ -142,7 +146,6 @@ class PostgresCopy(Copyable):
         with self._store._changing() as transaction:
             con = transaction._con
             con.execute("SET LOCAL statement_timeout = 0")
-            con.execute(f"CREATE INDEX IF NOT EXISTS {WORDS_INDEX} ON words USING gin (terms) WITH (fastupdate = off)")
             con.execute("SELECT setval('arrivals', greatest((SELECT coalesce(max(seq), 0) FROM memories), 1))")
             for table in NUMBERED:
                 con.execute(
@@ -161,8 +164,12 @@ class PostgresCopy(Copyable):
                 """
             )
             postgres_signatures.sign_all(con)
+            postgres_words.count_anew(con)
             transaction.count_anew()
-            con.execute("DELETE FROM facts WHERE key = 'copy'")
+            for definition in json.loads(transaction.fact("copy_indexes") or "[]"):
+                con.execute(definition)
+            con.execute("DELETE FROM facts WHERE key IN ('copy', 'copy_indexes')")
+            con.execute(f"ANALYZE {', '.join(INDEXED)}")
 
 
 def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None] | None) -> Checkup:
@@ -193,10 +200,10 @@ def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None
     return checkup
 
 
-def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]) -> None:
+def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row], vector_size: int) -> None:
     con = transaction._con
     if table.name == "spaces":  # the first of all
-        con.execute(f"DROP INDEX IF EXISTS {WORDS_INDEX}")
+        _put_indexes_aside(transaction)
         con.cursor().executemany(
             """
             INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored, title, deleted_at)
@@ -214,48 +221,69 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
     elif table.name == "clock":
         con.execute("UPDATE counters SET clock = greatest(clock, %s)", rows[0])
     elif table.name == "memories":
-        _take_in_memories(transaction, [dict(zip(table.columns, row, strict=True)) for row in rows])
+        memories = [dict(zip(table.columns, row, strict=True)) for row in rows]
+        for row in memories:
+            row["vector_bytes"] = row["parts"] * vector_size  # as most have; the others are counted at the end
+        _take_in_memories(transaction, memories)
     elif table.name == "vectors":
         vectors = [(space, seq, part, vector_bytes(from_blob(blob))) for space, seq, part, blob in rows]
         _copy(con, "vectors", table.columns, vectors, binary=True)
     elif table.name == "archived_words":
-        _write_words(
-            transaction,
-            [
-                (space, seq, Passage(place, stems_of_text(stems, length)))
-                for space, seq, place, length, stems in rows
-            ],
-        )
+        for (space, seq), passages in groupby(rows, key=itemgetter(0, 1)):
+            transaction.write_words(
+                space,
+                seq,
+                [Passage(place, stems_of_text(stems, length)) for _, _, place, length, stems in passages],
+            )
     else:
         kept = [_bool(table, row) for row in rows]
         _copy(con, table.name, [_column(table.name, name) for name in table.columns], kept)
+
+
+def _put_indexes_aside(transaction: PostgresTransaction) -> None:
+    """Drop them, and keep how they are made for the end; those of primary keys stay."""
+    indexes = transaction._con.execute(
+        """
+        SELECT indexes.relname, pg_get_indexdef(indexes.oid)
+        FROM pg_index
+        JOIN pg_class AS indexes ON indexes.oid = indexrelid
+        JOIN pg_class AS tables ON tables.oid = indrelid
+        WHERE tables.relnamespace = to_regnamespace(current_schema())
+        AND tables.relname = ANY(%s)
+        AND NOT indisprimary
+        """,
+        (list(INDEXED),),
+    ).fetchall()
+    if indexes:  # otherwise they are put aside already
+        transaction.set_fact("copy_indexes", json.dumps([definition for _, definition in indexes]))
+        for name, _ in indexes:
+            transaction._con.execute(f"DROP INDEX {name}")
 
 
 def _take_in_memories(transaction: PostgresTransaction, rows: Sequence[dict[str, Any]]) -> None:
     con = transaction._con
     for row in rows:
         row["audience"] = audience_of(AccessLevel(row["access_level"]), row["user"])
-    columns = [_column("memories", name) for name in rows[0]]
-    _copy(con, "memories", columns, (tuple(row.values()) for row in rows))
-    living = [(memory_of([row[name] for name in FIELDS]), row["seq"]) for row in rows if row["state"] < 4]
-    tags = ((memory.space, seq, tag) for memory, seq in living for tag in sorted({*memory.tags, *memory.auto_tags}))
+    living: list[tuple[Memory, dict[str, Any]]] = []
+    words: list[Row] = []
+
+    def memories() -> Iterator[Row]:
+        """The rows; and while the server still writes them, what their words are."""
+        yield from (tuple(row.values()) for row in rows)
+        living.extend((memory_of([row[name] for name in FIELDS]), row) for row in rows if row["state"] < 4)
+        words.extend(_words(one for one in living if not put_away(one[1])))
+
+    _copy(con, "memories", [_column("memories", name) for name in rows[0]], memories())
+    tags = [(memory.space, memory.seq, tag) for memory, _ in living for tag in {*memory.tags, *memory.auto_tags}]
     _copy(con, "tags", ("space", "memory", "tag"), tags)
-    there = {row["seq"] for row in rows if not put_away(row)}
-    _write_words(
-        transaction,
-        ((memory.space, seq, passage) for memory, seq in living if seq in there for passage in passages_of(memory)),
-    )
+    _copy(con, "words", ("space", "memory", "place", "length", "terms", *CARRIED), words)
 
 
-def _write_words(transaction: PostgresTransaction, worded: Iterable[tuple[str, int, Passage]]) -> None:
-    """What they are is found out while the server writes those before them."""
-
-    def rows() -> Iterator[Row]:
-        for space, seq, passage in worded:
-            transaction.count_passage(space, passage)
-            yield space, seq, passage.place, passage.length, passage.terms(space)
-
-    _copy(transaction._con, "words", ("space", "memory", "place", "length", "terms"), rows())
+def _words(memories: Iterable[tuple[Memory, dict[str, Any]]]) -> Iterator[Row]:
+    for memory, row in memories:
+        carried = [row[NAMED.get(name, name)] for name in CARRIED]
+        for passage in passages_of(memory):
+            yield memory.space, memory.seq, passage.place, passage.length, passage.terms(memory.space), *carried
 
 
 def _copy(con: Any, table: str, columns: Iterable[str], rows: Iterable[Row], *, binary: bool = False) -> None:

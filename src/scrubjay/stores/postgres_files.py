@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 from scrubjay.errors import SpaceNotFound
 from scrubjay.memory import Audience, Memory
-from scrubjay.stores.base import Entry, File, List, Transaction, moment
+from scrubjay.stores.base import Entry, File, List, Transaction
 from scrubjay.stores.postgres_filters import Condition, joined, seen, views_of
 from scrubjay.stores.postgres_history import Connection, PostgresHistory
 from scrubjay.stores.postgres_rows import COLUMNS, memory_of
-from scrubjay.stores.sqlite_files import file_of_row
+from scrubjay.stores.side_rows import entry_of, file_of_row
 
 FILES = """
     SELECT
@@ -63,18 +63,7 @@ class PostgresFiles(PostgresHistory):
                 """,
                 (space, *values),
             )
-            return [
-                Entry(
-                    id=key,
-                    path=path,
-                    title=title,
-                    length=length,
-                    updated_at=moment(updated_at),
-                    expires_at=None if expires_at is None else moment(expires_at),
-                    superseded_by=superseded_by,
-                )
-                for key, path, title, length, updated_at, expires_at, superseded_by in rows
-            ]
+            return [entry_of(row) for row in rows]
 
     def sections(self, space: str) -> dict[str, str | None]:
         with self._reading() as con:

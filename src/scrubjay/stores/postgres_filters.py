@@ -5,6 +5,7 @@ looked up first: a condition is text with placeholders, and what to put there.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any
@@ -12,10 +13,18 @@ from typing import Any
 from scrubjay.frozen import dataclass
 from scrubjay.memory import AccessLevel, Audience, Filter, Sight, State, topic_key
 from scrubjay.stores.base import milliseconds
+from scrubjay.stores.postgres_values import Texts
 
 PUBLIC, SHARED, PRIVATE = "public", "shared", "private:"  # a private memory's audience ends in its user's name
 
 Condition = tuple[str, list[Any]]  # SQL over `memories`, and its parameters
+
+# What most filters ask of a memory. Its words and its signatures carry it along, so that both are searched without a
+# look at the memories, whose rows are ten times as wide.
+CARRIED = (
+    "id", "state", "audience", "user_id", "conversation_id", "kind", "category", "importance", "created_at",
+    "expires_at",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,8 @@ class Restriction:
 
     views: tuple[View, ...]
     states: tuple[int, ...]
-    conditions: tuple[Condition, ...]  # beside views and states
+    tags: tuple[str, ...] | None  # one of these
+    conditions: tuple[Condition, ...]  # beside views, states and tags
 
     @property
     def spaces(self) -> list[str] | None:
@@ -48,8 +58,21 @@ class Restriction:
         spaces = {view.space for view in self.views if view.space is not None}
         return None if any(view.space is None for view in self.views) else sorted(spaces)
 
-    def condition(self) -> Condition:
-        return joined([seen(self.views), among("memories.state", self.states), *self.conditions], "AND")
+    def condition(self, *, tagged_first: bool = False) -> Condition:
+        """`tagged_first`: the memories with these tags are listed, and only they are looked at. That is quicker where
+        they are some thousands, but nothing for the planner, which cannot tell how many they are."""
+        tagged = self._tagged(listed=tagged_first)
+        return joined([seen(self.views), among("memories.state", self.states), *tagged, *self.conditions], "AND")
+
+    def _tagged(self, *, listed: bool) -> Iterator[Condition]:
+        if self.tags is None:
+            return
+        if listed and self.spaces is not None:  # tags_by_tag; numbers of memories are single in the whole store
+            named = "SELECT tags.memory FROM tags WHERE tags.space = ANY(%s) AND tags.tag = ANY(%s)"
+            yield f"memories.seq = ANY(ARRAY({named}))", [self.spaces, list(self.tags)]
+        else:  # the primary key of tags, or tags_by_tag
+            named = "SELECT 1 FROM tags WHERE tags.space = memories.space AND tags.memory = memories.seq"
+            yield f"EXISTS ({named} AND tags.tag = ANY(%s))", [list(self.tags)]
 
 
 def restricted(filter: Filter, audience: Audience, *, now: datetime, purged: bool = False) -> Restriction | None:
@@ -61,7 +84,18 @@ def restricted(filter: Filter, audience: Audience, *, now: datetime, purged: boo
     states = tuple(sorted(int(state) for state in filter.states if purged or state is not State.PURGED))
     if not views or not states:
         return None
-    return Restriction(views=views, states=states, conditions=tuple(_conditions(filter, milliseconds(now))))
+    tags = None if filter.tags is None else tuple(sorted(filter.tags))
+    return Restriction(
+        views=views, states=states, tags=tags, conditions=tuple(_conditions(filter, milliseconds(now)))
+    )
+
+
+def looked_at(table: str, where: str) -> tuple[str, str]:
+    """Where to look for rows of a table that carries CARRIED, under a condition on `memories`; and what the table is
+    called there. The memories themselves are joined only if the condition asks for more."""
+    if {*re.findall(r"\bmemories\.(\w+)", where)} <= {*CARRIED, "space", "seq"}:
+        return f"(SELECT *, memory AS seq FROM {table}) AS memories", "memories"  # noqa: S608 -- constants
+    return f"memories JOIN {table} ON {table}.space = memories.space AND {table}.memory = memories.seq", table
 
 
 def views_of(audience: Audience) -> tuple[View, ...]:
@@ -88,7 +122,9 @@ def seen(views: Collection[View], table: str = "memories") -> Condition:
 def among(column: str, values: Iterable[Any]) -> Condition:
     """One text for several values, however many, so that it is prepared once; with one an index keeps its order."""
     several = list(values)
-    return (f"{column} = %s", several) if len(several) == 1 else (f"{column} = ANY(%s)", [several])
+    if len(several) == 1:
+        return f"{column} = %s", several
+    return f"{column} = ANY(%s)", [Texts(several) if several and isinstance(several[0], str) else several]
 
 
 def joined(conditions: Collection[Condition], word: str) -> Condition:
@@ -132,9 +168,6 @@ def _conditions(filter: Filter, now: int) -> Iterator[Condition]:  # noqa: PLR09
         yield "memories.user_id = %s", [filter.user_id]
     if filter.conversation_id is not None:
         yield "memories.conversation_id = %s", [filter.conversation_id]
-    if filter.tags is not None:  # the primary key of tags, or tags_by_tag
-        tagged = "SELECT 1 FROM tags WHERE tags.space = memories.space AND tags.memory = memories.seq"
-        yield f"EXISTS ({tagged} AND tags.tag = ANY(%s))", [sorted(filter.tags)]
     if filter.session_id is not None:
         yield "memories.session_id = %s", [filter.session_id]
     if filter.access_levels is not None:

@@ -16,8 +16,9 @@ from scrubjay.memory import Event, Link, LinkKind, Recall, Space, Version
 from scrubjay.stores.base import List, Pending, Reads, moment
 from scrubjay.stores.postgres_filters import Condition, among, holds, joined
 from scrubjay.stores.postgres_rows import COLUMNS, FIELDS, memory_of
-from scrubjay.stores.sqlite_rows import event_of, link_of, memory_of_snapshot
-from scrubjay.stores.sqlite_tally import Tally
+from scrubjay.stores.rows import event_of, link_of
+from scrubjay.stores.side_rows import version_of
+from scrubjay.stores.tally import Tally
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -77,16 +78,7 @@ class PostgresHistory(Reads):
                 """,
                 (id,),
             )
-            return [
-                Version(
-                    id=version,
-                    memory=memory_of_snapshot(snapshot),
-                    replaced_at=moment(at),
-                    replaced_by=user,
-                    reason=reason,
-                )
-                for version, snapshot, at, user, reason in rows
-            ]
+            return [version_of(row) for row in rows]
 
     def events(self, space: str, *, after: int = 0, limit: int = 1000) -> List[Event]:
         with self._reading() as con:

@@ -10,9 +10,9 @@ from scrubjay.memory import Job
 from scrubjay.stores.base import List
 from scrubjay.stores.postgres_filters import Condition, joined
 from scrubjay.stores.postgres_history import Connection, PostgresHistory
-from scrubjay.stores.sqlite_jobs import COLUMNS, job_of, row_of
+from scrubjay.stores.side_rows import JOB, job_of, row_of_job
 
-_COLUMNS = COLUMNS.replace(" user,", " user_id,")
+_COLUMNS = JOB.replace(" user,", " user_id,")
 
 
 class PostgresJobs(PostgresHistory):
@@ -51,7 +51,7 @@ def _jobs(con: Connection, condition: Condition, *, limit: int) -> list[Job]:
 
 
 def put(con: Connection, job: Job) -> None:
-    columns = row_of(job)
+    columns = row_of_job(job)
     columns["user_id"] = columns.pop("user")
     columns["cancelling"] = job.cancelling
     names, values = ", ".join(columns), ", ".join(f"%({name})s" for name in columns)

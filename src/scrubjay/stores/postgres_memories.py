@@ -19,10 +19,15 @@ import psycopg
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.memory import Archive, Memory, State, Version, random_suffix
-from scrubjay.stores import postgres_archives, postgres_signatures, postgres_vectors
+from scrubjay.stores import (
+    postgres_archives,
+    postgres_signatures,
+    postgres_words,
+)
 from scrubjay.stores.base import Change, Transaction, milliseconds
 from scrubjay.stores.postgres_conversations import PostgresConversations
 from scrubjay.stores.postgres_counts import Counted, Counts
+from scrubjay.stores.postgres_filters import CARRIED
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_rows import (
     COLUMNS,
@@ -36,9 +41,9 @@ from scrubjay.stores.postgres_rows import (
 )
 from scrubjay.stores.postgres_values import all_vectors, kept
 from scrubjay.stores.postgres_words import Passage, found_by, passages_of
-from scrubjay.stores.sqlite_archives import EMPTY
-from scrubjay.stores.sqlite_rows import as_json, snapshot_of, snapshot_of_memory
-from scrubjay.stores.sqlite_tally import Tally
+from scrubjay.stores.rows import as_json, snapshot_of, snapshot_of_memory
+from scrubjay.stores.side_rows import EMPTY
+from scrubjay.stores.tally import Tally
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -47,7 +52,7 @@ HANGING = (  # tables with rows of a memory
     "aliases", "tags", "versions", "vectors", "signatures", "pending", "words", "archives",
 )  # fmt: skip
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
-REBUILT_AT_ONCE = 500
+FOLLOWED = frozenset({*CARRIED, "space", "parts"})  # columns that words or signatures follow
 
 
 class Known(NamedTuple):
@@ -72,7 +77,7 @@ class PostgresMemories(PostgresConversations, Transaction):
         self._con = con
         self._raw = psycopg.RawCursor(con)  # takes $1 as it stands; psycopg would read a long statement every time
         self._counts = Counts()
-        self._unsigned: set[tuple[str, int]] = set()  # memories whose signatures are to follow
+        self._ahead: set[tuple[str, int]] = set()  # memories that words and signatures are to follow
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -85,9 +90,10 @@ class PostgresMemories(PostgresConversations, Transaction):
     def write_gathered(self) -> None:
         """Write what was added up in the process, so that the next statement sees it."""
         self._counts.write(self._con)
-        if self._unsigned:
-            postgres_signatures.sign(self._con, self._unsigned)
-            self._unsigned.clear()
+        if self._ahead:
+            postgres_words.carry(self._con, self._ahead)
+            postgres_signatures.sign(self._con, self._ahead)
+            self._ahead.clear()
 
     def put(
         self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
@@ -268,8 +274,8 @@ class PostgresMemories(PostgresConversations, Transaction):
             f"UPDATE memories SET {assignments} WHERE space = %(former_space)s AND seq = %(seq)s",
             columns | {"former_space": space, "seq": seq},
         )
-        if not postgres_signatures.FOLLOWED.isdisjoint(columns):
-            self._unsigned.add((columns.get("space", space), seq))
+        if not FOLLOWED.isdisjoint(columns):
+            self._ahead.add((columns.get("space", space), seq))
 
     def _replace_put_away(
         self, known: Known, memory: Memory, columns: dict[str, Any], vectors: Sequence[Vector] | None, change: Change
@@ -287,136 +293,6 @@ class PostgresMemories(PostgresConversations, Transaction):
             memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False
         )
         return self._tally.laid_over(now.memory)
-
-    def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
-        self.write_gathered()
-        postgres_vectors.drop_indexes(self._con)
-        [(last,)] = self._con.execute(
-            "SELECT max(seq) FROM (SELECT seq FROM memories WHERE seq > %s ORDER BY seq LIMIT %s) AS some_of_them",
-            (after, limit),
-        )
-        if last is None:
-            return None
-        those = "memory > %s AND memory <= %s"
-        for table in ("vectors", "signatures"):
-            self._con.execute(f"DELETE FROM {table} WHERE {those}", (after, last))
-        self._con.execute(f"UPDATE pending SET next_part = 0, attempts = 0 WHERE {those}", (after, last))
-        self._con.execute(
-            # What does not wait has been judged already.
-            """
-            INSERT INTO pending (space, memory, next_part, judged)
-            SELECT space, seq, 0, TRUE
-            FROM memories
-            WHERE state < 4
-            AND packed_bytes IS NULL
-            AND seq > %s
-            AND seq <= %s
-            ON CONFLICT (space, memory) DO NOTHING
-            """,
-            (after, last),
-        )
-        self._con.execute(
-            # What was put away gets new vectors when it is back.
-            "UPDATE memories SET parts = 0 WHERE seq > %s AND seq <= %s AND packed_bytes IS NOT NULL",
-            (after, last),
-        )
-        rows = self._con.execute(
-            f"""
-            UPDATE memories SET vector_bytes = 0
-            FROM (SELECT seq, vector_bytes AS size FROM memories WHERE vector_bytes > 0) AS former
-            WHERE memories.seq = former.seq
-            AND memories.seq > %s
-            AND memories.seq <= %s
-            RETURNING {COUNTED}, former.size
-            """,
-            (after, last),
-        )
-        for *row, size in rows:
-            now = Counted(*row)
-            self._counts.replaced(now._replace(vector_bytes=size), now)
-        return int(last)
-
-    def rebuild(self) -> None:
-        self.write_gathered()
-        postgres_vectors.drop_indexes(self._con)
-        self._rebuild_words()
-        postgres_signatures.sign_all(self._con)
-        self.count_anew()
-        self._con.execute(
-            # The first part without a vector is where embedding goes on; what had all its vectors was judged.
-            """
-            INSERT INTO pending (space, memory, next_part, judged)
-            SELECT memories.space, memories.seq, count(vectors.memory), TRUE
-            FROM memories
-            LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
-            WHERE memories.state < 4
-            AND memories.packed_bytes IS NULL
-            GROUP BY memories.space, memories.seq
-            HAVING count(vectors.memory) < greatest(memories.parts, 1)
-            ON CONFLICT (space, memory) DO NOTHING
-            """
-        )
-
-    def count_anew(self) -> None:
-        """Totals from the memories as they are."""
-        self.write_gathered()
-        self._con.execute(
-            """
-            UPDATE memories SET vector_bytes = kept.size
-            FROM (
-                SELECT memories.space, memories.seq, coalesce(sum(4 * vector_dims(vectors.vector)), 0) AS size
-                FROM memories
-                LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
-                GROUP BY memories.space, memories.seq
-            ) AS kept
-            WHERE kept.space = memories.space
-            AND kept.seq = memories.seq
-            AND kept.size <> memories.vector_bytes
-            """
-        )
-        self._rebuild_totals()
-
-    def _rebuild_words(self) -> None:
-        # What was put away has no text to make words from: those that it has are counted again.
-        self._con.execute(
-            """
-            DELETE FROM words
-            USING memories
-            WHERE memories.space = words.space AND memories.seq = words.memory AND memories.packed_bytes IS NULL
-            """
-        )
-        self._con.execute("DELETE FROM vocabulary")
-        self._con.execute("UPDATE spaces SET passages = 0, passage_words = 0")
-        for space, length, terms in self._con.execute("SELECT space, length, tsvector_to_array(terms) FROM words"):
-            self._counts.words(space, _stems_of(terms), length)
-        space, seq = "", -1
-        while rows := self._con.execute(
-            f"""
-            SELECT {COLUMNS}
-            FROM memories
-            WHERE (space, seq) > (%s, %s)
-            AND state < 4
-            AND packed_bytes IS NULL
-            ORDER BY space, seq
-            LIMIT %s
-            """,
-            (space, seq, REBUILT_AT_ONCE),
-        ).fetchall():
-            for row in rows:
-                memory = memory_of(row)
-                space, seq = memory.space, memory.seq
-                self._write_words(space, seq, passages_of(memory))
-
-    def _rebuild_totals(self) -> None:
-        """When memories were handed out is known nowhere else and stays."""
-        self.write_gathered()
-        self._con.execute("DELETE FROM totals")
-        self._con.execute("UPDATE activity SET created = 0")
-        with self._con.cursor(name="counted", scrollable=False) as rows:
-            rows.execute(f"SELECT {COUNTED} FROM memories")
-            for row in rows:
-                self._counts.arrived(Counted(*row))
-        self.write_gathered()
 
     def _looked_up(self, memory: Memory, fingerprint: bytes) -> tuple[Known | None, bool, bool]:
         """The row that a memory replaces, whether others have its text, and whether its space is a folder of files.
@@ -502,8 +378,7 @@ class PostgresMemories(PostgresConversations, Transaction):
                 *columns.values(),
             ],
         )
-        for passage in passages:
-            self.count_passage(memory.space, passage)
+        self._count_words(memory.space, passages)
         self._counts.arrived(_counted(columns))
         if repeated:
             self._mark_repeats(columns["fingerprint"])
@@ -547,7 +422,7 @@ class PostgresMemories(PostgresConversations, Transaction):
             self._mark_repeats(*{known.fingerprint, columns["fingerprint"]})
         if found_by(former) != found_by(memory) or former.space != memory.space:
             self._remove_words(former.space, seq)
-            self._write_words(memory.space, seq, passages_of(memory))
+            self.write_words(memory.space, seq, passages_of(memory))
         if (former.tags, former.auto_tags) != (memory.tags, memory.auto_tags):
             self._write_tags(seq, memory)
         if vectors is not None:
@@ -625,26 +500,28 @@ class PostgresMemories(PostgresConversations, Transaction):
             ),
         )
 
-    def _write_words(self, space: str, seq: int, passages: Sequence[Passage]) -> None:
+    def write_words(self, space: str, seq: int, passages: Sequence[Passage]) -> None:
         self._con.execute(
-            """
-            INSERT INTO words (space, memory, place, length, terms)
-            SELECT %s, %s, place, length, terms::TSVECTOR
-            FROM unnest(%s::SMALLINT[], %s::INTEGER[], %s::TEXT[]) AS each (place, length, terms)
+            f"""
+            INSERT INTO words (space, memory, place, length, terms, {", ".join(CARRIED)})
+            SELECT space, seq, place, length, terms::TSVECTOR, {", ".join(CARRIED)}
+            FROM memories
+            CROSS JOIN unnest(%s::SMALLINT[], %s::INTEGER[], %s::TEXT[]) AS each (place, length, terms)
+            WHERE space = %s AND seq = %s
             """,
             (
-                space,
-                seq,
                 [passage.place for passage in passages],
                 [passage.length for passage in passages],
                 [passage.terms(space) for passage in passages],
+                space,
+                seq,
             ),
         )
-        for passage in passages:
-            self.count_passage(space, passage)
+        self._count_words(space, passages)
 
-    def count_passage(self, space: str, passage: Passage) -> None:
-        self._counts.words(space, passage.stems, passage.length)
+    def _count_words(self, space: str, passages: Sequence[Passage]) -> None:
+        for passage in passages:
+            self._counts.words(space, passage.stems, passage.length)
 
     def _remove_words(self, space: str, seq: int) -> None:
         rows = self._con.execute(
@@ -652,7 +529,7 @@ class PostgresMemories(PostgresConversations, Transaction):
             (space, seq),
         )
         for length, terms in rows:
-            self._counts.words(space, _stems_of(terms), length, -1)
+            self._counts.words(space, stems_of(terms), length, -1)
 
     def _write_tags(self, seq: int, memory: Memory) -> None:
         self._con.execute("DELETE FROM tags WHERE space = %s AND memory = %s", (memory.space, seq))
@@ -681,23 +558,24 @@ class PostgresMemories(PostgresConversations, Transaction):
                 """,
                 (space, seq, first_part, all_vectors(vectors)),
             )
-            self._unsigned.add((space, seq))
+            self._ahead.add((space, seq))
 
 
 @cache
 def _inserting(columns: tuple[str, ...]) -> str:
     """The statement that stores a new memory with all that hangs on it; 7 parameters come before the row's."""
+    carried = ", ".join(CARRIED)
     return f"""
         WITH arrived AS (
             INSERT INTO memories (seq, {", ".join(columns)})
             VALUES (nextval('arrivals'), {", ".join(f"${number}" for number, _ in enumerate(columns, 8))})
-            RETURNING space, seq, {", ".join(postgres_signatures.COLUMNS)}
+            RETURNING space, seq, {carried}
         ), tagged AS (
             INSERT INTO tags (space, memory, tag)
             SELECT space, seq, tag FROM arrived CROSS JOIN unnest($1::TEXT[]) AS each (tag)
         ), worded AS (
-            INSERT INTO words (space, memory, place, length, terms)
-            SELECT space, seq, place, length, terms::TSVECTOR
+            INSERT INTO words (space, memory, place, length, terms, {carried})
+            SELECT space, seq, place, length, terms::TSVECTOR, {carried}
             FROM arrived
             CROSS JOIN unnest($2::SMALLINT[], $3::INTEGER[], $4::TEXT[]) AS each (place, length, terms)
         ), placed AS (
@@ -706,8 +584,8 @@ def _inserting(columns: tuple[str, ...]) -> str:
             FROM arrived
             CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
         ), signed AS (
-            INSERT INTO signatures (space, memory, part, {", ".join(postgres_signatures.COLUMNS)}, bits)
-            SELECT space, seq, number - 1, {", ".join(postgres_signatures.COLUMNS)}, binary_quantize(vector)
+            INSERT INTO signatures (space, memory, part, {carried}, bits)
+            SELECT space, seq, number - 1, {carried}, binary_quantize(vector)
             FROM arrived
             CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
         ), waiting AS (
@@ -723,7 +601,7 @@ def _known(row: Row) -> Known:
     return Known(row[: len(FIELDS)], counted, row[-2], row[-1], row[0])
 
 
-def _stems_of(terms: Sequence[str]) -> list[str]:
+def stems_of(terms: Sequence[str]) -> list[str]:
     """Without the lexeme that names the space."""
     return [term for term in terms if not term.startswith("\ue000")]
 

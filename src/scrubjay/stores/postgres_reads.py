@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from scrubjay.memory import Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import postgres_vectors, postgres_words
-from scrubjay.stores.base import List, Position, moment
+from scrubjay.stores.base import OPENING, List, Position, moment
 from scrubjay.stores.postgres_archives import PostgresArchives
 from scrubjay.stores.postgres_files import PostgresFiles
 from scrubjay.stores.postgres_filters import Condition, among, joined, restricted, seen, views_of
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_jobs import PostgresJobs
 from scrubjay.stores.postgres_rows import COLUMNS, Row, memory_of
-from scrubjay.stores.sqlite_reads import OPENING, maybe
+from scrubjay.stores.postgres_values import Texts
+from scrubjay.stores.rows import maybe_moment
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -164,10 +165,10 @@ class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
                 FROM memories
                 WHERE id = ANY(%s)
                 """,
-                (OPENING, list(ids)),
+                (OPENING, Texts(ids)),
             )
             return {
-                name: Glimpse(moment(created), maybe(since), maybe(until), conversation, length, opening)
+                name: Glimpse(moment(created), maybe_moment(since), maybe_moment(until), conversation, length, opening)
                 for name, created, since, until, conversation, length, opening in rows
             }
 
@@ -225,10 +226,12 @@ class PostgresReads(PostgresFiles, PostgresJobs, PostgresArchives):
 
     def _by_ids(self, con: Connection, ids: Sequence[str], visible: Condition) -> List[Memory]:
         where, values = visible
-        # memories_by_id
-        return self._memories(
-            con.execute(f"SELECT {COLUMNS} FROM memories WHERE memories.id = ANY(%s) AND {where}", (list(ids), *values))
+        rows = con.execute(
+            # memories_by_id
+            f"SELECT {COLUMNS} FROM memories WHERE memories.id = ANY(%s) AND {where}",
+            (Texts(ids), *values),
         )
+        return self._memories(rows)
 
 
 def _behind(after: Position | None, value: str, *, descending: bool) -> Iterable[Condition]:

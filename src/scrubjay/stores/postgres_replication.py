@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.memory import Audience, Memory, State, random_suffix
-from scrubjay.stores.base import Change, List, milliseconds, moment
+from scrubjay.stores.base import Change, List, milliseconds
 from scrubjay.stores.postgres_filters import Condition, joined, seen, views_of
 from scrubjay.stores.postgres_history import Connection, PostgresHistory
 from scrubjay.stores.postgres_memories import Known, PostgresMemories
@@ -20,8 +19,8 @@ from scrubjay.stores.postgres_rows import COLUMNS, FIELDS, memory_of, row_of
 from scrubjay.stores.postgres_values import vector_of
 from scrubjay.stores.postgres_words import found_by, passages_of
 from scrubjay.stores.replication import Endpoint, Erased, Heard, Replica, ReplicaReads, Stamp, SyncConflict
-from scrubjay.stores.sqlite_replication import erased_of
-from scrubjay.stores.sqlite_rows import as_json
+from scrubjay.stores.rows import as_json
+from scrubjay.stores.side_rows import endpoint_of, erased_of, sync_conflict_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -104,16 +103,7 @@ class PostgresReplicaReads(PostgresHistory, ReplicaReads):
     def endpoints(self) -> List[Endpoint]:
         with self._reading() as con:
             rows = con.execute("SELECT name, url, spaces, added_at, synced_at FROM endpoints ORDER BY name")
-            return [
-                Endpoint(
-                    name=name,
-                    url=url,
-                    spaces=None if spaces is None else tuple(json.loads(spaces)),
-                    added_at=moment(added_at),
-                    synced_at=None if synced_at is None else moment(synced_at),
-                )
-                for name, url, spaces, added_at, synced_at in rows
-            ]
+            return [endpoint_of(row) for row in rows]
 
     def heard(self, speaker: str, listener: str, space: str) -> Heard:
         with self._reading() as con:
@@ -146,20 +136,7 @@ class PostgresReplicaReads(PostgresHistory, ReplicaReads):
                 """,
                 (*values, limit),
             )
-            return [
-                SyncConflict(
-                    number=number,
-                    memory=name,
-                    endpoint=other,
-                    policy=policy,
-                    at=moment(at),
-                    outcome=outcome,
-                    settled_at=None if settled_at is None else moment(settled_at),
-                    ours=ours,
-                    theirs=theirs,
-                )
-                for number, name, other, policy, at, outcome, settled_at, ours, theirs in rows
-            ]
+            return [sync_conflict_of(row) for row in rows]
 
 
 class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
@@ -344,7 +321,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
         self._recount(known)
         self._mark_repeats(*{one for one in (known.fingerprint, columns["fingerprint"]) if one is not None})
         if former is None or (found_by(former), former.space) != (found_by(memory), memory.space):
-            self._write_words(memory.space, seq, passages_of(memory))
+            self.write_words(memory.space, seq, passages_of(memory))
         if former is None or (former.tags, former.auto_tags) != (memory.tags, memory.auto_tags):
             self._write_tags(seq, memory)
         self._file_of(memory, known, moved=former is not None and former.path != memory.path)

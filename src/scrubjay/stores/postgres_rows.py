@@ -7,8 +7,7 @@ from typing import Any
 from scrubjay.memory import Memory
 from scrubjay.stores.base import milliseconds
 from scrubjay.stores.postgres_filters import audience_of
-from scrubjay.stores.sqlite_rows import FIELDS, Row, memory_of
-from scrubjay.stores.sqlite_rows import row_of as numbered_row_of
+from scrubjay.stores.rows import FIELDS, Row, columns_of, memory_of
 
 _RENAMED = {"user": "user_id", "conversation": "conversation_id", "session": "session_id"}
 
@@ -27,10 +26,7 @@ COUNTED = """
 
 def row_of(memory: Memory) -> dict[str, Any]:
     """The columns of `memories` that follow from the memory."""
-    columns = numbered_row_of(memory, space=0, user=0, conversation=None)
-    for name in ("user", "conversation", "session"):
-        del columns[name]
-    return columns | {
+    return columns_of(memory) | {
         "space": memory.space,
         "audience": audience_of(memory.access_level, memory.context.user_id),
         "user_id": memory.context.user_id,

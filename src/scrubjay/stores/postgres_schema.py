@@ -19,7 +19,7 @@ from psycopg.types import TypeInfo
 from scrubjay.errors import InvalidInput, StorageDamaged, StorageError, StorageTooNew
 from scrubjay.stores.postgres_errors import READ_ONLY
 
-SCHEMA_VERSION = 10  # the highest number in schema/postgres
+SCHEMA_VERSION = 11  # the highest number in schema/postgres
 DEFAULT_SCHEMA = "scrubjay"
 LEAST_SERVER = 160_000
 LEAST_VECTOR = (0, 8)  # iterative index scans: earlier ones lose answers behind a filter

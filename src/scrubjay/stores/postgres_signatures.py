@@ -9,13 +9,12 @@ asked for are compared exactly. So a scope of up to that many is compared exactl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from scrubjay.stores.postgres_filters import Restriction
+from scrubjay.stores.postgres_filters import CARRIED, Restriction, looked_at
 from scrubjay.stores.postgres_values import vector_bytes
 
 if TYPE_CHECKING:
@@ -23,20 +22,15 @@ if TYPE_CHECKING:
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-COLUMNS = (
-    "id", "state", "audience", "user_id", "conversation_id", "kind", "category", "importance", "created_at",
-    "expires_at",
-)  # fmt: skip
-FOLLOWED = frozenset({*COLUMNS, "space", "parts"})  # columns of a memory that its signatures follow
 TIMES = 3  # as many as are asked for are compared exactly …
 AT_LEAST = 500  # … and never fewer
 
 _SIGNATURES = f"""
-    SELECT vectors.space, vectors.memory, vectors.part, {", ".join(COLUMNS)}, binary_quantize(vectors.vector)
+    SELECT vectors.space, vectors.memory, vectors.part, {", ".join(CARRIED)}, binary_quantize(vectors.vector)
     FROM memories
     JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
 """
-_SIGNING = f"INSERT INTO signatures (space, memory, part, {', '.join(COLUMNS)}, bits) {_SIGNATURES}"
+_SIGNING = f"INSERT INTO signatures (space, memory, part, {', '.join(CARRIED)}, bits) {_SIGNATURES}"
 
 
 def sign(con: Connection, memories: Collection[tuple[str, int]]) -> None:
@@ -61,11 +55,11 @@ def sign_all(con: Connection) -> None:
 
 def wrong(con: Connection) -> int:
     """How many signatures are not what they should be."""
-    values = [", ".join(f"{table}.{name}" for name in (*COLUMNS, "bits")) for table in ("made", "signatures")]
+    values = [", ".join(f"{table}.{name}" for name in (*CARRIED, "bits")) for table in ("made", "signatures")]
     [(count,)] = con.execute(
         f"""
         SELECT count(*)
-        FROM ({_SIGNATURES}) AS made (space, memory, part, {", ".join(COLUMNS)}, bits)
+        FROM ({_SIGNATURES}) AS made (space, memory, part, {", ".join(CARRIED)}, bits)
         FULL JOIN signatures USING (space, memory, part)
         WHERE ({values[0]}) IS DISTINCT FROM ({values[1]})
         """
@@ -74,17 +68,17 @@ def wrong(con: Connection) -> int:
 
 
 def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> Iterator[list[tuple[Any, ...]]]:
-    """The likely ones with their distances, each time more of them, until there are no more: the id, the distance, and
-    what comes first among equals."""
-    where, values = restriction.condition()
-    tables, signatures = _tables(where)
+    """The nearest of the likely ones, each time of more of them, until there are no more: the id and the distance of
+    each memory's nearest part, nearest first."""
+    where, values = restriction.condition(tagged_first=True)
+    tables, signatures = looked_at("signatures", where)
     most = max(AT_LEAST, TIMES * limit)
     bits = "".join("1" if number > 0 else "0" for number in vector.tolist())
     asked = vector_bytes(vector)
     while True:
         rows = con.execute(
-            # signatures_by_category, or what index the conditions have; then the primary key of vectors. OFFSET lets
-            # the bits be compared before anything is sorted, and only those of the same length.
+            # The index of signatures that the conditions have; then the primary key of vectors. OFFSET lets the bits be
+            # compared before anything is sorted, and only those of the same length.
             f"""
             WITH likely AS MATERIALIZED (
                 SELECT *
@@ -101,22 +95,21 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
                 ORDER BY differing
                 LIMIT %s
             )
-            SELECT likely.id, vectors.vector <#> %s, -likely.created_at, -likely.seq
-            FROM likely
-            JOIN vectors
-            ON vectors.space = likely.space AND vectors.memory = likely.seq AND vectors.part = likely.part
+            SELECT id, min(distance), (SELECT count(*) FROM likely)
+            FROM (
+                SELECT likely.id, likely.created_at, likely.seq, vectors.vector <#> %s AS distance
+                FROM likely
+                JOIN vectors
+                ON vectors.space = likely.space AND vectors.memory = likely.seq AND vectors.part = likely.part
+                OFFSET 0
+            ) AS weighed
+            GROUP BY seq, id, created_at
+            ORDER BY 2, created_at DESC, seq DESC
+            LIMIT %s
             """,
-            (len(bits), bits, *values, most, asked),
+            (len(bits), bits, *values, most, asked, limit),
         ).fetchall()
-        yield rows
-        if len(rows) < most:
+        yield [row[:2] for row in rows]
+        if not rows or rows[0][2] < most:
             return
         most *= 4
-
-
-def _tables(where: str) -> tuple[str, str]:
-    """Where to look, under the name `memories`, and what the signatures are called there."""
-    if {*re.findall(r"\bmemories\.(\w+)", where)} <= {*COLUMNS, "space", "seq"}:
-        return "(SELECT *, memory AS seq FROM signatures) AS memories", "memories"
-    joined = "memories JOIN signatures ON signatures.space = memories.space AND signatures.memory = memories.seq"
-    return joined, "signatures"

@@ -21,7 +21,7 @@ from scrubjay.stores.postgres_counts import DAY, TOTALS
 from scrubjay.stores.postgres_filters import Condition, joined, seen, views_of
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_reads import PostgresReads
-from scrubjay.stores.sqlite_tally import HOUR, Reading
+from scrubjay.stores.tally import HOUR, Reading
 
 K = TypeVar("K")
 

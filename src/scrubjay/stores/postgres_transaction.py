@@ -20,15 +20,18 @@ from scrubjay.stores.postgres_conversations import PostgresTalk
 from scrubjay.stores.postgres_counts import Counted
 from scrubjay.stores.postgres_files import AGAIN, PostgresFileChanges
 from scrubjay.stores.postgres_history import Connection
+from scrubjay.stores.postgres_rebuilding import PostgresRebuilding
 from scrubjay.stores.postgres_replication import PostgresReplicas
 from scrubjay.stores.postgres_rows import COUNTED
-from scrubjay.stores.sqlite_rows import as_json
-from scrubjay.stores.sqlite_tally import HOUR, KEPT_RECALLS, Batch, Tally
+from scrubjay.stores.rows import as_json
+from scrubjay.stores.tally import HOUR, KEPT_RECALLS, Batch, Tally
 
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresReplicas, PostgresCallerChanges):
+class PostgresTransaction(
+    PostgresFileChanges, PostgresTalk, PostgresReplicas, PostgresRebuilding, PostgresCallerChanges
+):
     def __init__(self, con: Connection, tally: Tally) -> None:
         super().__init__(con, tally)
         self._clock: int | None = None
@@ -162,6 +165,7 @@ class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresReplicas, P
             UPDATE spaces SET events = feeds.number
             FROM unnest(%s::TEXT[], %s::BIGINT[]) AS feeds (space, number)
             WHERE spaces.name = feeds.space
+            RETURNING pg_notify(current_schema(), spaces.name)  -- see postgres_listening.py
             """,
             [*columns, [*told], [*told.values()]],
         )

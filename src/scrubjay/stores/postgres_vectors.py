@@ -19,8 +19,8 @@ import psycopg
 
 from scrubjay.memory import Match
 from scrubjay.stores import postgres_signatures
-from scrubjay.stores.postgres_filters import Restriction
-from scrubjay.stores.postgres_values import vector_bytes, vector_of
+from scrubjay.stores.postgres_filters import Restriction, looked_at
+from scrubjay.stores.postgres_values import Texts, vector_bytes, vector_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -29,7 +29,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 INDEX_FROM = 20_000  # vectors; fewer are compared as quickly, and a store costs a tenth of what it does with an index
-EXACT_UP_TO = 2_000  # memories in scope
+EXACT_UP_TO = 500  # memories in scope: as many as are compared exactly in any case
 # With more than the root of this times the vectors in the index, the index is quicker than signatures: the one has to
 # pass over what the filter leaves out, the other looks at all that it admits. Both take as long for 22,000 of 100,000.
 PASSED_OVER = 5_000
@@ -115,7 +115,7 @@ def _scope(con: Connection, restriction: Restriction) -> float:
 def _by_signatures(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
     found: list[Match] = []
     for rows in postgres_signatures.likely(con, vector, restriction, limit):
-        found = _best(rows, limit)
+        found = [Match(memory, -float(distance)) for memory, distance in rows]
         if len(found) >= limit:
             break  # otherwise long memories took several places each
     return found
@@ -133,19 +133,21 @@ def _best(rows: Iterable[tuple[Any, ...]], limit: int) -> list[Match]:
 def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
     """What the index finds, weighed exactly; fewer than asked for if it gave up."""
     where, values = restriction.condition()
+    tables, signatures = looked_at("signatures", where)
     depth = limit + limit // 4
     asked = vector_bytes(vector)
     while True:
         rows = con.execute(
-            # The index of this length; OFFSET keeps the memories behind it, each by its primary key.
+            # The index of this length; OFFSET keeps what is asked of memories behind it, each by its primary key.
             f"""
             SELECT admitted.id, vectors.vector <#> %s, -admitted.created_at, -vectors.memory
             FROM vectors
             CROSS JOIN LATERAL (
                 SELECT memories.id, memories.created_at
-                FROM memories
+                FROM {tables}
                 WHERE memories.space = vectors.space
                 AND memories.seq = vectors.memory
+                AND {signatures}.part = vectors.part
                 AND {where}
                 OFFSET 0
             ) AS admitted
@@ -196,7 +198,7 @@ def cosines(con: Connection, vector: Vector, ids: Sequence[str]) -> dict[str, fl
         AND vector_dims(vectors.vector) = %s
         GROUP BY memories.id
         """,
-        (vector_bytes(vector), list(ids), len(vector)),
+        (vector_bytes(vector), Texts(ids), len(vector)),
     )
     return {memory: float(cosine) for memory, cosine in rows}
 
@@ -210,7 +212,7 @@ def vectors(con: Connection, ids: Sequence[str]) -> dict[str, Vector]:
         JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.part = 0
         WHERE memories.id = ANY(%s)
         """,
-        (list(ids),),
+        (Texts(ids),),
         binary=True,
     )
     return {memory: vector_of(sent) for memory, sent in rows}

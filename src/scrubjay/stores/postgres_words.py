@@ -2,7 +2,8 @@
 
 PostgreSQL finds the passages that hold a word (GIN over a tsvector that we make, see stems.py), and every number that
 BM25 needs is at hand: how often a passage holds a word is its lexeme's weight, how rare a word is stands in
-`vocabulary`, how long passages are in `spaces`. Rarity is counted within the spaces that are searched.
+`vocabulary`, how long passages are in `spaces`. Rarity is counted within the spaces that are searched. What most
+filters ask stands beside the words, so that only what they admit is weighed, and no memory is read.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -10,15 +11,16 @@ BM25 needs is at hand: how often a passage holds a word is its lexeme's weight, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Match, Memory
-from scrubjay.stores.postgres_filters import Restriction
+from scrubjay.stores.postgres_filters import CARRIED, Restriction, looked_at
+from scrubjay.stores.postgres_values import Texts
 from scrubjay.stores.stems import counted_stems, stems
 from scrubjay.stores.words import ROWS_TO_COME, passages, query_words, rarity_of
 
@@ -27,6 +29,10 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 SMALL_ROWS = 1_000  # an index in which most words are common by chance
 COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
 COMMON_FROM_ROWS = 5_000  # … in an index of this size
+
+_DIFFERENT = "({}) IS DISTINCT FROM ({})".format(
+    *(", ".join(f"{table}.{name}" for name in CARRIED) for table in ("words", "memories"))
+)
 
 COUNTS = {1: "", 2: "C", 3: "B"}  # a lexeme's label for how often a passage holds it; more often: A
 
@@ -44,8 +50,8 @@ class Passage:
 
     def terms(self, space: str) -> str:
         """The literal of a tsvector."""
-        counted = (f"{_lexeme(stem)}:1{COUNTS.get(count, 'A')}" for stem, count in self.stems.items())
-        return " ".join((*counted, _lexeme(_scope(space))))
+        counted = [f"{_lexeme(stem)}:1{COUNTS.get(count, 'A')}" for stem, count in self.stems.items()]
+        return " ".join([*counted, _lexeme(_scope(space))])
 
 
 def found_by(memory: Memory) -> str:
@@ -62,7 +68,8 @@ def match(con: Connection, text: str, restriction: Restriction, limit: int) -> l
     words = stems(query_words(text))
     if not words:
         return []
-    frequencies, rows, length = _statistics(con, set(words.values()), restriction.spaces)
+    known_words = _statistics(con, set(words.values()), restriction.spaces)
+    frequencies, rows = known_words.frequencies, known_words.passages
     if not any(frequencies.values()):
         return []
     weights = {stem: _idf(frequency, rows) for stem, frequency in _distinctive(frequencies, rows).items()}
@@ -70,36 +77,78 @@ def match(con: Connection, text: str, restriction: Restriction, limit: int) -> l
     best = sum(weights.values())
     score, scored = _score(known)
     where, values = restriction.condition()
+    tables, passages = looked_at("words", where)
+    within = None if known_words.most_of_all else restriction.spaces
     found = con.execute(
-        # words_by_term; then, best first, each memory by its primary key until enough are admitted
+        # words_by_term
         f"""
-        WITH scored AS MATERIALIZED (
-            SELECT space, memory, max({score}) AS score
-            FROM (
-                SELECT space, memory, terms, 1.2 * (0.25 + 0.75 * length / %s) AS damping
-                FROM words
-                WHERE terms @@ %s::TSQUERY
-            ) AS passages
-            GROUP BY space, memory
-            ORDER BY score DESC, memory DESC
-        )
-        SELECT admitted.id, scored.score, admitted.created_at, scored.memory
-        FROM scored
-        CROSS JOIN LATERAL (
-            SELECT memories.id, memories.created_at
-            FROM memories
-            WHERE memories.space = scored.space
-            AND memories.seq = scored.memory
+        SELECT id, max({score}) AS score, created_at, seq
+        FROM (
+            SELECT memories.id, memories.created_at, memories.seq, {passages}.terms,
+                1.2 * (0.25 + 0.75 * {passages}.length / %s) AS damping
+            FROM {tables}
+            WHERE {passages}.terms @@ %s::TSQUERY
             AND {where}
-            OFFSET 0
-        ) AS admitted
-        ORDER BY scored.score DESC, scored.memory DESC
+        ) AS passages
+        GROUP BY seq, id, created_at
+        ORDER BY score DESC, seq DESC
         LIMIT %s
         """,
-        (*scored, float(length / rows), _any_of(known, restriction.spaces), *values, limit),
+        (*scored, known_words.words / rows, _any_of(known, within), *values, limit),
     ).fetchall()
     found.sort(key=lambda row: row[1:], reverse=True)
     return [Match(memory, min(score / best, 1.0)) for memory, score, _, _ in found]
+
+
+def carry(con: Connection, memories: Collection[tuple[str, int]]) -> None:
+    """Let the words of these memories, each a space and a number, follow what filters ask of them."""
+    columns = [list(column) for column in zip(*memories, strict=True)]
+    con.execute(
+        f"""
+        UPDATE words SET {", ".join(f"{name} = memories.{name}" for name in CARRIED)}
+        FROM unnest(%s::TEXT[], %s::BIGINT[]) AS these (space, memory)
+        JOIN memories ON memories.space = these.space AND memories.seq = these.memory
+        WHERE words.space = these.space
+        AND words.memory = these.memory
+        AND {_DIFFERENT}
+        """,
+        columns,
+    )
+
+
+def count_anew(con: Connection) -> None:
+    """In how many passages each word stands, and how many there are, from all of them."""
+    con.execute("DELETE FROM vocabulary")
+    con.execute(
+        f"""
+        INSERT INTO vocabulary (space, term, passages)
+        SELECT spaces.name, word, ndoc
+        FROM spaces
+        CROSS JOIN LATERAL ts_stat(format('SELECT terms FROM words WHERE space = %L', spaces.name))
+        WHERE NOT starts_with(word, '{_scope("")}')
+        """
+    )
+    con.execute("UPDATE spaces SET passages = 0, passage_words = 0")
+    con.execute(
+        """
+        UPDATE spaces SET passages = counted.passages, passage_words = counted.words
+        FROM (SELECT space, count(*) AS passages, sum(length) AS words FROM words GROUP BY space) AS counted
+        WHERE counted.space = spaces.name
+        """
+    )
+
+
+def wrong(con: Connection) -> int:
+    """How many passages do not carry what their memory says."""
+    [(count,)] = con.execute(
+        f"""
+        SELECT count(*)
+        FROM words
+        LEFT JOIN memories ON memories.space = words.space AND memories.seq = words.memory
+        WHERE {_DIFFERENT}
+        """
+    )
+    return int(count)
 
 
 def rarities(con: Connection, words: Sequence[str]) -> dict[str, float]:
@@ -107,8 +156,8 @@ def rarities(con: Connection, words: Sequence[str]) -> dict[str, float]:
     known = stems(words)
     if not known:
         return {}
-    frequencies, rows, _ = _statistics(con, set(known.values()), None)
-    return {word: rarity_of(frequencies[stem], rows) for word, stem in known.items()}
+    found = _statistics(con, set(known.values()), None)
+    return {word: rarity_of(found.frequencies[stem], found.passages) for word, stem in known.items()}
 
 
 def words_held(con: Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -127,7 +176,7 @@ def words_held(con: Connection, text: str, ids: Sequence[str]) -> dict[str, tupl
         GROUP BY memories.id, asked.number
         ORDER BY asked.number
         """,
-        ([_lexeme(stem) for stem in words.values()], list(ids)),
+        ([_lexeme(stem) for stem in words.values()], Texts(ids)),
     )
     spelt, held = list(words), dict[str, tuple[str, ...]]()
     for memory, number in rows:
@@ -135,19 +184,29 @@ def words_held(con: Connection, text: str, ids: Sequence[str]) -> dict[str, tupl
     return held
 
 
-def _statistics(
-    con: Connection, terms: Iterable[str], spaces: list[str] | None
-) -> tuple[dict[str, int], int, int]:
-    """In how many passages each term stands, how many passages there are, and how many words they hold."""
+class Statistics(NamedTuple):
+    """What is known of the words in some spaces."""
+
+    frequencies: Mapping[str, int]  # in how many passages each word stands
+    passages: int
+    words: int  # in all of them
+    most_of_all: bool  # at least half of the store's passages are in these spaces, as the planner takes it
+
+
+def _statistics(con: Connection, terms: Iterable[str], spaces: list[str] | None) -> Statistics:
     within, values = ("ANY(ARRAY(SELECT name FROM spaces))", []) if spaces is None else ("ANY(%s)", [spaces])
     wanted = sorted(terms)
-    [(_, rows, length), *found] = con.execute(
+    [(_, rows, length, all_rows), *found] = con.execute(
         # the primary keys
         f"""
-        SELECT NULL, sum(passages)::BIGINT, sum(passage_words)::BIGINT FROM spaces WHERE name = {within}
+        SELECT
+            NULL, sum(passages)::BIGINT, sum(passage_words)::BIGINT,
+            (SELECT reltuples FROM pg_class WHERE oid = 'words'::REGCLASS)
+        FROM spaces
+        WHERE name = {within}
         UNION ALL
         (
-            SELECT term, sum(passages)::BIGINT, 0
+            SELECT term, sum(passages)::BIGINT, 0, 0
             FROM vocabulary
             WHERE space = {within}
             AND term = ANY(%s)
@@ -156,8 +215,13 @@ def _statistics(
         """,
         (*values, *values, wanted),
     )
-    known = {term: count for term, count, _ in found}
-    return {term: known.get(term, 0) for term in wanted}, rows or 0, length or 0
+    known = {term: count for term, count, _, _ in found}
+    return Statistics(
+        frequencies={term: known.get(term, 0) for term in wanted},
+        passages=rows or 0,
+        words=length or 0,
+        most_of_all=2 * (rows or 0) >= all_rows,
+    )
 
 
 def _distinctive(frequencies: Mapping[str, int], rows: int) -> Mapping[str, int]:
@@ -207,5 +271,7 @@ def _scope(space: str) -> str:
 
 def _lexeme(text: str) -> str:
     """Quoted, so that nothing in it is syntax."""
+    if text.isalnum():
+        return f"'{text}'"
     escaped = text.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"

@@ -10,9 +10,9 @@ sqlite_statistics.py   totals and what happened when
 sqlite_conversations.py  conversations, messages, injected memories; sqlite_talk.py writes them
 sqlite_callers.py      credentials, grants, sessions and the audit
 sqlite_filters.py      filter and audience as conditions
-sqlite_rows.py         rows as values
-sqlite_tally.py        counted reads that are not written yet
-sqlite_checkup.py      what doctor asks; sqlite_backup.py copies of a store
+sqlite_rows.py         columns of memories; rows as values, as everywhere: rows.py, side_rows.py
+sqlite_tally.py        how counted reads are written; tally.py has those that are not yet
+sqlite_checkup.py      what doctor asks; sqlite_backup.py copies of a store, sqlite_salvage.py what is left of one
 sqlite_connections.py  readers, the writer and its bracket; sqlite_lock.py, sqlite_file.py, sqlite_errors.py below
 """
 
@@ -36,8 +36,8 @@ from scrubjay.stores.sqlite_connections import Connections
 from scrubjay.stores.sqlite_conversations import SqliteConversations
 from scrubjay.stores.sqlite_filters import Restriction
 from scrubjay.stores.sqlite_replication import SqliteReplicaReads
-from scrubjay.stores.sqlite_tally import Tally
 from scrubjay.stores.sqlite_transaction import SqliteTransaction
+from scrubjay.stores.tally import NOTHING, Tally
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -69,6 +69,10 @@ class SqliteStore(SqliteReplicaReads, SqliteConversations, SqliteCallers, Store)
         self._index = index
         self._index_from = index_from
         self._flush_at = time.monotonic() + FLUSH_SECONDS
+
+    @property
+    def damaged(self) -> bool:
+        return self._connections.damaged
 
     @property
     def origin(self) -> str:  # read each time: another process may have renewed it
@@ -157,6 +161,6 @@ class SqliteStore(SqliteReplicaReads, SqliteConversations, SqliteCallers, Store)
 
     def _flush(self, timeout_seconds: float | None) -> None:
         self._flush_at = time.monotonic() + FLUSH_SECONDS
-        if self._tally.batch() != sqlite_tally.NOTHING:
+        if self._tally.batch() != NOTHING:
             with self._changing(timeout_seconds):
                 pass

@@ -10,14 +10,13 @@ from datetime import datetime
 
 import apsw
 
-from scrubjay.memory import Archive, Memory, Tier
-from scrubjay.stores.base import milliseconds, moment
-from scrubjay.stores.sqlite_rows import as_json
+from scrubjay.memory import Archive, Memory
+from scrubjay.stores.base import milliseconds
+from scrubjay.stores.rows import as_json
+from scrubjay.stores.side_rows import EMPTY, archive_of
 from scrubjay.stores.sqlite_words import found_by, scope_token
 from scrubjay.stores.words import MAX_PASSAGES, indexed, passages
 
-# What leaves the row. The length stays: lists are sorted by it.
-EMPTY = {"content": "", "title": "", "path": "", "metadata": "{}", "detail": "{}", "content_hash": None}
 PASSAGES = "rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 
 
@@ -32,12 +31,6 @@ def archives(con: apsw.Connection, ids: Iterable[str]) -> dict[str, Archive]:
         (json.dumps(list(ids)),),
     )
     return {memory: archive_of(*rest) for memory, *rest in rows}
-
-
-def archive_of(  # noqa: PLR0917 -- a row
-    id: str, tier: str, at: int, size: int, checksum: bytes, object: str | None, packed: bytes | None
-) -> Archive:
-    return Archive(id=id, tier=Tier(tier), at=moment(at), size=size, checksum=checksum, object=object, packed=packed)
 
 
 def total_bytes(con: apsw.Connection) -> int:

@@ -68,7 +68,7 @@ def restore(
                 _copy(source, draft, progress)
             _checked(draft)
             aside = _put_aside(target) if os.path.lexists(target) else None
-            sqlite_file.publish(draft, target)
+            sqlite_file.publish(draft, target, over=os.path.lexists(target))
     except OSError as error:
         raise translated(error) from error
     return aside
@@ -164,9 +164,10 @@ def _locked(target: Path, timeout_seconds: float) -> Iterator[None]:
 
 
 def _put_aside(target: Path) -> Path:
-    """Move the store that is there away, complete and in one file; the caller holds the write lock.
+    """Keep the store that is there under another name, complete and in one file; the caller holds the write lock.
 
-    Whoever has it open would go on writing to the old file, so nobody may: exclusive mode is how SQLite tells.
+    Its own name it keeps until the new one takes it, so that at no moment there is none. Whoever has it open would go
+    on writing to the old file, so nobody may: exclusive mode is how SQLite tells.
     """
     aside = target.with_name(f"{target.name}.replaced-{random_suffix()}")
     if sqlite_file.is_store(target):
@@ -181,10 +182,14 @@ def _put_aside(target: Path) -> Path:
                 ) from None
             except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError):
                 pass  # that may be why it is replaced
-    for end in ("", "-wal", "-shm"):
+    for end in ("-wal", "-shm"):
         file = target.with_name(target.name + end)
         if os.path.lexists(file):
             file.rename(aside.with_name(aside.name + end))
+    try:
+        os.link(target, aside)
+    except OSError:  # a file system without links, or a folder
+        target.rename(aside)
     return aside
 
 

@@ -9,14 +9,14 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any
 
 import apsw
 
 from scrubjay.errors import Conflict
-from scrubjay.memory import Act, Credential, CredentialKind, Grant, Role, Session
+from scrubjay.memory import Act, Credential, Grant, Session
 from scrubjay.stores.base import milliseconds, moment
 from scrubjay.stores.callers import ActFilter, CallerChanges, CallerReads
+from scrubjay.stores.side_rows import act_of, credential_of, session_of
 from scrubjay.stores.sqlite_filters import Condition, among, joined
 
 CREDENTIAL = "id, kind, user, role, spaces, name, created_at, created_by, expires_at, revoked_at"
@@ -61,8 +61,7 @@ class SqliteCallers(CallerReads):
             ).fetchone()
             if row is None:
                 return None
-            credential, guard, created, expires = row
-            return Session(credential=credential, guard=guard, created_at=moment(created), expires_at=moment(expires))
+            return session_of(row)
 
     def acts(self, filter: ActFilter, *, limit: int) -> list[Act]:
         where, values = joined(list(_wanted(filter)), "AND")
@@ -171,37 +170,6 @@ class SqliteCallerChanges(SqliteCallers, CallerChanges):
                 act.reason,
             ),
         )
-
-
-def credential_of(row: Sequence[Any]) -> Credential:
-    credential, kind, user, role, spaces, name, created_at, created_by, expires_at, revoked_at = row
-    return Credential(
-        id=credential,
-        kind=CredentialKind(kind),
-        user=user,
-        role=Role(role),
-        spaces=None if spaces is None else tuple(json.loads(spaces)),
-        name=name,
-        created_at=moment(created_at),
-        created_by=created_by,
-        expires_at=None if expires_at is None else moment(expires_at),
-        revoked_at=None if revoked_at is None else moment(revoked_at),
-    )
-
-
-def act_of(row: Sequence[Any]) -> Act:
-    at, user, action, space, memory, subject, client, transport, reason = row
-    return Act(
-        at=moment(at),
-        user=user,
-        action=action,
-        space=space,
-        memory=memory,
-        subject=subject,
-        client=client,
-        transport=transport,
-        reason=reason,
-    )
 
 
 def _wanted(filter: ActFilter) -> Iterator[Condition]:

@@ -13,7 +13,8 @@ import apsw
 
 from scrubjay.stores import sqlite_file, vec1_tables
 from scrubjay.stores.base import Checkup
-from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, content_hash, memory_of
+from scrubjay.stores.rows import FIELDS, content_hash, memory_of
+from scrubjay.stores.sqlite_rows import COLUMNS, TABLES
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
 UNREADABLE = "The file cannot be read to its end."

@@ -55,7 +55,7 @@ class Connections:
         """Borrow a connection that sees what is committed and can change nothing."""
         con = self._borrow()
         try:
-            with translated_errors():
+            with translated_errors(), self._noticing_damage():
                 yield con
         finally:
             self._give_back(con)
@@ -72,7 +72,7 @@ class Connections:
         """Hold the write lock and a transaction; what the block has not committed when it ends is undone.
 
         :raises StorageBusy: if another writer held the store for too long
-        :raises StorageDamaged: if the file was found damaged when it was opened
+        :raises StorageDamaged: if the file was found damaged, when it was opened or since
         :raises StorageError: if it may not be written
         """
         if self.read_only:
@@ -81,7 +81,7 @@ class Connections:
             self._check_open()
             if self.damaged:
                 raise StorageDamaged("The store is damaged; it can be read but not written.", hint=DOCTOR)
-            with translated_errors():
+            with translated_errors(), self._noticing_damage():
                 con = self._writable()
                 con.set_busy_timeout(max(1, int((deadline - time.monotonic()) * 1000)))
                 con.execute("BEGIN IMMEDIATE")
@@ -115,6 +115,18 @@ class Connections:
             if writer is not None:
                 writer.close()
             self._lock.close()
+
+    @contextmanager
+    def _noticing_damage(self) -> Iterator[None]:
+        """A bad page is met by chance; from then on nothing is written, which could make it worse. Indexes of words and
+        vectors are no such matter: they can be made anew.
+        """
+        try:
+            yield
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            code = getattr(error, "extendedresult", None)  # not in apsw's types
+            self.damaged = self.damaged or code != apsw.SQLITE_CORRUPT_VTAB
+            raise
 
     def _make_sure_there_is_a_store(self) -> None:
         """Of several processes that find nothing one makes it, the others wait."""

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from scrubjay.memory import Audience, Conversation, Injection, Link, Message, Speaker
+from scrubjay.memory import Audience, Conversation, Injection, Link, Message
 from scrubjay.stores.base import List, milliseconds, moment
+from scrubjay.stores.rows import link_of
+from scrubjay.stores.side_rows import conversation_of, message_of
 from scrubjay.stores.sqlite_filters import seen, views_of
-from scrubjay.stores.sqlite_rows import Row, link_of
 from scrubjay.stores.sqlite_statistics import SqliteStatistics
 
 CONVERSATION = """
@@ -141,19 +142,3 @@ class SqliteConversations(SqliteStatistics):
             return [link_of(row) for row in rows]
 
 
-def conversation_of(row: Row) -> Conversation:
-    name, space, title, prompt, created_at, updated_at, messages = row
-    return Conversation(
-        id=name,
-        space=space,
-        title=title,
-        system_prompt=prompt,
-        created_at=moment(created_at),
-        updated_at=moment(updated_at),
-        messages=messages,
-    )
-
-
-def message_of(row: Row) -> Message:
-    name, role, content, reply_to, at = row
-    return Message(id=name, role=Speaker(role), content=content, reply_to=reply_to, created_at=moment(at))

@@ -15,9 +15,10 @@ from scrubjay.frozen import dataclass
 from scrubjay.memory import AccessLevel
 from scrubjay.stores import sqlite_stems
 from scrubjay.stores.copying import MEMORY, Copyable, Row, Table, put_away
+from scrubjay.stores.rows import FIELDS, memory_of
 from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.stores.sqlite_filters import FIRST_PRIVATE, PUBLIC, SHARED, space_number
-from scrubjay.stores.sqlite_rows import FIELDS, audience_of, memory_of
+from scrubjay.stores.sqlite_rows import NAMES, audience_of
 from scrubjay.stores.sqlite_rows import TABLES as NAMED_MEMORIES
 from scrubjay.stores.sqlite_transaction import SqliteTransaction
 
@@ -63,7 +64,7 @@ def _of_conversation(table: str) -> Reading:
 READINGS: Mapping[str, Reading] = {
     "spaces": Reading("spaces", ("name",)),
     "memories": Reading(
-        NAMED_MEMORIES, ("memories.seq",), {name: FIELDS.get(name, f"memories.{name}") for name in MEMORY}
+        NAMED_MEMORIES, ("memories.seq",), {name: NAMES.get(name, f"memories.{name}") for name in MEMORY}
     ),
     "aliases": _of_memory("aliases", "alias"),
     "versions": _of_memory("versions", "memory", "version"),

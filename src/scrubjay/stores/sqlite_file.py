@@ -14,7 +14,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -132,9 +133,12 @@ def recognised(path: Path) -> bool:
 
 
 def is_store(path: Path) -> bool:
-    """Whether the file is ours, whatever its condition."""
+    """Whether the file is ours, whatever its condition.
+
+    :raises StorageError: if the disk does not say
+    """
     if path.is_file():
-        with suppress(apsw.Error), closing(untouched(path)) as con:
+        with _perhaps_not_ours(), closing(untouched(path)) as con:
             return bool(con.pragma("application_id") == APPLICATION_ID)
     return False
 
@@ -142,9 +146,20 @@ def is_store(path: Path) -> bool:
 def is_database(path: Path) -> bool:
     """Whether the file is SQLite's, with something in it."""
     if path.is_file():
-        with suppress(apsw.Error), closing(untouched(path)) as con:
+        with _perhaps_not_ours(), closing(untouched(path)) as con:
             return con.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
     return False
+
+
+@contextmanager
+def _perhaps_not_ours() -> Iterator[None]:
+    """What SQLite cannot make sense of is not ours; a disk that fails says nothing about whose it is."""
+    try:
+        yield
+    except apsw.IOError as error:
+        raise translated(error) from error
+    except apsw.Error:
+        pass
 
 
 def create(path: Path) -> None:
@@ -273,12 +288,18 @@ def _read_what_is_left(con: apsw.Connection) -> None:
     con.pragma("writable_schema", "ON")
 
 
-def publish(draft: Path, path: Path) -> None:
+def publish(draft: Path, path: Path, *, over: bool = False) -> None:
+    """Give a complete file its name; with `over` in place of what has that name, at one stroke."""
     try:
-        os.link(draft, path)  # unlike a rename, never replaces what came to be there meanwhile
+        if over:
+            os.replace(draft, path)
+        else:
+            os.link(draft, path)  # unlike a rename, never replaces what came to be there meanwhile
     except (FileExistsError, FileNotFoundError):
         raise
     except OSError:  # a file system without links
+        if over:
+            raise
         draft.rename(path)
     sync_folder(path.parent)
 

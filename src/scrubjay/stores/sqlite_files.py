@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from scrubjay.errors import SpaceNotFound
-from scrubjay.memory import Audience, Memory, State
-from scrubjay.stores.base import Entry, File, List, Transaction, moment
+from scrubjay.memory import Audience, Memory
+from scrubjay.stores.base import Entry, File, List, Transaction
+from scrubjay.stores.rows import memory_of
+from scrubjay.stores.side_rows import entry_of, file_of_row
 from scrubjay.stores.sqlite_filters import Condition, joined, seen, space_number, views_of
 from scrubjay.stores.sqlite_history import SqliteHistory
-from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, Row, memory_of
+from scrubjay.stores.sqlite_rows import COLUMNS, TABLES
 
 FILES = """
     SELECT
@@ -24,7 +26,6 @@ FILES = """
     JOIN memories ON memories.seq = files.memory
     LEFT JOIN outbox ON outbox.memory = files.memory
 """
-STATES = tuple(State)  # by number; quicker than asking the enum ten thousand times
 # Behind files that wait, for those that already do.
 AGAIN = "ON CONFLICT (memory) DO UPDATE SET version = excluded.version"
 
@@ -66,18 +67,7 @@ class SqliteFiles(SqliteHistory):
                 """,
                 (space_number(con, space), *values),
             )
-            return [
-                Entry(
-                    id=key,
-                    path=path,
-                    title=title,
-                    length=length,
-                    updated_at=moment(updated_at),
-                    expires_at=None if expires_at is None else moment(expires_at),
-                    superseded_by=superseded_by,
-                )
-                for key, path, title, length, updated_at, expires_at, superseded_by in rows
-            ]
+            return [entry_of(row) for row in rows]
 
     def sections(self, space: str) -> dict[str, str | None]:
         with self._reading() as con:
@@ -264,17 +254,3 @@ class SqliteFileChanges(Transaction):
         return number
 
 
-def file_of_row(row: Row) -> File:
-    key, path, state, version, name, agreed_path, agreed_version, digest, stamp, waiting = row
-    return File(
-        memory=key,
-        path=path,
-        state=STATES[state],
-        version=version,
-        name=name,
-        agreed_path=agreed_path,
-        agreed_version=agreed_version,
-        hash=digest,
-        stamp=stamp,
-        waiting=bool(waiting),
-    )

@@ -15,9 +15,11 @@ import apsw
 from scrubjay.memory import Archive, Deed, Event, Job, Link, LinkKind, Recall, Space, Version
 from scrubjay.stores import sqlite_archives, sqlite_jobs
 from scrubjay.stores.base import List, Pending, Reads, moment
+from scrubjay.stores.rows import FIELDS, event_of, link_of, memory_of
+from scrubjay.stores.side_rows import version_of
 from scrubjay.stores.sqlite_filters import among, joined, space_number
-from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, event_of, link_of, memory_of, memory_of_snapshot
-from scrubjay.stores.sqlite_tally import Tally
+from scrubjay.stores.sqlite_rows import COLUMNS, TABLES
+from scrubjay.stores.tally import Tally
 
 
 class SqliteHistory(Reads):
@@ -55,16 +57,7 @@ class SqliteHistory(Reads):
                 """,
                 (id,),
             )
-            return [
-                Version(
-                    id=version,
-                    memory=memory_of_snapshot(snapshot),
-                    replaced_at=moment(at),
-                    replaced_by=user,
-                    reason=reason,
-                )
-                for version, snapshot, at, user, reason in rows
-            ]
+            return [version_of(row) for row in rows]
 
     def events(self, space: str, *, after: int = 0, limit: int = 1000) -> List[Event]:
         with self._reading() as con:

@@ -16,21 +16,13 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.memory import Archive, Match, Memory, State, Version, random_suffix
 from scrubjay.stores import sqlite_archives, vec1_tables
 from scrubjay.stores.base import Change, List, Transaction, milliseconds
+from scrubjay.stores.rows import FIELDS, Row, as_json, memory_of, snapshot_of, snapshot_of_memory
+from scrubjay.stores.side_rows import EMPTY
 from scrubjay.stores.sqlite_conversations import SqliteConversations
 from scrubjay.stores.sqlite_filters import Restriction, space_number
-from scrubjay.stores.sqlite_rows import (
-    COLUMNS,
-    FIELDS,
-    TABLES,
-    Row,
-    as_json,
-    memory_of,
-    row_of,
-    snapshot_of,
-    snapshot_of_memory,
-)
-from scrubjay.stores.sqlite_tally import Tally
+from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, row_of
 from scrubjay.stores.sqlite_words import found_by, scope_token
+from scrubjay.stores.tally import Tally
 from scrubjay.stores.words import MAX_PASSAGES, indexed, passages
 
 if TYPE_CHECKING:
@@ -39,7 +31,7 @@ if TYPE_CHECKING:
 DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
-_VERSION = list(FIELDS).index("version")
+_VERSION = FIELDS.index("version")
 
 
 class SqliteMemories(SqliteConversations, Transaction):
@@ -87,7 +79,7 @@ class SqliteMemories(SqliteConversations, Transaction):
             if vectors is not None:
                 raise Conflict(f"Memory {memory.id} was put away.", hint="Bring it back first.", memory_id=memory.id)
             self._keep_version(seq, stored, change)
-            away = {*sqlite_archives.EMPTY, "content_length", "fingerprint"}
+            away = {*EMPTY, "content_length", "fingerprint"}
             self._update(seq, {name: value for name, value in columns.items() if name not in away})
             self._mark_repeats(self._fingerprint(seq))
         else:
@@ -188,7 +180,7 @@ class SqliteMemories(SqliteConversations, Transaction):
         assert space is not None
         sqlite_archives.take_out(self._con, seq, at=at)
         columns = row_of(whole, space=space, user=0, conversation=None)
-        self._update(seq, {name: columns[name] for name in sqlite_archives.EMPTY} | {"change": self._changed()})
+        self._update(seq, {name: columns[name] for name in EMPTY} | {"change": self._changed()})
         self._write_words(seq, whole, space)
         self._con.executemany(
             """

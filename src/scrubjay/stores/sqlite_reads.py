@@ -14,16 +14,14 @@ import apsw
 
 from scrubjay.memory import Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import sqlite_lists, sqlite_words
-from scrubjay.stores.base import List, Position, moment
+from scrubjay.stores.base import OPENING, List, Position, moment
+from scrubjay.stores.rows import maybe_moment, memory_of
 from scrubjay.stores.sqlite_files import SqliteFiles
 from scrubjay.stores.sqlite_filters import Condition, Restriction, among, joined, restricted, seen, views_of
-from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, memory_of
+from scrubjay.stores.sqlite_rows import COLUMNS, TABLES
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-
-OPENING = 300  # characters of a glimpse
-
 
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=frozenset({State.ACTIVE, State.SUPERSEDED}))
 
@@ -156,7 +154,7 @@ class SqliteReads(SqliteFiles):
                 (OPENING, json.dumps(list(ids))),
             )
             return {
-                name: Glimpse(moment(created), maybe(since), maybe(until), conversation, length, opening)
+                name: Glimpse(moment(created), maybe_moment(since), maybe_moment(until), conversation, length, opening)
                 for name, created, since, until, conversation, length, opening in rows
             }
 
@@ -247,7 +245,3 @@ def _aliased(con: apsw.Connection, aliases: Sequence[str]) -> dict[str, str]:
         values,
     )
     return dict(rows)
-
-
-def maybe(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else moment(milliseconds)

@@ -14,12 +14,14 @@ import apsw
 
 from scrubjay.errors import SpaceNotFound
 from scrubjay.memory import Audience, Memory, State, random_suffix
-from scrubjay.stores.base import Change, List, milliseconds, moment
+from scrubjay.stores.base import Change, List, milliseconds
 from scrubjay.stores.replication import Endpoint, Erased, Heard, Replica, ReplicaReads, Stamp, SyncConflict
+from scrubjay.stores.rows import FIELDS, Row, as_json, memory_of
+from scrubjay.stores.side_rows import endpoint_of, erased_of, sync_conflict_of
 from scrubjay.stores.sqlite_filters import Condition, among, joined, seen, space_number, views_of
 from scrubjay.stores.sqlite_history import SqliteHistory
 from scrubjay.stores.sqlite_memories import SqliteMemories
-from scrubjay.stores.sqlite_rows import COLUMNS, FIELDS, TABLES, Row, as_json, memory_of, row_of
+from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, row_of
 from scrubjay.stores.sqlite_words import found_by
 
 if TYPE_CHECKING:
@@ -98,16 +100,7 @@ class SqliteReplicaReads(SqliteHistory, ReplicaReads):
     def endpoints(self) -> List[Endpoint]:
         with self._reading() as con:
             rows = con.execute("SELECT name, url, spaces, added_at, synced_at FROM endpoints ORDER BY name")
-            return [
-                Endpoint(
-                    name=name,
-                    url=url,
-                    spaces=None if spaces is None else tuple(json.loads(spaces)),
-                    added_at=moment(added_at),
-                    synced_at=None if synced_at is None else moment(synced_at),
-                )
-                for name, url, spaces, added_at, synced_at in rows
-            ]
+            return [endpoint_of(row) for row in rows]
 
     def heard(self, speaker: str, listener: str, space: str) -> Heard:
         with self._reading() as con:
@@ -140,20 +133,7 @@ class SqliteReplicaReads(SqliteHistory, ReplicaReads):
                 """,
                 (*values, limit),
             )
-            return [
-                SyncConflict(
-                    number=number,
-                    memory=name,
-                    endpoint=other,
-                    policy=policy,
-                    at=moment(at),
-                    outcome=outcome,
-                    settled_at=None if settled_at is None else moment(settled_at),
-                    ours=ours,
-                    theirs=theirs,
-                )
-                for number, name, other, policy, at, outcome, settled_at, ours, theirs in rows
-            ]
+            return [sync_conflict_of(row) for row in rows]
 
 
 class SqliteReplicas(SqliteReplicaReads, SqliteMemories):
@@ -393,12 +373,6 @@ _SEEN = """
         AND (ancestry.origin <> memories.origin OR ancestry.hlc > memories.hlc)
     )
 """
-
-
-def erased_of(state: int, final: int) -> Erased:
-    if state != State.PURGED:
-        return Erased.NO
-    return Erased.FINAL if final else Erased.IN_TIME
 
 
 def _vectors(con: apsw.Connection, seq: int) -> tuple[Vector, ...]:

@@ -1,77 +1,15 @@
-"""Rows of `memories` as values, and back."""
+"""The columns of `memories` in SQLite, where names of spaces, users and conversations are numbers."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
-from scrubjay.memory import (
-    AccessLevel,
-    Category,
-    Context,
-    Event,
-    Kind,
-    Link,
-    LinkKind,
-    Memory,
-    Provenance,
-    Source,
-    Status,
-    topic_key,
-)
-from scrubjay.stores.base import milliseconds, moment
+from scrubjay.memory import AccessLevel, Memory
+from scrubjay.stores.rows import FIELDS, columns_of
 from scrubjay.stores.sqlite_filters import FIRST_PRIVATE, PUBLIC, SHARED
 
-Row = Sequence[Any]
-
-# What a memory is read from, in the order `memory_of` takes it apart.
-FIELDS = {
-    "seq": "memories.seq",
-    "id": "memories.id",
-    "space": "spaces.name",
-    "kind": "memories.kind",
-    "content": "memories.content",
-    "title": "memories.title",
-    "path": "memories.path",
-    "topic": "memories.topic",
-    "category": "memories.category",
-    "tags": "memories.tags",
-    "auto_tags": "memories.auto_tags",
-    "importance": "memories.importance",
-    "confidence": "memories.confidence",
-    "source": "memories.source",
-    "access_level": "memories.access_level",
-    "user": "users.name",
-    "conversation": "conversations.name",
-    "session": "memories.session",
-    "metadata": "memories.metadata",
-    "detail": "memories.detail",
-    "flags": "memories.flags",
-    "client": "memories.client",
-    "caller": "memories.caller",
-    "transport": "memories.transport",
-    "dialect": "memories.dialect",
-    "status": "memories.status",
-    "supersedes": "memories.supersedes",
-    "superseded_by": "memories.superseded_by",
-    "expires_at": "memories.expires_at",
-    "valid_from": "memories.valid_from",
-    "valid_until": "memories.valid_until",
-    "verified_at": "memories.verified_at",
-    "deleted_at": "memories.deleted_at",
-    "recoverable_until": "memories.recoverable_until",
-    "created_at": "memories.created_at",
-    "updated_at": "memories.updated_at",
-    "accessed_at": "memories.accessed_at",
-    "access_count": "memories.access_count",
-    "version": "memories.version",
-    "hlc": "memories.hlc",
-    "origin": "memories.origin",
-}
-COLUMNS = ", ".join(FIELDS.values())
+NAMES = {"space": "spaces.name", "user": "users.name", "conversation": "conversations.name"}
+COLUMNS = ", ".join(NAMES.get(name, f"memories.{name}") for name in FIELDS)
 
 # Left joins, so that the planner starts with `memories` and its index whatever else is asked.
 TABLES = """
@@ -82,180 +20,16 @@ TABLES = """
 """
 
 
-def memory_of(row: Row) -> Memory:
-    (
-        seq, key, space, kind, content, title, path, topic, category, tags, auto_tags, importance, confidence, source,
-        access_level, user, conversation, session, metadata, detail, flags, client, caller, transport, dialect, status,
-        supersedes, superseded_by, expires_at, valid_from, valid_until, verified_at, deleted_at, recoverable_until,
-        created_at, updated_at, accessed_at, access_count, version, hlc, origin,
-    ) = row  # fmt: skip
-    return Memory(
-        id=key,
-        space=space,
-        kind=Kind(kind),
-        content=content,
-        title=title,
-        path=path,
-        topic=topic,
-        category=Category(category),
-        tags=_strings(tags),
-        auto_tags=_strings(auto_tags),
-        importance=importance,
-        confidence=confidence,
-        source=Source(source),
-        access_level=AccessLevel(access_level),
-        context=Context(user_id=user, conversation_id=conversation, session_id=session),
-        metadata=json.loads(metadata),
-        detail=json.loads(detail),
-        flags=_strings(flags),
-        provenance=Provenance(client=client, caller=caller, transport=transport, dialect=dialect),
-        status=Status(status),
-        supersedes=supersedes,
-        superseded_by=superseded_by,
-        expires_at=_moment(expires_at),
-        valid_from=_moment(valid_from),
-        valid_until=_moment(valid_until),
-        verified_at=_moment(verified_at),
-        deleted_at=_moment(deleted_at),
-        recoverable_until=_moment(recoverable_until),
-        created_at=moment(created_at),
-        updated_at=moment(updated_at),
-        accessed_at=moment(accessed_at),
-        access_count=access_count,
-        version=version,
-        hlc=hlc,
-        origin=origin,
-        seq=seq,
-    )
-
-
 def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -> dict[str, Any]:
     """The columns of `memories` that follow from the memory; names come as their numbers."""
-    return {
-        "id": memory.id,
+    return columns_of(memory) | {
         "space": space,
-        "kind": memory.kind,
-        "content": memory.content,
-        "content_length": len(memory.content),
-        "title": memory.title,
-        "path": memory.path,
-        "topic": memory.topic,
-        "topic_key": None if memory.topic is None else topic_key(memory.topic),
-        "category": memory.category,
-        "tags": as_json(memory.tags),
-        "auto_tags": as_json(memory.auto_tags),
-        "importance": float(memory.importance),
-        "confidence": float(memory.confidence),
-        "source": memory.source,
-        "access_level": memory.access_level,
         "audience": audience_of(memory.access_level, user),
         "user": user,
         "conversation": conversation,
         "session": memory.context.session_id,
-        "metadata": as_json(memory.metadata),
-        "detail": as_json(memory.detail),
-        "flags": as_json(memory.flags),
-        "client": memory.provenance.client,
-        "caller": memory.provenance.caller,
-        "transport": memory.provenance.transport,
-        "dialect": memory.provenance.dialect,
-        "status": memory.status,
-        "state": int(memory.state),
-        "supersedes": memory.supersedes,
-        "superseded_by": memory.superseded_by,
-        "expires_at": _milliseconds(memory.expires_at),
-        "valid_from": _milliseconds(memory.valid_from),
-        "valid_until": _milliseconds(memory.valid_until),
-        "verified_at": _milliseconds(memory.verified_at),
-        "deleted_at": _milliseconds(memory.deleted_at),
-        "recoverable_until": _milliseconds(memory.recoverable_until),
-        "created_at": milliseconds(memory.created_at),
-        "updated_at": milliseconds(memory.updated_at),
-        "version": memory.version,
-        "hlc": memory.hlc,
-        "origin": memory.origin,
-        "content_hash": content_hash(memory),
     }
 
 
 def audience_of(level: AccessLevel, user: int) -> int:
     return {AccessLevel.PUBLIC: PUBLIC, AccessLevel.SHARED: SHARED, AccessLevel.PRIVATE: FIRST_PRIVATE + user}[level]
-
-
-def content_hash(memory: Memory) -> bytes:
-    return sha256(memory.text.encode()).digest()
-
-
-def snapshot_of(row: Row) -> str:
-    """A row as it was, by field, so that a later schema still reads it."""
-    return as_json(dict(zip(FIELDS, row, strict=True)))
-
-
-def snapshot_of_memory(memory: Memory) -> str:
-    """What `snapshot_of` would have made of this memory's row."""
-    columns = row_of(memory, space=0, user=0, conversation=None) | {
-        "seq": memory.seq,
-        "space": memory.space,
-        "user": memory.context.user_id,
-        "conversation": memory.context.conversation_id,
-        "accessed_at": milliseconds(memory.accessed_at),
-        "access_count": memory.access_count,
-    }
-    return snapshot_of([columns[name] for name in FIELDS])
-
-
-def memory_of_snapshot(snapshot: str) -> Memory:
-    fields = json.loads(snapshot)
-    return memory_of([fields.get(name) for name in FIELDS])
-
-
-def link_of(row: Row) -> Link:
-    kind, source, target, score, state, given, reason, created_at, hlc, origin = row
-    return Link(
-        kind=LinkKind(kind),
-        source=source,
-        target=target,
-        score=score,
-        state=state,
-        given=bool(given),
-        reason=reason,
-        created_at=moment(created_at),
-        hlc=hlc,
-        origin=origin,
-    )
-
-
-def event_of(space: str, row: Row) -> Event:
-    number, at, action, memory, fields, user, client, caller, transport, dialect, reason = row
-    return Event(
-        space=space,
-        number=number,
-        at=moment(at),
-        action=action,
-        memory=memory,
-        fields=_strings(fields),
-        user=user,
-        provenance=Provenance(client=client, caller=caller, transport=transport, dialect=dialect),
-        reason=reason,
-    )
-
-
-def as_json(value: Mapping[str, Any] | Iterable[str]) -> str:
-    if not isinstance(value, Mapping):
-        value = tuple(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else _EMPTY[isinstance(value, Mapping)]
-
-
-_EMPTY = {True: "{}", False: "[]"}
-
-
-def _strings(text: str) -> tuple[str, ...]:
-    return () if text == "[]" else tuple(json.loads(text))
-
-
-def _moment(at: int | None) -> datetime | None:
-    return None if at is None else moment(at)
-
-
-def _milliseconds(at: datetime | None) -> int | None:
-    return None if at is None else milliseconds(at)

@@ -22,7 +22,7 @@ from scrubjay.memory import Audience, Category, State
 from scrubjay.stores.base import Activity, Level, List, Of, Part, Totals, milliseconds, moment
 from scrubjay.stores.sqlite_filters import Condition, View, joined, number_of, seen, space_by_space, views_of
 from scrubjay.stores.sqlite_reads import SqliteReads
-from scrubjay.stores.sqlite_tally import HOUR
+from scrubjay.stores.tally import HOUR
 
 DAY = 24  # hours
 

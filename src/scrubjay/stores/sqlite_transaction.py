@@ -10,13 +10,13 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.memory import Deed, Event, Job, Link
 from scrubjay.stores import sqlite_archives, sqlite_jobs
 from scrubjay.stores.base import RESULTS_KEPT, Request, milliseconds
+from scrubjay.stores.rows import as_json
 from scrubjay.stores.sqlite_callers import SqliteCallerChanges
 from scrubjay.stores.sqlite_files import SqliteFileChanges
 from scrubjay.stores.sqlite_filters import space_number
 from scrubjay.stores.sqlite_replication import SqliteReplicas
-from scrubjay.stores.sqlite_rows import as_json
 from scrubjay.stores.sqlite_talk import SqliteTalk
-from scrubjay.stores.sqlite_tally import HOUR
+from scrubjay.stores.tally import HOUR
 
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from math import log
 from typing import NamedTuple, cast
+from weakref import WeakKeyDictionary
 
 import apsw
 
@@ -22,6 +23,8 @@ from scrubjay.stores.words import ROWS_TO_COME, query_words, rarity_of, term
 SMALL_ROWS = 1_000  # an index in which most words are common by chance; see _small_bm25
 COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
 COMMON_FROM_ROWS = 5_000  # … in an index of this size
+COMMON_FROM_COUNT = 1_000  # how often a word stands that is not counted each time …
+STEADY = 20  # … but anew when as many rows as a twentieth of that have come or gone
 Found = tuple[float, int, int, str]  # score, time and order of arrival, id
 
 _TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
@@ -52,6 +55,9 @@ class Index(NamedTuple):
     vocabulary: str
 
 
+_remembered: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str], tuple[int, int]]] = WeakKeyDictionary()
+
+
 HOT = Index("words", "vocabulary")
 ARCHIVED = Index("archived_words", "archived_vocabulary")  # of memories that were put away
 
@@ -66,10 +72,10 @@ def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int)
 
 def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: int, index: Index) -> list[Found]:
     words = index.table
-    frequencies = _frequencies(con, query_words(text), index)
+    rows = _rows(con, index)
+    frequencies = _frequencies(con, query_words(text), rows, index)
     if not any(frequencies.values()):
         return []
-    [(rows,)] = con.execute(f"SELECT indexed_rows({words}) FROM {words} LIMIT 1")
     weights = {word: _idf(frequency, rows) for word, frequency in _distinctive(frequencies, rows).items()}
     known = [word for word in weights if frequencies[word]]
     scope = _scope(con, restriction, sum(frequencies[word] for word in known))
@@ -128,9 +134,9 @@ def rarities(con: apsw.Connection, words: Sequence[str]) -> dict[str, float]:
     """How much each word tells."""
     if not words:
         return {}
-    rows = next((count for (count,) in con.execute("SELECT indexed_rows(words) FROM words LIMIT 1")), 0)
+    rows = _rows(con, HOT)
     stems = _stems(con, words)
-    known = _rows_with(con, set(stems.values()), HOT)
+    known = _rows_with(con, set(stems.values()), rows, HOT)
     return {word: rarity_of(known.get(stem, 0), rows) for word, stem in stems.items()}
 
 
@@ -180,27 +186,48 @@ def _small_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> flo
     return sum(weight * count * 2.2 / (count + damping) for weight, count in zip(weights, counts, strict=True))
 
 
-def _frequencies(con: apsw.Connection, words: Iterable[str], index: Index) -> dict[str, int]:
+def _rows(con: apsw.Connection, index: Index) -> int:
+    counted = con.execute(f"SELECT indexed_rows({index.table}) FROM {index.table} LIMIT 1")
+    return next((int(rows) for (rows,) in counted), 0)
+
+
+def _frequencies(con: apsw.Connection, words: Iterable[str], rows: int, index: Index) -> dict[str, int]:
     """In how many rows each word stands; of words with the same stem only the first is kept."""
     by_stem: dict[str, str] = {}
     for word, stem in _stems(con, words).items():
         by_stem.setdefault(stem, word)
-    known = _rows_with(con, by_stem, index)
+    known = _rows_with(con, by_stem, rows, index)
     return {word: int(known.get(stem, 0)) for stem, word in by_stem.items()}
 
 
-def _rows_with(con: apsw.Connection, stems: Iterable[str], index: Index) -> dict[str, int]:
-    """In how many rows each of these stems stands; those in none are left out."""
-    rows = con.execute(
+def _rows_with(con: apsw.Connection, stems: Iterable[str], rows: int, index: Index) -> dict[str, int]:
+    """In how many rows each of these stems stands; those in none are left out.
+
+    Common ones are remembered until the index has so many more rows that it might matter: counting reads them all.
+    """
+    remembered = _remembered.setdefault(con, {})
+    known: dict[str, int] = {}
+    unknown: list[str] = []
+    for stem in stems:
+        count, of_rows = remembered.get((index, stem), (0, 0))
+        if count > STEADY * abs(rows - of_rows):
+            known[stem] = count
+        else:
+            unknown.append(stem)
+    counted = con.execute(
         f"""
         SELECT known.term, known.doc
         FROM json_each(?) AS wanted
         CROSS JOIN {index.vocabulary} AS known ON known.term = wanted.value
         WHERE known.col = 'text'
         """,
-        (json.dumps(list(stems)),),
+        (json.dumps(unknown),),
     )
-    return dict(rows)
+    for stem, count in counted if unknown else ():
+        known[stem] = count
+        if count >= COMMON_FROM_COUNT:
+            remembered[index, stem] = count, rows
+    return known
 
 
 def _stems(con: apsw.Connection, words: Iterable[str]) -> dict[str, str]:

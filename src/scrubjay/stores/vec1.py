@@ -27,7 +27,7 @@ from scrubjay.stores.vectors import Candidates, ExactIndex, VectorIndex, matrix,
 
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
 SPARE = 10  # more are looked up than are asked for: equal scores go by age
-LOOKED_THROUGH = 4  # times the root of the number of lists; all of them hold hardly one more in two hundred
+LOOKED_THROUGH = 3  # times the root of the number of lists; all of them hold hardly one more in two hundred
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
 
 
@@ -66,7 +66,7 @@ def near(
     con: apsw.Connection, table: Table, vector: Vector, restriction: Restriction, limit: int
 ) -> list[Match] | None:
     """The nearest among enough candidates; None if too many would be needed."""
-    wanted = max(CANDIDATES, limit + limit // 2)
+    wanted = max(CANDIDATES, limit + limit // 4)
     depth, lists = wanted, min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
     while depth <= MOST_CANDIDATES:
         # Where the table's numbers say all, nearly every candidate passes: score them by the table's own vectors, in

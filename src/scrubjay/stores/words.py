@@ -122,6 +122,8 @@ def _index_words(text: str) -> Iterator[str]:
         if unspaced:
             yield from filter(str.isalnum, piece)  # a vowel sign alone is no word
             yield from map("".join, pairwise(piece))
+        elif piece.islower() and piece.isalpha():  # as most are
+            yield piece[:MAX_WORD]
         else:
             parts = _parts(piece)
             yield from parts

@@ -1,0 +1,83 @@
+"""A request with a key is done once: however many send it, to whichever of two servers, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
+from scrubjay.stores.sqlite import SqliteStore
+from tests.reliability.rounds import PATIENCE, short_and_long
+from tests.reliability.wholeness import checked
+from tests.servers.test_http import real_server
+
+
+class Pair:
+    """Two servers of one memory; one is killed now and then, and another takes its place."""
+
+    def __init__(self, home: Path, stack: ExitStack) -> None:
+        self._home, self._stack = home, stack
+        self.kills = 0
+        self._servers = [stack.enter_context(real_server(home)) for _ in range(2)]
+
+    def address(self, number: int) -> str:
+        return self._servers[number % 2][0]
+
+    def kill_one(self) -> None:
+        place = self.kills % 2
+        self.kills += 1
+        self._servers[place][1].kill()
+        self._servers[place] = self._stack.enter_context(real_server(self._home))
+
+
+@contextmanager
+def pair(home: Path) -> Iterator[Pair]:
+    with ExitStack() as stack:
+        yield Pair(home, stack)
+
+
+def sent_until_answered(http: httpx.Client, servers: Pair, key: int, copy: int) -> dict:
+    """As a client does: nobody there, or too busy, means once more, with the same key."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            reply = http.post(
+                f"{servers.address(copy)}/api/system/store_memory",
+                json={"content": f"Fact number {key}"},
+                headers={"idempotency-key": f"key {key}"},
+            )
+        except httpx.TransportError:
+            time.sleep(0.02)
+            continue
+        if reply.status_code != 503:
+            assert reply.status_code == 200, reply.text
+            return reply.json()
+        time.sleep(0.02)
+    raise AssertionError("never answered")
+
+
+@short_and_long(("keys", "copies", "kills"), (3, 8, 1), (200, 50, 20))
+def test_a_key_makes_one_memory_and_one_answer_through_two_servers_and_kills(tmp_path, keys, copies, kills):
+    answers: dict[int, list[dict]] = {}
+    with pair(tmp_path) as servers, httpx.Client(timeout=PATIENCE) as http, ThreadPoolExecutor(copies) as clients:
+        for key in range(keys):
+            sending = [clients.submit(sent_until_answered, http, servers, key, copy) for copy in range(copies)]
+            if (key + 1) * kills // keys > key * kills // keys:
+                threading.Event().wait(0.01 * (key % 7))  # somewhere in the middle of them
+                servers.kill_one()
+            answers[key] = [one.result() for one in sending]
+
+    different = {key: len({str(answer) for answer in of_key}) for key, of_key in answers.items()}
+    assert {key: number for key, number in different.items() if number != 1} == {}
+    with Engine(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as jay:
+        there = sorted(memory.content for memory in jay.list(limit=keys + 10))
+    assert there == sorted(f"Fact number {key}" for key in range(keys))
+    checked(tmp_path / "memories.db", pending=True)
+    print(f"{keys} keys x {copies} at once through two servers, {servers.kills} killed: {len(there)} memories")
