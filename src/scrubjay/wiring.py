@@ -199,12 +199,11 @@ def restore(
 
 def salvaged(settings: Settings) -> Iterator[Found]:
     """Every memory that is still readable in the file of these settings' store, however damaged it is."""
-    scheme, _, rest = settings.store.partition("://")
-    if scheme != "sqlite":
+    if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be salvaged.", field="store")
     from scrubjay.stores import sqlite_salvage
 
-    return sqlite_salvage.salvaged(Path(rest.removeprefix("/")))
+    return sqlite_salvage.salvaged(sqlite_file(settings.store))
 
 
 def open_peer(
