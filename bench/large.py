@@ -12,6 +12,7 @@ floor is bare vec1 and bare FTS5 over the same rows.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from math import isqrt
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -38,7 +40,7 @@ from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.memory import AccessLevel, Audience, Category, Filter, NewMemory, Query, Scope, Sight
 from scrubjay.settings import load
-from scrubjay.stores import vec1_tables
+from scrubjay.stores import vec1, vec1_tables
 from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.stores.words import query_words
 
@@ -252,6 +254,7 @@ def floors(path: Path, embedder: Embedder, rounds: int) -> dict[str, float]:
             return {}
         vec1_tables.able(con)
         name = ready[0].name
+        options = json.dumps({"k": 300, "nprobe": vec1.LOOKED_THROUGH * isqrt(ready[0].buckets)})
         [(rows,)] = con.execute("SELECT count(*) FROM words_docsize")
         common = {
             term for (term,) in con.execute("SELECT term FROM vocabulary WHERE col = 'text' AND doc > ?", (rows / 10,))
@@ -264,10 +267,10 @@ def floors(path: Path, embedder: Embedder, rounds: int) -> dict[str, float]:
             "floor: bare vec1, 300 rescored, ms": cost(
                 lambda n: con.execute(
                     f"""
-                    SELECT rowid, vec1_cos_distance(?1, vector) FROM {name}(?1, '{{k: 300, nprobe: 0.3}}')
+                    SELECT rowid, vec1_cos_distance(?1, vector) FROM {name}(?1, ?2)
                     ORDER BY 2 LIMIT 200
                     """,
-                    (vectors[n],),
+                    (vectors[n], options),
                 ).fetchall(),
                 rounds,
             ),
