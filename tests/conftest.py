@@ -53,6 +53,7 @@ def sqlite_store(path: Path) -> SqliteStore:
     """The store in this file; a new one is a copy, for making it takes ten times as long and most tests begin so."""
     if path.exists():
         return SqliteStore(path)
+    path.touch(mode=0o600)
     path.write_bytes(empty_store())
     store = SqliteStore(path)
     with store.writing() as tx:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from scrubjay.cli.main import COMMANDS
+from scrubjay.dialects.table import DIALECTS, find
+from scrubjay.servers.rest import STATUSES
 from scrubjay.settings import load, reference
 
 ROOT = Path(__file__).parent.parent
@@ -72,6 +75,32 @@ def test_the_readmes_example_prints_what_it_says(tmp_path):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_the_map_of_the_code_names_files_that_there_are():
+    named = re.findall(r"`([\w/*.]+\.py)`", (ROOT / "ARCHITECTURE.md").read_text("utf-8"))
+
+    assert len(named) > 50
+    assert [name for name in named if not list((ROOT / "src").rglob(name))] == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_tool_is_on_its_dialects_page(dialect):
+    page = (ROOT / "docs" / f"{dialect}.md").read_text("utf-8")
+
+    assert [name for name, one in find(dialect).operations.items() if one.listed and f"`{name}`" not in page] == []
+
+
+def test_every_status_is_on_the_page_of_rest():
+    page = (ROOT / "docs" / "rest.md").read_text("utf-8")
+
+    assert {status for status in STATUSES.values() if not re.search(rf"^\|.*\b{status}\b", page, re.MULTILINE)} == set()
+
+
+def test_every_command_is_on_the_page_of_commands():
+    page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+
+    assert [name for name in COMMANDS if not re.search(rf"scrubjay {name}\b", page)] == []
 
 
 def test_the_settings_page_is_up_to_date():

@@ -1,12 +1,15 @@
-"""Places on this machine that somebody names in words: a client, a setting, an address.
+"""Places on this machine: how they are named, and kept.
 
-One rule: they are full. A client does not see where its server was started, and a setting or an address is read again
-by programs that are started elsewhere, so a relative one would lead somewhere else each time. Who types at a shell or
-calls from Python does see it; the command line and the library turn what they are given into full paths themselves.
+Where somebody names one in words (a client, a setting, an address) there is one rule: it is full. A client does not
+see where its server was started, and a setting or an address is read again by programs that are started elsewhere, so
+a relative one would lead somewhere else each time. Who types at a shell or calls from Python does see it; the command
+line and the library turn what they are given into full paths themselves.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 from scrubjay.errors import InvalidInput
@@ -33,3 +36,13 @@ def full_path(text: str, *, field: str) -> Path:
             field=field,
         )
     return path
+
+
+def sync_folder(folder: Path) -> None:
+    """Let new and changed names in a folder survive a power cut; Windows sees to that by itself."""
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -28,7 +28,7 @@ class Settings:
 
     home: Path = setting(Path(), "Folder for the store, settings and archives. Default: the platform's data folder.")
     store: str = setting(
-        "", "Where memories are kept: sqlite:///FILE or postgresql://…. Default: memories.db in the home."
+        "", "Where memories are kept: sqlite:///FILE, a full path, or postgresql://…. Default: memories.db in the home."
     )
     replica: str = setting("", "PostgreSQL: the address of a replica that searches by words and by meaning go to.")
     pool_size: int = setting(10, "PostgreSQL: the most connections that one process opens.")

@@ -103,7 +103,14 @@ def sqlite_file(url: str) -> Path:
     """
     if not url.startswith(SQLITE):
         raise not_understood()
-    return full_path(url.removeprefix(SQLITE), field="file")
+    try:
+        return full_path(url.removeprefix(SQLITE), field="store")
+    except InvalidInput:
+        raise InvalidInput(
+            "The file in a store's address must have a full path or begin with ~: programs start in different places.",
+            hint="Such as sqlite:////home/ada/memories.db.",
+            field="store",
+        ) from None
 
 
 def not_understood() -> InvalidInput:
@@ -192,12 +199,11 @@ def restore(
 
 def salvaged(settings: Settings) -> Iterator[Found]:
     """Every memory that is still readable in the file of these settings' store, however damaged it is."""
-    scheme, _, rest = settings.store.partition("://")
-    if scheme != "sqlite":
+    if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be salvaged.", field="store")
     from scrubjay.stores import sqlite_salvage
 
-    return sqlite_salvage.salvaged(Path(rest.removeprefix("/")))
+    return sqlite_salvage.salvaged(sqlite_file(settings.store))
 
 
 def open_peer(

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from scrubjay.archives.base import Objects
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, StorageError, StorageFull
+from scrubjay.places import sync_folder
 
 MARKER = "scrubjay-archive"
 MARK = b"Archived memories of scrubjay. Leave the files as they are.\n"
@@ -36,7 +36,7 @@ class FolderObjects(Objects):
                 _write(self._marker(name), MARK)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             _write(path, data)
-            _sync_folder(path.parent.parent)
+            sync_folder(path.parent.parent)
 
     def read(self, name: str) -> bytes:
         with _translated():
@@ -80,17 +80,7 @@ def _write(path: Path, data: bytes) -> None:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new name is durable only once its folder is."""
-    if sys.platform != "win32":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    sync_folder(path.parent)
 
 
 @contextmanager

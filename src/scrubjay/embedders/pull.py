@@ -33,6 +33,7 @@ from typing import IO
 from scrubjay.embedders.catalogue import Model, digest
 from scrubjay.errors import ModelMissing
 from scrubjay.file_locks import try_lock
+from scrubjay.places import sync_folder
 
 Progress = Callable[[str, int, int | None], None]
 """Called with file name, bytes so far, bytes in all if known."""
@@ -128,7 +129,7 @@ class _Delivery:
         with part.open("rb+") as stream:
             os.fsync(stream.fileno())
         part.replace(self.path(file))
-        _sync_folder(part.parent)
+        sync_folder(part.parent)
         return True
 
 
@@ -255,16 +256,6 @@ def _download_once(url: str, part: Path, start: int, report: Callable[[int, int 
                 report(done, total)
     if total is not None and done < total:  # read() ends quietly when the line drops
         raise http.client.IncompleteRead(b"", total - done)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power cut; Windows does so by itself."""
-    if sys.platform != "win32":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _clear_leftovers(place: Path) -> None:

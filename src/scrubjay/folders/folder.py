@@ -24,6 +24,7 @@ from pathlib import Path
 from scrubjay.errors import FileDamaged, StorageError, StorageFull
 from scrubjay.frozen import dataclass
 from scrubjay.memory import random_suffix
+from scrubjay.places import sync_folder
 
 MARKER = ".scrubjay-store"
 MARKER_TEXT = """\
@@ -194,7 +195,7 @@ class Folder:
         with failures():
             with suppress(FileNotFoundError, NotADirectoryError):
                 place.unlink()
-                _sync_folder(place.parent)
+                sync_folder(place.parent)
             for folder in place.parents:
                 if folder == self.root or not folder.is_relative_to(self.root):
                     break
@@ -219,7 +220,7 @@ class Folder:
             if os.path.realpath(place.parent) != str(place.parent):
                 raise StorageError("A file's folder is a link that leads elsewhere.")
             place.mkdir(exist_ok=True)
-            _sync_folder(place.parent)
+            sync_folder(place.parent)
 
     def _replace(self, place: Path, data: bytes, *, over: bool) -> None:
         draft = place.with_name(f"{DRAFT}{random_suffix()}")
@@ -235,7 +236,7 @@ class Folder:
         finally:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
-        _sync_folder(place.parent)
+        sync_folder(place.parent)
 
 
 TOO_LARGE = f"It has more than {MAX_BYTES:,} bytes."
@@ -310,12 +311,3 @@ def _publish(draft: Path, place: Path) -> None:
         if os.path.lexists(place):
             raise FileExistsError from None
         draft.rename(place)
-
-
-def _sync_folder(folder: Path) -> None:
-    if hasattr(os, "O_DIRECTORY"):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -145,7 +145,7 @@ class PostgresCopy(Copyable):
     def finish(self) -> None:
         with self._store._changing() as transaction:
             con = transaction._con
-            con.execute("SET LOCAL statement_timeout = 0")
+            con.execute("SET LOCAL statement_timeout = 0; SET LOCAL maintenance_work_mem = '512MB'")
             con.execute("SELECT setval('arrivals', greatest((SELECT coalesce(max(seq), 0) FROM memories), 1))")
             for table in NUMBERED:
                 con.execute(

@@ -68,8 +68,8 @@ class Restriction:
         if self.tags is None:
             return
         if listed and self.spaces is not None:  # tags_by_tag; numbers of memories are single in the whole store
-            named = "SELECT tags.memory FROM tags WHERE tags.space = ANY(%s) AND tags.tag = ANY(%s)"
-            yield f"memories.seq = ANY(ARRAY({named}))", [self.spaces, list(self.tags)]
+            where, values = joined([among("tags.space", self.spaces), among("tags.tag", self.tags)], "AND")
+            yield f"memories.seq = ANY(ARRAY(SELECT tags.memory FROM tags WHERE {where}))", values  # noqa: S608 -- constants
         else:  # the primary key of tags, or tags_by_tag
             named = "SELECT 1 FROM tags WHERE tags.space = memories.space AND tags.memory = memories.seq"
             yield f"EXISTS ({named} AND tags.tag = ANY(%s))", [list(self.tags)]

@@ -22,6 +22,7 @@ import apsw
 
 from scrubjay.errors import StorageDamaged, StorageError, StorageTooNew
 from scrubjay.memory import random_suffix
+from scrubjay.places import sync_folder
 from scrubjay.stores.sqlite_errors import DOCTOR, translated, translated_errors
 
 APPLICATION_ID = 0x4A61_7931  # "Jay1"
@@ -300,12 +301,7 @@ def publish(draft: Path, path: Path, *, over: bool = False) -> None:
         if over:
             raise
         draft.rename(path)
-    if sys.platform != "win32":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    sync_folder(path.parent)
 
 
 def _clear_drafts(path: Path) -> None:

@@ -25,6 +25,8 @@ UPDATE words SET
 FROM memories
 WHERE memories.space = words.space AND memories.seq = words.memory;
 
+DELETE FROM words WHERE id IS NULL;  -- of no memory: there should be none
+
 ALTER TABLE words
     ALTER COLUMN id SET NOT NULL,
     ALTER COLUMN state SET NOT NULL,
