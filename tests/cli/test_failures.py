@@ -225,7 +225,6 @@ def test_a_full_disk_behind_the_output_is_an_error(start, stored, command):
     assert "Traceback" not in err
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
 @pytest.fixture
 def interruptible():
     """Whoever runs tests in the background may have interrupts ignored, and children inherit that."""
@@ -234,6 +233,7 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_one_line_and_exit_code_130(start, call):
     """It reads from us, so the moment is certain: two batches are written, a third waits for more lines."""
