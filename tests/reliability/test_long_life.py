@@ -34,8 +34,8 @@ def test_texts_that_wait_for_vectors_delay_neither_the_first_answer_nor_the_firs
         peer.greet()
         greeted = time.monotonic() - begun
         stored = peer.call("store_memory", content="first")
-        left = len(store.pending(limit=waiting + 1))
         acknowledged = time.monotonic() - begun
+        left = len(store.pending(limit=waiting + 1))
 
         assert "degraded" not in stored["structuredContent"]
         assert left > 0, "nothing waited any more; this proves nothing"
