@@ -15,7 +15,8 @@ import pytest
 from psycopg import sql
 
 from scrubjay.errors import Error, InvalidInput, StorageBusy, StorageDamaged, StorageError, StorageTooNew
-from scrubjay.stores.contract import EVERYTHING, an_event, listed, matched, put, put_in, some
+from scrubjay.memory import Filter
+from scrubjay.stores.contract import EVERYTHING, NOW, QUERY, an_event, listed, matched, put, put_in, some
 from scrubjay.stores.postgres import PostgresStore
 from tests.postgres import Stores, server_url
 
@@ -234,6 +235,15 @@ def test_when_all_connections_are_in_use_the_next_is_told(url: str) -> None:
 
         assert "SCRUBJAY_POOL_SIZE" in str(refused.value.hint)
         assert store.get(["x"], EVERYTHING) == []
+
+
+def test_with_one_connection_a_search_goes_both_ways_one_after_the_other(url: str) -> None:
+    with closing(PostgresStore(url, pool_size=1)) as store:
+        kept = put(store, some("the harbour"))
+
+        by_words, by_meaning = store.match_and_nearest("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=10)
+
+    assert [match.memory for match in by_words] == [match.memory for match in by_meaning] == [kept.id]
 
 
 def test_a_statement_that_takes_too_long_is_given_up(

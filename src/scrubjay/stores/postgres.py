@@ -102,8 +102,6 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, PostgresCallers
         self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
     ) -> tuple[List[Match], List[Match]]:
         """On two connections: the server works on both at once, and whoever asks waits for the longer one only."""
-        if self._connections.pool_size == 1:
-            return super().match_and_nearest(text, vector, filter, audience, now=now, limit=limit)
         with ThreadPoolExecutor(1) as aside:
             near = aside.submit(self.nearest, vector, filter, audience, now=now, limit=limit)
             return self.match(text, filter, audience, now=now, limit=limit), near.result()

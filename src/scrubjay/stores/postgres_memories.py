@@ -40,10 +40,11 @@ from scrubjay.stores.postgres_rows import (
     row_of,
 )
 from scrubjay.stores.postgres_values import all_vectors, kept
-from scrubjay.stores.postgres_words import Passage, found_by, passages_of
+from scrubjay.stores.postgres_words import Passage, passages_of
 from scrubjay.stores.rows import as_json, snapshot_of, snapshot_of_memory
 from scrubjay.stores.side_rows import EMPTY
 from scrubjay.stores.tally import Tally
+from scrubjay.stores.words import found_by
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -17,10 +17,11 @@ from scrubjay.stores.postgres_history import Connection, PostgresHistory
 from scrubjay.stores.postgres_memories import Known, PostgresMemories
 from scrubjay.stores.postgres_rows import COLUMNS, FIELDS, memory_of, row_of
 from scrubjay.stores.postgres_values import vector_of
-from scrubjay.stores.postgres_words import found_by, passages_of
+from scrubjay.stores.postgres_words import passages_of
 from scrubjay.stores.replication import Endpoint, Erased, Heard, Replica, ReplicaReads, Stamp, SyncConflict
 from scrubjay.stores.rows import as_json
 from scrubjay.stores.side_rows import endpoint_of, erased_of, sync_conflict_of
+from scrubjay.stores.words import found_by
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import log
 from typing import Any, NamedTuple
 
 import psycopg
@@ -22,13 +21,9 @@ from scrubjay.memory import Match, Memory
 from scrubjay.stores.postgres_filters import CARRIED, Restriction, looked_at
 from scrubjay.stores.postgres_values import Texts
 from scrubjay.stores.stems import counted_stems, stems
-from scrubjay.stores.words import ROWS_TO_COME, passages, query_words, rarity_of
+from scrubjay.stores.words import found_by, passages, query_words, rarity_of, weights_of
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-
-SMALL_ROWS = 1_000  # an index in which most words are common by chance
-COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
-COMMON_FROM_ROWS = 5_000  # … in an index of this size
 
 _DIFFERENT = "({}) IS DISTINCT FROM ({})".format(
     *(", ".join(f"{table}.{name}" for name in CARRIED) for table in ("words", "memories"))
@@ -54,12 +49,6 @@ class Passage:
         return " ".join([*counted, _lexeme(_scope(space))])
 
 
-def found_by(memory: Memory) -> str:
-    """What a memory's words come from: its text, and its topic or title unless the text begins with that."""
-    heading = memory.topic or memory.title
-    return memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
-
-
 def passages_of(memory: Memory) -> list[Passage]:
     return [Passage(place, counted_stems(text)) for place, text in enumerate(passages(found_by(memory)))]
 
@@ -72,7 +61,7 @@ def match(con: Connection, text: str, restriction: Restriction, limit: int) -> l
     frequencies, rows = known_words.frequencies, known_words.passages
     if not any(frequencies.values()):
         return []
-    weights = {stem: _idf(frequency, rows) for stem, frequency in _distinctive(frequencies, rows).items()}
+    weights = weights_of(frequencies, rows)
     known = {stem: weight for stem, weight in weights.items() if frequencies[stem]}
     best = sum(weights.values())
     score, scored = _score(known)
@@ -222,21 +211,6 @@ def _statistics(con: Connection, terms: Iterable[str], spaces: list[str] | None)
         words=length or 0,
         most_of_all=2 * (rows or 0) >= all_rows,
     )
-
-
-def _distinctive(frequencies: Mapping[str, int], rows: int) -> Mapping[str, int]:
-    """Leave common words out, if the index is large and rarer ones are found in it."""
-    if rows < COMMON_FROM_ROWS:
-        return frequencies
-    rare = {word: frequency for word, frequency in frequencies.items() if frequency <= rows * COMMON_SHARE}
-    return rare if any(rare.values()) else frequencies
-
-
-def _idf(frequency: int, rows: int) -> float:
-    """What a word is worth; in a small index as if there were more rows without it."""
-    if rows < SMALL_ROWS:
-        return log(1 + (rows + ROWS_TO_COME - frequency + 0.5) / (frequency + 0.5))
-    return max(log((rows - frequency + 0.5) / (frequency + 0.5)), 1e-6)
 
 
 def _score(weights: Mapping[str, float]) -> tuple[str, list[Any]]:

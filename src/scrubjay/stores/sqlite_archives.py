@@ -14,8 +14,8 @@ from scrubjay.memory import Archive, Memory
 from scrubjay.stores.base import milliseconds
 from scrubjay.stores.rows import as_json
 from scrubjay.stores.side_rows import EMPTY, archive_of
-from scrubjay.stores.sqlite_words import found_by, scope_token
-from scrubjay.stores.words import MAX_PASSAGES, indexed, passages
+from scrubjay.stores.sqlite_words import scope_token
+from scrubjay.stores.words import MAX_PASSAGES, found_by, indexed, passages
 
 PASSAGES = "rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 

@@ -21,9 +21,9 @@ from scrubjay.stores.side_rows import EMPTY
 from scrubjay.stores.sqlite_conversations import SqliteConversations
 from scrubjay.stores.sqlite_filters import Restriction, space_number
 from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, row_of
-from scrubjay.stores.sqlite_words import found_by, scope_token
+from scrubjay.stores.sqlite_words import scope_token
 from scrubjay.stores.tally import Tally
-from scrubjay.stores.words import MAX_PASSAGES, indexed, passages
+from scrubjay.stores.words import MAX_PASSAGES, found_by, indexed, passages
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

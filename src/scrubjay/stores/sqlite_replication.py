@@ -22,7 +22,7 @@ from scrubjay.stores.sqlite_filters import Condition, among, joined, seen, space
 from scrubjay.stores.sqlite_history import SqliteHistory
 from scrubjay.stores.sqlite_memories import SqliteMemories
 from scrubjay.stores.sqlite_rows import COLUMNS, TABLES, row_of
-from scrubjay.stores.sqlite_words import found_by
+from scrubjay.stores.words import found_by
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from math import log
 from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import apsw
 
-from scrubjay.memory import Match, Memory, State
+from scrubjay.memory import Match, State
 from scrubjay.stores import sqlite_scope
 from scrubjay.stores.sqlite_filters import Condition, Restriction, among
-from scrubjay.stores.words import ROWS_TO_COME, query_words, rarity_of, term
+from scrubjay.stores.words import COMMON_FROM_ROWS, SMALL_ROWS, query_words, rarity_of, term, weights_of
 
-SMALL_ROWS = 1_000  # an index in which most words are common by chance; see _small_bm25
-COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
-COMMON_FROM_ROWS = 5_000  # … in an index of this size
 COMMON_FROM_COUNT = 1_000  # how often a word stands that is not counted each time …
 STEADY = 20  # … but anew when as many rows as a twentieth of that have come or gone
 Found = tuple[float, int, int, str]  # score, time and order of arrival, id
@@ -40,12 +36,6 @@ def register(con: apsw.Connection) -> None:
 def scope_token(space: int) -> str:
     """What stands in the `scope` column; private-use characters keep it apart from words in the text."""
     return f"\ue000{space}"
-
-
-def found_by(memory: Memory) -> str:
-    """What a memory's words come from: its text, and its topic or title unless the text begins with that."""
-    heading = memory.topic or memory.title
-    return memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
 
 
 class Index(NamedTuple):
@@ -76,7 +66,7 @@ def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: i
     frequencies = _frequencies(con, query_words(text), rows, index)
     if not any(frequencies.values()):
         return []
-    weights = {word: _idf(frequency, rows) for word, frequency in _distinctive(frequencies, rows).items()}
+    weights = weights_of(frequencies, rows)
     known = [word for word in weights if frequencies[word]]
     scope = _scope(con, restriction, sum(frequencies[word] for word in known))
     ranking = f"small_bm25({words}, ?1)" if rows < SMALL_ROWS else f"-bm25({words}, 1.0, 0.0)"
@@ -223,7 +213,7 @@ def _rows_with(con: apsw.Connection, stems: Iterable[str], rows: int, index: Ind
         """,
         (json.dumps(unknown),),
     )
-    for stem, count in counted if unknown else ():
+    for stem, count in counted:
         known[stem] = count
         if count >= COMMON_FROM_COUNT:
             remembered[index, stem] = count, rows
@@ -238,21 +228,6 @@ def _stems(con: apsw.Connection, words: Iterable[str]) -> dict[str, str]:
         tokens = tokenize(term(word).encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
         stems[word] = "".join(str(token[0]) for token in tokens)
     return {word: stem for word, stem in stems.items() if stem}
-
-
-def _distinctive(frequencies: dict[str, int], rows: int) -> dict[str, int]:
-    """Leave common words out, if the index is large and rarer ones are found in it."""
-    if rows < COMMON_FROM_ROWS:
-        return frequencies
-    rare = {word: frequency for word, frequency in frequencies.items() if frequency <= rows * COMMON_SHARE}
-    return rare if any(rare.values()) else frequencies
-
-
-def _idf(frequency: int, rows: int) -> float:
-    """What a word is worth: as FTS5 computes it, but in a small index as if there were more rows without it."""
-    if rows < SMALL_ROWS:
-        return log(1 + (rows + ROWS_TO_COME - frequency + 0.5) / (frequency + 0.5))
-    return max(log((rows - frequency + 0.5) / (frequency + 0.5)), 1e-6)
 
 
 def _scope(con: apsw.Connection, restriction: Restriction, matching_rows: int) -> tuple[int, ...]:

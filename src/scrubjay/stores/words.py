@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from math import log
+
+from scrubjay.memory import Memory
 
 PASSAGE = 2_500  # characters
 MAX_PASSAGES = 256
@@ -26,6 +28,9 @@ MAX_WORD = 100  # characters; what is longer is no word, and is found by its beg
 ROWS_TO_COME = 50  # how many more rows than it has an index is taken to have when the rarity of a word is judged
 RARE = 5.0  # inverse frequency from which on a word is as rare as can be
 MAX_WHOLE = 64  # an identifier longer than this is found by its parts only
+SMALL_ROWS = 1_000  # an index in which most words are common by chance
+COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
+COMMON_FROM_ROWS = 5_000  # … in an index of this size
 
 # Words that say nothing about what is looked for, and cost most: they stand in nearly every row.
 STOP_WORDS = frozenset(
@@ -86,6 +91,12 @@ def passages(text: str) -> list[str]:
     return [*found, text[start:]]
 
 
+def found_by(memory: Memory) -> str:
+    """What a memory's words come from: its text, and its topic or title unless the text begins with that."""
+    heading = memory.topic or memory.title
+    return memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
+
+
 def indexed(text: str) -> str:
     """The words of a text, parts of words included, separated by spaces."""
     return " ".join(_index_words(text))
@@ -104,6 +115,21 @@ def query_words(text: str) -> list[str]:
         if len(words) == MAX_QUERY_WORDS:
             break
     return list((words or stopped).values())[:MAX_QUERY_WORDS]
+
+
+def weights_of(frequencies: Mapping[str, int], rows: int) -> dict[str, float]:
+    """What each word of a question is worth; common ones are left out, if the index is large and knows rarer ones."""
+    if rows >= COMMON_FROM_ROWS:
+        rare = {word: frequency for word, frequency in frequencies.items() if frequency <= rows * COMMON_SHARE}
+        frequencies = rare if any(rare.values()) else frequencies
+    return {word: _idf(frequency, rows) for word, frequency in frequencies.items()}
+
+
+def _idf(frequency: int, rows: int) -> float:
+    """As FTS5 computes it, but in a small index as if there were more rows without the word."""
+    if rows < SMALL_ROWS:
+        return log(1 + (rows + ROWS_TO_COME - frequency + 0.5) / (frequency + 0.5))
+    return max(log((rows - frequency + 0.5) / (frequency + 0.5)), 1e-6)
 
 
 def rarity_of(rows_with_it: int, rows: int) -> float:
