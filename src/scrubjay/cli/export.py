@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -50,7 +51,7 @@ def export(session: Session, file: str, salvage: bool) -> None:
         total = engine.list(Filter(states=ALL_STATES, expired=None), limit=1, counted=True).total
         with progress("Exporting", shown=not session.as_json, total=total) as report:
             for line in engine.export():
-                write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                write(as_line(line))
                 counts[line["type"]] += 1
                 report(counts["memory"], None)
     if file == "-":
@@ -68,9 +69,9 @@ def rescue(session: Session, file: str) -> None:
 
     saved, changed = 0, []
     with destination(file) as write:
-        write(json.dumps(first_line(utc_now())).encode() + b"\n")
+        write(as_line(first_line(utc_now())))
         for found in salvaged(session.settings()):
-            write(json.dumps(line_of(found.memory), ensure_ascii=False).encode() + b"\n")
+            write(as_line(line_of(found.memory)))
             saved += 1
             changed += [] if found.sound else [found.memory.id]
     if file == "-":
@@ -81,6 +82,10 @@ def rescue(session: Session, file: str) -> None:
     note(f"{saved:,} memories in {safe(file)}.", session)
     if changed:
         note(f"The texts of {len(changed):,} are not as they were written: {', '.join(changed[:20])}", session)
+
+
+def as_line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
 
 
 @contextmanager
@@ -100,6 +105,6 @@ def destination(file: str) -> Iterator[Write]:
                 draft.flush()
                 os.fsync(draft.fileno())
                 os.replace(draft.name, path)
-            except BaseException:
+            except BaseException:  # also Ctrl-C: half a file never gets the name, nor stays
                 os.unlink(draft.name)
                 raise

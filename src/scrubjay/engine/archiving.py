@@ -213,7 +213,7 @@ class Archiving(Archives):
                 tx.announce_objects(elsewhere, due=self._desk.now() + UNCLAIMED)
         try:
             yield [self._tried(one) for one in prepared]
-        except BaseException:
+        except BaseException:  # whatever it was, nobody will claim what was put there
             if elsewhere:
                 with suppress(Error), records.writing() as tx:
                     tx.announce_objects(elsewhere, due=self._desk.now())
