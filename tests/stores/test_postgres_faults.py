@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from importlib.resources import files
 from urllib.parse import urlsplit, urlunsplit
@@ -15,7 +16,7 @@ import pytest
 from psycopg import sql
 
 from scrubjay.errors import Error, InvalidInput, StorageBusy, StorageDamaged, StorageError, StorageTooNew
-from scrubjay.memory import Filter
+from scrubjay.memory import Filter, Match
 from scrubjay.stores.contract import EVERYTHING, NOW, QUERY, an_event, listed, matched, put, put_in, some
 from scrubjay.stores.postgres import PostgresStore
 from tests.postgres import Stores, server_url
@@ -241,9 +242,43 @@ def test_with_one_connection_a_search_goes_both_ways_one_after_the_other(url: st
     with closing(PostgresStore(url, pool_size=1)) as store:
         kept = put(store, some("the harbour"))
 
-        by_words, by_meaning = store.match_and_nearest("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=10)
+        by_words, by_meaning = both_ways(store)
 
     assert [match.memory for match in by_words] == [match.memory for match in by_meaning] == [kept.id]
+
+
+def test_fifty_callers_share_four_connections_of_which_one_sleeps(
+    url: str, admin: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    with closing(PostgresStore(url, pool_size=4)) as store:
+        kept = put(store, some("the harbour"))
+
+        def sleep() -> None:
+            with store._reading() as con:
+                con.execute("SELECT pg_sleep(1)")
+
+        def ask(number: int) -> set[str]:
+            if number % 2:
+                return {match.memory for side in both_ways(store) for match in side}
+            return {put(store, some(f"writer {number}")).id}
+
+        with ThreadPoolExecutor(51) as callers:
+            sleeping = callers.submit(sleep)
+            answers = [one.result(timeout=30) for one in [callers.submit(ask, number) for number in range(50)]]
+            sleeping.result(timeout=30)
+        [(connections,)] = admin.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'scrubjay' AND pid = ANY(%s)",
+            ([con.info.backend_pid for con in store._connections._idle],),
+        ).fetchall()
+
+        assert all(kept.id in answer for answer in answers[1::2])
+        there = {memory.id for memory in store.list(Filter(), EVERYTHING, now=NOW, limit=100)}
+        assert {id for answer in answers[::2] for id in answer} <= there
+        assert connections == len(store._connections._idle) <= 4
+
+
+def both_ways(store: PostgresStore) -> tuple[list[Match], list[Match]]:
+    return store.match_and_nearest("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=100)
 
 
 def test_a_statement_that_takes_too_long_is_given_up(
