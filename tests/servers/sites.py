@@ -11,6 +11,7 @@ from functools import cache
 import httpx
 import uvicorn
 
+from scrubjay.servers.connection import config_of
 from scrubjay.servers.http import listening
 
 
@@ -19,7 +20,7 @@ def running(app, **options) -> Iterator[str]:
     """The app under uvicorn on a free port: its address."""
     scheme = "https" if "ssl_certfile" in options else "http"
     with listening("127.0.0.1", 0) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5, **options))
+        server = uvicorn.Server(config_of(app, timeout_graceful_shutdown=5, **options))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -11,7 +11,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPResponse
 
 import anyio
 import apsw
@@ -23,6 +24,7 @@ from mcp import Client
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput, StorageError
+from scrubjay.servers.connection import config_of
 from scrubjay.servers.http import build_app, listening
 from scrubjay.stores.sqlite import SqliteStore
 from tests.servers.peer import ENVELOPE, HANDSHAKE, environment
@@ -162,6 +164,29 @@ def test_a_body_in_chunks_is_refused_as_soon_as_it_is_too_large(site, route):
             pass
 
         assert sent < 20 * LIMIT  # pipes hold some; it did not read on
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET /healthz?a=" + b"a" * 400_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"a" * 400_000 + b"\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+        b"POST /api/memento/recent HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n",
+    ],
+    ids=["a long address", "a long header", "another protocol", "a broken body"],
+)
+def test_what_is_no_request_gets_an_error_like_any_other(site, said):
+    with connection(site) as (sock, _):
+        with suppress(ConnectionError):  # it is answered before its end
+            sock.sendall(said)
+        reply = HTTPResponse(sock)
+        reply.begin()
+        body = json.loads(reply.read())
+
+    assert (reply.status, reply.headers["content-type"]) == (400, "application/json")
+    assert body["error"]["code"] == "unreadable"
+    assert httpx.get(site + "/healthz").is_success
 
 
 def test_a_body_just_below_the_limit_is_read(http, site):
@@ -385,7 +410,7 @@ def still_takes(address):
 def running_app(app) -> Iterator[tuple[str, uvicorn.Server]]:
     """An app of our own making on a free port."""
     listener = listening("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=20))
+    server = uvicorn.Server(config_of(app, timeout_graceful_shutdown=20))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

@@ -16,12 +16,12 @@ import time
 import anyio
 import httpx
 import pytest
-import uvicorn
 
 from scrubjay.dialects.base import Pieces, Route, Stream
 from scrubjay.dialects.system import system
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import TimedOut
+from scrubjay.servers.connection import config_of
 from scrubjay.servers.guard import Guard
 from scrubjay.servers.http import Server, build_app, listening
 from scrubjay.servers.journal import JsonLines
@@ -205,7 +205,7 @@ def test_open_streams_do_not_keep_the_server_from_ending(jay):
     stopping = threading.Event()
     with listening("127.0.0.1", 0) as listener:
         app = build_app(jay, [dialect], stopping=stopping.is_set)
-        server = Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=60), stopping)
+        server = Server(config_of(app, timeout_graceful_shutdown=60), stopping)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         with httpx.stream("GET", f"http://127.0.0.1:{listener.getsockname()[1]}/api/follow", timeout=30) as reply:

@@ -41,6 +41,7 @@ from scrubjay.servers.admission import Admission
 from scrubjay.servers.asking import ASK_SECONDS
 from scrubjay.servers.calls import Service, fault
 from scrubjay.servers.clients import announcement
+from scrubjay.servers.connection import config_of
 from scrubjay.servers.credentials import Credentials
 from scrubjay.servers.docs import docs
 from scrubjay.servers.guard import MAX_BODY_BYTES, Guard, failure
@@ -241,16 +242,7 @@ def serve(settings: Settings) -> None:
         address = listener.getsockname()[:2]
         sys.stderr.write(announcement(address, settings, sign_in=link.path if credentials.needed() else None))
         sys.stderr.flush()
-        config = uvicorn.Config(
-            app,
-            log_config=None,  # ours, so that nothing goes to stdout
-            access_log=False,  # Journal's, which has no ids in it
-            ws="none",
-            server_header=False,
-            proxy_headers=False,
-            limit_concurrency=MAX_CONNECTIONS,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        )
+        config = config_of(app, limit_concurrency=MAX_CONNECTIONS, timeout_graceful_shutdown=SHUTDOWN_SECONDS)
         Server(config, stopping).run(sockets=[listener])
 
 
