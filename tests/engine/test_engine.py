@@ -202,6 +202,17 @@ def test_every_write_says_where_it_came_from(jay):
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
+def test_a_topic_is_embedded_with_its_text_however_the_text_came(jay):
+    """Stored, changed, and embedded late are three ways to one vector: parts of a long text must fit together."""
+    memory = jay.store("They rise in March", topic="harbour fees").memory
+    changed = jay.update(memory.id, content="They rise in April")
+
+    [expected] = HashingEmbedder().embed([changed.embeddable])
+
+    assert changed.embeddable.startswith("harbour fees")
+    assert (jay._records.vectors([memory.id])[memory.id] == expected).all()
+
+
 def test_an_update_keeps_the_former_state(jay, clock):
     memory = jay.store("User lives in Seattle", tags=["home"]).memory
     clock.move(hours=1)

@@ -233,7 +233,7 @@ class Consolidation:
                 now=held.now(),
             )
         )
-        embedded, _ = held._embedded(admitted.text)
+        embedded, _ = held._embedded(admitted)
         memory = held._enriched(admitted, new, embedded.first)
 
         def write(tx: Transaction) -> Memory:

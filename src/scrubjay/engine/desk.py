@@ -342,9 +342,9 @@ class Desk:
             return Category.INSTRUCTION if found is Category.INSTRUCTION else Category.FACT
         return found
 
-    def _embedded(self, content: str) -> tuple[Text, str | None]:
-        """The first parts' vectors within the waiting time, or none and the reason."""
-        parts = self._embedding.split(content)
+    def _embedded(self, memory: Memory) -> tuple[Text, str | None]:
+        """The vectors of a text's first parts within the waiting time, or none and the reason."""
+        parts = self._embedding.split(memory.embeddable)
         if (reason := self._cannot_embed()) is not None:
             return Text(vectors=(), parts=len(parts)), reason
         try:

@@ -92,7 +92,7 @@ class Engine(Desk):
         if given.kind is not Kind.MEMORY:
             return self.decisions.keep(given).stored
         admitted = self._admitted(given)
-        text, degraded = self._embedded(admitted.text)
+        text, degraded = self._embedded(admitted)
         self._strict(degraded)
         memory = self._enriched(admitted, given, text.first)
         neighbours = self._neighbours(memory, text.first)
@@ -176,7 +176,7 @@ class Engine(Desk):
             if changed.keys() & {"content", "title", "metadata"}:
                 examined = self._examined(intake.retitled(known, changed))
                 changed, flags = {name: getattr(examined, name) for name in changed}, examined.flags
-            text = self._embedded(changed["content"])[0] if "content" in changed else None
+            text = self._embedded(intake.retitled(known, changed))[0] if "content" in changed else None
 
             def write(
                 tx: Transaction, known: Memory = known, changed: Any = changed, flags: Any = flags, text: Any = text

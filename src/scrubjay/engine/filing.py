@@ -295,7 +295,7 @@ class Filing:
         if embed:
             return self._desk._embedded_at_leisure(memories)
         if at_once:
-            return [self._desk._embedded(memory.embeddable)[0] for memory in memories]
+            return [self._desk._embedded(memory)[0] for memory in memories]
         return [Text(vectors=(), parts=len(self._desk._embedding.split(memory.embeddable))) for memory in memories]
 
     def _revise(self, change: Change, file: File, done: dict[str, int], *, at_once: bool) -> bool:
