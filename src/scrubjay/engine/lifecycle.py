@@ -44,7 +44,7 @@ def outdate(
 ) -> Memory:
     """Let one memory be outdated by another that already says so."""
     for link in tx.links([outdated.id], kinds=SUPERSEDES):
-        if link.target == outdated.id:
+        if link.target == outdated.id and link.state != RELEASED:
             ledger.mark(tx, link, "replaced")
     for link in tx.links([outdated.id], kinds=MAY_OUTDATE):
         if (link.source, link.target) == (successor.id, outdated.id):
@@ -65,7 +65,7 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
     for link in tx.links([memory.id], kinds=SUPERSEDES):
         if link.target != memory.id or link.state == RELEASED:
             continue
-        tx.relate(replace(link, state=RELEASED, hlc=tx.tick(ledger.now()), origin=ledger.origin))
+        ledger.mark(tx, link, RELEASED)
         for successor in tx.get([link.source], access.EVERYTHING):
             if successor.supersedes == memory.id:
                 ledger.change(tx, replace(successor, supersedes=None), "updated", "supersedes")
@@ -199,7 +199,11 @@ def settle(tx: Transaction, memory: Memory) -> bool:
 
 
 def newest_predecessor(reads: Reads, memory: Memory) -> str | None:
-    links = [link for link in reads.links([memory.id], kinds=SUPERSEDES) if link.source == memory.id]
+    links = [
+        link
+        for link in reads.links([memory.id], kinds=SUPERSEDES)
+        if link.source == memory.id and link.state != RELEASED
+    ]
     return max(links, key=lambda link: (link.hlc, link.origin)).target if links else None
 
 
