@@ -325,7 +325,7 @@ class StorePeer(Peer):
         memory = state.memory
         if state.erased or memory.status is not Status.ACTIVE:
             return state
-        holder = tx.path_holder(memory.space, memory.path, access.EVERYTHING)
+        holder = tx.at_path(memory.space, memory.path, access.EVERYTHING)
         if holder is None or holder.id == memory.id:
             return state
         if (holder.created_at, holder.id) < (memory.created_at, memory.id):

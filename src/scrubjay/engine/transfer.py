@@ -22,7 +22,7 @@ from scrubjay.errors import Error, InvalidInput
 from scrubjay.frozen import dataclass
 from scrubjay.memory import Audience, Filter, Link, LinkKind, Memory, Order, Provenance, State, Status
 from scrubjay.stores.base import Position, Store
-from scrubjay.times import iso, milliseconds, parse_time
+from scrubjay.times import iso, parse_time
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -56,7 +56,7 @@ def exported(
             links[link.kind, link.source, link.target] = link
         for memory in whole(page, strict=True):  # an export that lacks texts would be believed to have them
             yield line_of(memory)
-        after = Position(value=milliseconds(page[-1].created_at), seq=page[-1].seq)
+        after = Position.of(page[-1], Order.CREATED)
     for link in links.values():
         yield {"type": "link", **plain(link, leave_out=LEFT_OUT)}
 

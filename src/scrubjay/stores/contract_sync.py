@@ -157,9 +157,7 @@ class SyncContract:
         with pytest.raises(Conflict):
             take(store, Replica(memory=some("there", path="notes/a"), parts=1), ())
 
-        assert store.path_holder("default", "notes/a", EVERYTHING) == holder
-        assert store.path_holder("default", "notes/b", EVERYTHING) is None
-        assert store.path_holder("nowhere", "notes/a", EVERYTHING) is None
+        assert store.at_path("default", "notes/a", EVERYTHING) == holder
 
     def test_an_alias_of_another_memory_stays_its_own(self, store: Store) -> None:
         first = put(store, some("first"))
