@@ -23,7 +23,7 @@ from scrubjay.dialects.base import (
     served,
 )
 from scrubjay.engine.filing import written_by
-from scrubjay.engine.paths import Placed, has_expired
+from scrubjay.engine.paths import Placed
 from scrubjay.errors import (
     Conflict,
     Error,
@@ -423,7 +423,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
         "category": found.section or "all",
         "exists": found.exists,
         "count": len(found.entries),
-        "memories": [listed(entry, is_expired=has_expired(entry, now)) for entry in found.entries],
+        "memories": [listed(entry, is_expired=entry.expired(now)) for entry in found.entries],
         "subcategories": [
             {
                 "path": section.path,

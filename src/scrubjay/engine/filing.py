@@ -27,14 +27,13 @@ from scrubjay.folders.folder import Bytes, Folder, Walk
 from scrubjay.folders.markdown import Document
 from scrubjay.folders.paths import file_of_path, path_of_file
 from scrubjay.frozen import dataclass
-from scrubjay.memory import AccessLevel, Kind, LinkKind, Memory, NewMemory, Source, State, Status, new_id
+from scrubjay.memory import AT_HAND, AccessLevel, Kind, LinkKind, Memory, NewMemory, Source, State, Status, new_id
 from scrubjay.stores.base import File, Transaction
 from scrubjay.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 OWN_ID = re.compile(r"mem_[0-9a-z]{12}")
 EMBEDDED_AT_ONCE = 8  # files whose texts are embedded within the call that finds them; more wait for the backlog
 BATCH = 64  # files taken in per transaction
@@ -89,7 +88,7 @@ class Filing:
         missing = [
             file
             for file in files
-            if file.state in CURRENT and not file.waiting and file.hash is not None
+            if file.state in AT_HAND and not file.waiting and file.hash is not None
             if file.name not in walk.files and file.name not in walk.refused
         ]
         changes = self._recognised(changes, missing, files)
@@ -128,27 +127,27 @@ class Filing:
         return True
 
     def _kept(self) -> list[File]:
-        return [file for file in self._records.files(self._space) if file.state in CURRENT and file.hash is not None]
+        return [file for file in self._records.files(self._space) if file.state in AT_HAND and file.hash is not None]
 
     def _compared(self, walk: Walk, files: Sequence[File]) -> tuple[list[Change], dict[str, str]]:
         """Files that say something new, and the stamps of those that were only touched."""
         by_name = {file.name: file for file in files if file.name and file.state is not State.PURGED}
-        by_name |= {file.name: file for file in files if file.name and file.state in CURRENT}
+        by_name |= {file.name: file for file in files if file.name and file.state in AT_HAND}
         self._forget_problems(walk, by_name)
         changes, same = [], {}
         for name, stamp in walk.files.items():
             file = by_name.get(name)
-            if file is not None and (file.waiting or (file.stamp == stamp and file.state in CURRENT)):
+            if file is not None and (file.waiting or (file.stamp == stamp and file.state in AT_HAND)):
                 continue
             if (known := self._problems.get(name)) is not None and known.stamp == stamp:
                 continue
             found = self._read(name, file)
             if found is None:
                 continue
-            if file is not None and file.hash == found.bytes.hash and file.state in CURRENT:
+            if file is not None and file.hash == found.bytes.hash and file.state in AT_HAND:
                 if found.bytes.stamp:
                     same[file.memory] = found.bytes.stamp
-            elif file is None or file.state in CURRENT or file.state is State.DELETED:
+            elif file is None or file.state in AT_HAND or file.state is State.DELETED:
                 changes.append(replace(found, file=file))
             else:
                 changes.append(found)  # of an archived memory: its path is free, and this is another one
@@ -202,7 +201,7 @@ class Filing:
         ids = {change.document.id: change for change in new if change.document.id and change.document.id not in filed}
         found = {}
         for memory in self._records.get(list(ids), access.EVERYTHING) if ids else ():
-            if memory.id in ids and memory.space == self._space and memory.state in CURRENT:
+            if memory.id in ids and memory.space == self._space and memory.state in AT_HAND:
                 found[ids[memory.id].name] = _no_file(memory)
         for change in new:
             at_path = self._records.at_path(self._space, path_of_file(change.name), access.EVERYTHING)
@@ -395,7 +394,7 @@ class Filing:
             return False
         with self._records.writing() as tx:
             now = tx.file_of(file.memory)
-            if now is None or now.waiting or now.state not in CURRENT or now.name != file.name:
+            if now is None or now.waiting or now.state not in AT_HAND or now.name != file.name:
                 return False
             forgotten = lifecycle.forget(
                 self._desk._ledger, tx, file.memory, hard=False, reason="its file was deleted"
@@ -411,7 +410,7 @@ class Filing:
         :raises StorageError: if the folder cannot be written to; what is not written goes on waiting
         """
         waiting = self._records.files(self._space, waiting=True)
-        if any(file.state in CURRENT for file in waiting):
+        if any(file.state in AT_HAND for file in waiting):
             self._folder.check_writable()
             self._folder.prepare()
         if not self._is_known():
@@ -428,7 +427,7 @@ class Filing:
     def _write_one(self, file: File) -> None:
         memory = next(iter(self._records.get([file.memory], access.EVERYTHING)), None)
         try:
-            if memory is None or file.state not in CURRENT:
+            if memory is None or file.state not in AT_HAND:
                 self._remove(file, memory)
             else:
                 self._write(file, memory)
@@ -524,7 +523,7 @@ class Filing:
                 sorted({link.target for link in links} | ({memory.superseded_by} if memory.superseded_by else set())),
                 access.EVERYTHING,
             )
-            if one.space == self._space and one.state in CURRENT
+            if one.space == self._space and one.state in AT_HAND
         }
         by_kind: dict[str, list[str]] = {}
         for link in links:

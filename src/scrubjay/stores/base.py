@@ -185,6 +185,9 @@ class Entry:
     expires_at: datetime | None = None
     superseded_by: str | None = None
 
+    def expired(self, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:

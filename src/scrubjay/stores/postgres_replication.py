@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.errors import Conflict, SpaceNotFound
-from scrubjay.memory import Audience, Memory, State, random_suffix
+from scrubjay.memory import AT_HAND, Audience, Memory, State, random_suffix
 from scrubjay.stores.base import Change, List, milliseconds
 from scrubjay.stores.postgres_filters import Condition, joined, seen, views_of
 from scrubjay.stores.postgres_history import Connection, PostgresHistory
@@ -170,7 +170,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
         if known is None or known.counted.state == State.PURGED:
             return
         state = known.counted.state
-        if state in (State.ACTIVE, State.SUPERSEDED):
+        if state in AT_HAND:
             state = int(superseded_by is not None)
         columns = {"supersedes": supersedes, "superseded_by": superseded_by, "state": state}
         self._update(known.counted.space, known.seq, columns)
@@ -288,7 +288,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
             "SELECT 1 FROM memories WHERE space = %s AND path = %s AND state IN (0, 1) AND id <> %s",
             (memory.space, memory.path, memory.id),
         ).fetchone()
-        if taken and memory.state in (State.ACTIVE, State.SUPERSEDED):
+        if taken and memory.state in AT_HAND:
             raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
         return columns
 
