@@ -70,9 +70,7 @@ def list_(
     with session.engine(meaning=False) as engine:
         page = engine.list(which, order=ORDERS[order], descending=not reverse, limit=limit, offset=offset, counted=True)
         if session.as_json:
-            from scrubjay.engine.values import plain
-
-            print_json(plain(page.memories))
+            print_json(page.memories)
         elif page.memories:
             print_table(("id", "stored", "category", "tags", "state", "memory"), [row(memory) for memory in page])
             if len(page) < (page.total or 0):
