@@ -41,7 +41,7 @@ from scrubjay.errors import (
 )
 from scrubjay.memory import MAX_CONTENT, Memory
 from scrubjay.places import full_path
-from scrubjay.stores.base import Entry
+from scrubjay.stores.files import Entry
 from scrubjay.times import iso, parse_time
 
 if TYPE_CHECKING:

@@ -53,7 +53,8 @@ from scrubjay.memory import (
     Weights,
     new_id,
 )
-from scrubjay.stores.base import Of, Part, Position, Request, Store, Transaction
+from scrubjay.stores.base import Position, Request, Store, Transaction
+from scrubjay.stores.statistics import Of, Part
 from scrubjay.times import utc_now
 
 if TYPE_CHECKING:

@@ -28,7 +28,8 @@ from scrubjay.folders.markdown import Document
 from scrubjay.folders.paths import file_of_path, path_of_file
 from scrubjay.frozen import dataclass
 from scrubjay.memory import AT_HAND, AccessLevel, Kind, LinkKind, Memory, NewMemory, Source, State, Status, new_id
-from scrubjay.stores.base import File, Transaction
+from scrubjay.stores.base import Transaction
+from scrubjay.stores.files import File
 from scrubjay.times import iso
 
 if TYPE_CHECKING:

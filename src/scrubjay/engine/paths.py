@@ -18,7 +18,8 @@ from scrubjay.errors import Conflict, Expired, InvalidInput, NotFound, SectionNo
 from scrubjay.folders.paths import checked_path, checked_section, section_of, sections_above
 from scrubjay.frozen import dataclass
 from scrubjay.memory import AT_HAND, Filter, Memory, NewMemory, Order, Revised, Source
-from scrubjay.stores.base import Entry, Reads, Transaction
+from scrubjay.stores.base import Reads, Transaction
+from scrubjay.stores.files import Entry
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

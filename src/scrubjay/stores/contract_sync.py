@@ -13,11 +13,7 @@ from scrubjay.memory import (
     State,
     Status,
 )
-from scrubjay.stores.base import (
-    Part,
-    Store,
-    milliseconds,
-)
+from scrubjay.stores.base import Store, milliseconds
 from scrubjay.stores.contract_samples import (
     EVERYTHING,
     NOTHING,
@@ -36,6 +32,7 @@ from scrubjay.stores.contract_samples import (
     unit,
 )
 from scrubjay.stores.replication import Endpoint, Erased, Heard, Replica, Stamp, SyncConflict
+from scrubjay.stores.statistics import Part
 
 
 class SyncContract:

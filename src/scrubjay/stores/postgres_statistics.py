@@ -17,11 +17,12 @@ from typing import Any
 
 from scrubjay.memory import Audience
 from scrubjay.stores import sums
-from scrubjay.stores.base import Activity, List, Of, Part, Totals, milliseconds, moment
+from scrubjay.stores.base import List, milliseconds, moment
 from scrubjay.stores.postgres_counts import TOTALS
 from scrubjay.stores.postgres_filters import Condition, joined, seen, views_of
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_reads import PostgresReads
+from scrubjay.stores.statistics import Activity, Of, Part, Totals
 from scrubjay.stores.tally import HOUR, Reading
 
 _COLUMNS = {Of.USER: "user_id", Of.CONVERSATION: "conversation_id", Of.CATEGORY: "category"}

@@ -18,9 +18,10 @@ import apsw
 
 from scrubjay.memory import Audience, State
 from scrubjay.stores import sums
-from scrubjay.stores.base import Activity, List, Of, Part, Totals, milliseconds, moment
+from scrubjay.stores.base import List, milliseconds, moment
 from scrubjay.stores.sqlite_filters import Condition, View, joined, number_of, seen, space_by_space, views_of
 from scrubjay.stores.sqlite_reads import SqliteReads
+from scrubjay.stores.statistics import Activity, Of, Part, Totals
 from scrubjay.stores.tally import HOUR
 
 

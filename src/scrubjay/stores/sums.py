@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import TypeVar
 
 from scrubjay.memory import Category, State
-from scrubjay.stores.base import Level, Totals
 from scrubjay.stores.rows import Row
+from scrubjay.stores.statistics import Level, Totals
 from scrubjay.stores.tally import HOUR
 
 DAY = 24  # hours
