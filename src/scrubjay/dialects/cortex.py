@@ -22,7 +22,7 @@ from scrubjay.dialects.base import (
     object_schema,
     served,
 )
-from scrubjay.engine.filing import written_by
+from scrubjay.engine.documents import written_by
 from scrubjay.engine.paths import Placed
 from scrubjay.errors import (
     Conflict,

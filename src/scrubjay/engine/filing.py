@@ -20,6 +20,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake, lifecycle, names
+from scrubjay.engine.documents import document_of, level_of, parts_of, said_otherwise
 from scrubjay.engine.ledger import Text
 from scrubjay.errors import Conflict, Error, FileDamaged, InvalidInput
 from scrubjay.folders import markdown
@@ -27,10 +28,9 @@ from scrubjay.folders.folder import Bytes, Folder, Walk
 from scrubjay.folders.markdown import Document
 from scrubjay.folders.paths import file_of_path, path_of_file
 from scrubjay.frozen import dataclass
-from scrubjay.memory import AT_HAND, AccessLevel, Kind, LinkKind, Memory, NewMemory, Source, State, Status, new_id
+from scrubjay.memory import AT_HAND, Kind, Memory, NewMemory, Source, State, Status, new_id
 from scrubjay.stores.base import Transaction
 from scrubjay.stores.files import File
-from scrubjay.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -255,11 +255,11 @@ class Filing:
         created = None if document.created_at is None else min(document.created_at, now)
         try:
             new = NewMemory(
-                **_parts(document),
+                **parts_of(document),
                 path=path_of_file(change.name),
                 tags=intake.checked_tags(document.tags),
                 source=Source.EXPLICIT,
-                access_level=_level(document.access_level),
+                access_level=level_of(document.access_level),
                 created_at=created,
                 expires_at=document.expires_at,
             )
@@ -331,7 +331,7 @@ class Filing:
         """An edited decision is a new one on its topic; the old one keeps its text, and its file says so again."""
         newer = next(iter(self._records.get([known.superseded_by or ""], access.EVERYTHING)), None)
         if newer is None or newer.text != change.document.content:  # else a kill kept us from noting it
-            parts = _parts(change.document, known)
+            parts = parts_of(change.document, known)
             newer = self._desk.decisions.save(
                 known.topic or "",
                 parts["content"],
@@ -456,16 +456,17 @@ class Filing:
                 tx.in_sync(file.memory, name=file.name, hash=file.hash, stamp="", version=file.version)
 
     def _write(self, file: File, memory: Memory) -> None:
-        found = self._folder.read(file.name) if file.name else None
-        document = None if found is None else markdown.parsed(found.data)
-        if found is not None and found.hash != file.hash and not self._was_ours(found, memory):
+        found, others = self._folder.read(file.name) if file.name else None, ""
+        if found is not None:
             change = Change(name=file.name, bytes=found, document=markdown.parsed(found.data), file=file)
-            if not self._revise(change, file, {"changed": 0, "moved": 0}, at_once=True):
-                return
-            with self._records.writing() as tx:
-                tx.keep_as_file([memory.id])  # what else changed is still to be written
-            memory = next(iter(self._records.get([memory.id], access.EVERYTHING)))
-        data = markdown.rendered(self._document(memory, "" if document is None else document.others))
+            others = change.document.others
+            if found.hash != file.hash and not self._was_ours(found, memory):
+                if not self._revise(change, file, {"changed": 0, "moved": 0}, at_once=True):
+                    return
+                with self._records.writing() as tx:
+                    tx.keep_as_file([memory.id])  # what else changed is still to be written
+                memory = next(iter(self._records.get([memory.id], access.EVERYTHING)))
+        data = markdown.rendered(document_of(memory, self._records, others))
         name = file.name if file.name and file.agreed_path in ("", memory.path) else file_of_path(memory.path)
         if found is not None and name == file.name and found.data == data:
             stamp = found.stamp
@@ -516,36 +517,6 @@ class Filing:
         said = [memory, *(one.memory for one in self._records.versions(memory.id) if one.memory.version > since)]
         return any(not said_otherwise(document, one) for one in said)
 
-    def _document(self, memory: Memory, others: str) -> Document:
-        links = [link for link in self._records.links([memory.id]) if link.kind is not LinkKind.MAY_OUTDATE]
-        linked = {
-            one.id: one.path
-            for one in self._records.get(
-                sorted({link.target for link in links} | ({memory.superseded_by} if memory.superseded_by else set())),
-                access.EVERYTHING,
-            )
-            if one.space == self._space and one.state in AT_HAND
-        }
-        by_kind: dict[str, list[str]] = {}
-        for link in links:
-            if link.source == memory.id and link.state == "open" and link.target in linked:
-                by_kind.setdefault(str(link.kind), []).append(linked[link.target])
-        return Document(
-            content=memory.text,
-            created_at=memory.created_at,
-            updated_at=memory.updated_at,
-            expires_at=memory.expires_at,
-            tags=memory.tags,
-            source=written_by(memory),
-            id=memory.id,
-            type=str(memory.kind),
-            topic=memory.topic,
-            access_level=None if memory.access_level is AccessLevel.SHARED else str(memory.access_level),
-            superseded_by=linked.get(memory.superseded_by or "", memory.superseded_by),
-            links=by_kind,
-            others=others,
-        )
-
     # --- what is left alone ---
 
     def _problem(self, name: str, error: Error, *, stamp: str = "", memory: str | None = None) -> None:
@@ -558,41 +529,6 @@ class Filing:
         for name, why in walk.refused.items():
             file = by_name.get(name)
             self._problems[name] = Problem(name=name, why=why, memory=None if file is None else file.memory)
-
-
-def said_otherwise(document: Document, memory: Memory) -> dict[str, Any]:
-    """What a file says that its memory does not: files are the truth for text, tags and expiry.
-
-    Times in files have milliseconds, and line ends are those of Unix.
-    """
-    said: dict[str, Any] = {}
-    if document.content != memory.text.replace("\r\n", "\n"):
-        said["content"] = document.content
-    if intake.checked_tags(document.tags) != memory.tags:
-        said["tags"] = document.tags
-    if _iso(document.expires_at) != _iso(memory.expires_at):
-        said["expires_at"] = document.expires_at
-    return said
-
-
-def _parts(document: Document, known: Memory | None = None) -> dict[str, Any]:
-    """Kind, text and detail: the file of a decision holds the decision, an empty line and its reasoning, that of a
-    checkpoint the summary, an empty line and the next steps."""
-    kind = {"decision": Kind.DECISION, "checkpoint": Kind.CHECKPOINT}.get(document.type or "", Kind.MEMORY)
-    if kind is Kind.MEMORY or (kind is Kind.DECISION and document.topic is None):
-        return {"content": document.content}
-    name = "reasoning" if kind is Kind.DECISION else "next_steps"
-    old = f"\n\n{known.detail.get(name)}" if known is not None and known.detail.get(name) else None
-    if old is not None and document.content.endswith(old):
-        content, more = document.content.removesuffix(old), old.removeprefix("\n\n")
-    else:
-        content, _, more = document.content.partition("\n\n")
-    return {
-        "kind": kind,
-        "content": content,
-        "topic": document.topic if kind is Kind.DECISION else None,
-        "detail": {name: more} if more.strip() else {},
-    }
 
 
 def _age(change: Change) -> float:
@@ -613,25 +549,6 @@ def _no_file(memory: Memory) -> File:
         stamp="",
         waiting=False,
     )
-
-
-def _iso(at: Any) -> str | None:
-    return None if at is None else iso(at)
-
-
-def _level(text: str | None) -> AccessLevel:
-    try:
-        return AccessLevel.SHARED if text is None else AccessLevel(text)
-    except ValueError:
-        raise InvalidInput("access_level must be private, shared or public.") from None
-
-
-def written_by(memory: Memory) -> str:
-    """Cortex's `source`: through what a memory came in."""
-    provenance = memory.provenance
-    if provenance.transport == "file":
-        return provenance.client
-    return "mcp" if provenance.dialect else provenance.transport
 
 
 def ids_of(problems: Iterable[Problem]) -> set[str]:
