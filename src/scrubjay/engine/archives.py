@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake
 from scrubjay.engine.packing import Kept, unpacked
+from scrubjay.engine.pages import pages
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, Error, InvalidInput
-from scrubjay.memory import Archive, Filter, Job, JobStatus, Memory, Order, State, Status, Tier, Version
-from scrubjay.stores.base import Position, Transaction
+from scrubjay.memory import Archive, Filter, Job, JobStatus, Memory, State, Status, Tier, Version
+from scrubjay.stores.base import Transaction
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -53,11 +54,9 @@ class Archives:
 
     def damaged(self, progress: Callable[[int], None] | None = None) -> Iterator[tuple[str, Error]]:
         """Every archived memory that could not be restored now, and why."""
-        desk, after, looked = self._desk, None, 0
+        desk, looked = self._desk, 0
         away = Filter(states=frozenset({State.ARCHIVED, State.DELETED}), expired=None)
-        while page := desk._records.list(
-            away, access.EVERYTHING, now=desk.now(), order=Order.CREATED, limit=BATCH, after=after
-        ):
+        for page in pages(desk._records, away, access.EVERYTHING, now=desk.now(), size=BATCH):
             for name, archive in desk._records.archives([memory.id for memory in page]).items():
                 try:
                     self._unpacked(archive)
@@ -66,7 +65,6 @@ class Archives:
             looked += len(page)
             if progress:
                 progress(looked)
-            after = Position.of(page[-1], Order.CREATED)
 
     def remove_due_objects(self) -> int:
         """Remove objects whose memory is purged or restored, or was never written; how many.

@@ -20,6 +20,7 @@ from scrubjay.engine import access, lifecycle, prices
 from scrubjay.engine.archives import BATCH, Archives, check_count, spent_ms
 from scrubjay.engine.holding import holding
 from scrubjay.engine.packing import Kept, packed
+from scrubjay.engine.pages import pages
 from scrubjay.errors import AlreadyArchived, Error, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.frozen import dataclass
 from scrubjay.memory import (
@@ -28,13 +29,12 @@ from scrubjay.memory import (
     Category,
     Filter,
     Memory,
-    Order,
     Status,
     Tier,
     Version,
     random_suffix,
 )
-from scrubjay.stores.base import Position, Transaction
+from scrubjay.stores.base import Transaction
 
 MOST = 1_000  # ids in one call
 UNCLAIMED = timedelta(hours=1)  # how long an object may be announced before it belongs to nobody
@@ -161,13 +161,10 @@ class Archiving(Archives):
         return memory
 
     def _matching(self, filter: Filter) -> Iterator[Memory]:
-        desk, after = self._desk, None
-        now, audience = desk.now(), desk._audience(filter)
-        while page := desk._records.list(
-            filter, audience, now=now, order=Order.CREATED, descending=False, limit=BATCH, after=after
-        ):
+        desk = self._desk
+        audience = desk._audience(filter)
+        for page in pages(desk._records, filter, audience, now=desk.now(), size=BATCH, newest_first=False):
             yield from (memory for memory in page if access.may_change(desk.caller, memory))
-            after = Position.of(page[-1], Order.CREATED)
 
     def _read(self, ids: Sequence[str]) -> list[Memory]:
         return self._desk._records.get(ids, access.audience_anywhere(self._desk.caller))

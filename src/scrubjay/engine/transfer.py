@@ -17,11 +17,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import intake
+from scrubjay.engine.pages import pages
 from scrubjay.engine.values import plain
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.frozen import dataclass
-from scrubjay.memory import TIMES, Audience, Filter, Link, LinkKind, Memory, Order, Provenance, State, Status
-from scrubjay.stores.base import Position, Store
+from scrubjay.memory import TIMES, Audience, Filter, Link, LinkKind, Memory, Provenance, State, Status
+from scrubjay.stores.base import Store
 from scrubjay.times import iso, parse_time
 
 if TYPE_CHECKING:
@@ -46,15 +47,11 @@ def exported(
     """Lines, in the order an import needs them; the store is read a page at a time."""
     yield first_line(now)
     links: dict[tuple[str, str, str], Link] = {}
-    after: Position | None = None
-    while page := records.list(
-        ALL_BUT_PURGED, audience, now=now, order=Order.CREATED, descending=False, limit=PAGE, after=after
-    ):
+    for page in pages(records, ALL_BUT_PURGED, audience, now=now, size=PAGE, newest_first=False):
         for link in records.links([memory.id for memory in page]):
             links[link.kind, link.source, link.target] = link
         for memory in whole(page, strict=True):  # an export that lacks texts would be believed to have them
             yield line_of(memory)
-        after = Position.of(page[-1], Order.CREATED)
     for link in links.values():
         yield {"type": "link", **plain(link, leave_out=LEFT_OUT)}
 

@@ -12,9 +12,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from scrubjay.engine.pages import pages
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Audience, Filter, Kind, Memory, Order
-from scrubjay.stores.base import Position, Reads
+from scrubjay.memory import Audience, Filter, Kind, Memory
+from scrubjay.stores.base import Reads
 
 NEAR = 0.92  # cosine of two stored texts below which their words are not even compared
 SIDE_BY_SIDE = 8  # neighbours of each memory that are compared with it
@@ -80,11 +81,10 @@ def found(reads: Reads, audience: Audience, *, now: datetime) -> Iterator[Twins]
 
 def beside(reads: Reads, audience: Audience, *, now: datetime) -> Iterator[tuple[Memory, dict[str, float]]]:
     """Each memory with those that lie next to it, by their cosines."""
-    which, after = Filter(kinds=frozenset({Kind.MEMORY})), None
-    while page := reads.list(which, audience, now=now, limit=PAGE, after=after):
+    which = Filter(kinds=frozenset({Kind.MEMORY}))
+    for page in pages(reads, which, audience, now=now, size=PAGE):
         vectors = reads.vectors([memory.id for memory in page])
         for memory in page:
             if memory.id in vectors:
                 near = reads.nearest(vectors[memory.id], which, audience, now=now, limit=SIDE_BY_SIDE)
                 yield memory, {one.memory: one.score for one in near if one.score >= NEAR and one.memory != memory.id}
-        after = Position.of(page[-1], Order.CREATED)
