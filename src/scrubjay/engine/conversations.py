@@ -144,7 +144,7 @@ class Conversations:
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
         """Forget what was stored in a conversation; it can be undone as one deed."""
         at = self._at(workspace, conversation)
-        return at.bulk.forget(Filter(conversation_id=conversation), reason=f"conversation {conversation} cleared")
+        return at.bulk.forget_all(Filter(conversation_id=conversation), reason=f"conversation {conversation} cleared")
 
     # --- what somebody puts in ---------------------------------------------------------------------------------------
 
