@@ -184,7 +184,21 @@ def test_s5_weights_that_are_left_out_count_nothing(jay):
     assert scores["combined"] == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("weights", [{"recency": 0.6}, {"recency": 0.6, "importance": 0.6}, {"recency": 1.2}])
+@pytest.mark.parametrize("rest", [0.399, 0.4, 0.401])
+def test_a3_1_weights_may_miss_their_sum_by_a_thousandth(jay, rest):
+    assert ok(jay, "recall_memories", {"query": "x", "ranking": {"weights": {"recency": 0.6, "importance": rest}}})
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"recency": 0.6},
+        {"recency": 0.6, "importance": 0.6},
+        {"recency": 1.2},
+        {"recency": 0.6, "importance": 0.3989},
+        {"recency": 0.6, "importance": 0.4011},
+    ],
+)
 def test_s6_weights_that_do_not_sum_to_one_are_refused(jay, weights):
     assert refused(jay, "recall_memories", {"query": "x", "ranking": {"weights": weights}})["status"] == 400
 
@@ -328,7 +342,9 @@ def test_s11_vectors_are_made_anew_only_when_the_text_changed(jay):
 
 
 def test_s11_an_update_without_updates_is_refused(jay):
-    assert refused(jay, "update_memory", {"memory_id": stored(jay, "one"), "updates": {}})["status"] == 400
+    error = refused(jay, "update_memory", {"memory_id": stored(jay, "one"), "updates": {}})
+
+    assert (error["status"], error["message"]) == (400, "updates must have at least 1 field.")
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 
 API_VERSION = "1.0.0"
 MAX_FILTER_VALUES = 100
+TOLERANCE = 0.001  # by which weights may miss their sum; compared to nine digits, because 1 - 0.999 is a little more
 
 INSTRUCTIONS = """\
 This server is your long-term memory: it stores, ranks, versions and forgets.
@@ -332,7 +333,7 @@ def weights(ranking: Mapping[str, Any]) -> Weights:
     if not given:
         return Weights(decay=decay)
     total = sum(given.values())
-    if abs(total - 1) > 0.001:
+    if round(abs(total - 1), 9) > TOLERANCE:
         raise InvalidInput(
             f"ranking.weights must sum to 1.0, not {round(total, 4)}.",
             hint="Weights that are left out count 0.",
