@@ -47,6 +47,10 @@ def ids(memories):
     return [memory["memory_id"] for memory in memories]
 
 
+def member(engine, user):
+    return engine.bound_to(caller=Caller(user=user, role=Role.MEMBER, spaces=frozenset({"default"})))
+
+
 # --- S1, S24: what is refused ----------------------------------------------------------------------------------------
 
 
@@ -671,6 +675,7 @@ def test_schemas_are_clean(operation):
         ({"scope": "user"}, 400),
         ({"scope": "conversation"}, 400),
         ({"scope": "user", "scope_id": "nobody"}, 404),
+        ({"scope_id": "nobody"}, 404),
         ({"scope": "conversation", "scope_id": "nowhere"}, 404),
         ({"scope": "category", "scope_id": "foo"}, 404),
         ({"time_range": {"start": "2026-11-11T00:00:00Z", "end": "2026-11-10T00:00:00Z"}}, 400),
@@ -724,16 +729,37 @@ def test_s19_the_last_point_of_every_trend_is_the_total(jay, clock, granularity)
     assert values[-1] == body["statistics"]["count"]["total"] == 5
 
 
+def counted(engine, **arguments):
+    return ok(engine, "get_memory_stats", {"metrics": ["count"], **arguments})["statistics"]["count"]["total"]
+
+
 def test_s19_a_member_counts_only_what_it_may_see(jay):
-    team = frozenset({"default"})
-    ann = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER, spaces=team))
-    bob = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=team))
+    ann, bob = member(jay, "ann"), member(jay, "bob")
     stored(ann, "private to Ann")
     stored(ann, "for all", metadata={"access_level": "shared"})
 
-    assert ok(bob, "get_memory_stats", {"metrics": ["count"]})["statistics"]["count"]["total"] == 1
+    assert counted(bob, scope="global") == 1
     assert refused(bob, "get_memory_stats", {"scope": "user", "scope_id": "ann"})["status"] == 403
-    assert ok(jay, "get_memory_stats", {"scope": "global"})["statistics"]["count"]["total"] == 2
+    assert refused(bob, "get_memory_stats", {"scope_id": "ann"})["status"] == 403
+    assert counted(jay, scope="global") == 2
+
+
+def test_a3_9_without_a_scope_it_is_what_the_caller_owns(jay):
+    ann, bob = member(jay, "ann"), member(jay, "bob")
+    stored(ann, "private to Ann")
+    stored(ann, "for all", metadata={"access_level": "shared"})
+
+    assert (counted(ann), counted(bob), counted(jay)) == (2, 0, 2)
+
+
+def test_a3_9_an_id_without_a_scope_is_a_users(jay):
+    stored(jay, "of one user", context={"user_id": "ann"})
+    stored(jay, "of another", context={"user_id": "bob"})
+
+    body = ok(jay, "get_memory_stats", {"scope_id": "ann", "metrics": ["count"]})
+
+    assert (body["scope"], body["scope_id"]) == ("user", "ann")
+    assert body["statistics"]["count"]["total"] == 1
 
 
 # --- the rarer errors ------------------------------------------------------------------------------------------------

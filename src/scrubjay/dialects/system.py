@@ -684,8 +684,7 @@ def get_memory_stats(engine: Engine, args: Body) -> Body:
     granularity = Granularity(args.get("granularity", "day"))
     found = engine.statistics(
         StatsQuery(
-            # Without a scope: everything that the caller may see. A named one needs its id.
-            scope=StatsScope(args["scope"]) if "scope" in args else StatsScope.EVERYTHING,
+            scope=stats_scope(args),
             scope_id=args.get("scope_id"),
             start=moment(between, "start"),
             end=moment(between, "end"),
@@ -707,6 +706,11 @@ def get_memory_stats(engine: Engine, args: Body) -> Body:
         points = [{"date": iso(point.at)[:length], "value": point.value} for point in found.memory_count]
         body["trends"] = {"memory_count": points}
     return body
+
+
+def stats_scope(args: Body) -> StatsScope:
+    """A named one needs its id. The default is a user, and without an id what is the caller's."""
+    return StatsScope(args.get("scope", "user")) if {"scope", "scope_id"} & args.keys() else StatsScope.OWN
 
 
 def whole(value: Any) -> Any:
