@@ -618,6 +618,14 @@ def test_updates_and_forgets_are_replayed_too(jay):
 
     gone = ok(jay, "forget_memory", {"memory_id": memory}, key="k2")
     assert ok(jay, "forget_memory", {"memory_id": memory}, key="k2") == gone
+    assert ok(jay, "update_memory", change, key="k1") == first
+
+
+def test_an_update_is_replayed_though_the_memory_would_not_take_it_twice(jay):
+    change = {"memory_id": stored(jay, "x" * 20_000), "updates": {"content": "y" * 20_000}, "merge_strategy": "append"}
+    first = ok(jay, "update_memory", change, key="k1")
+
+    assert ok(jay, "update_memory", change, key="k1") == first
 
 
 # --- S27 and the other dialects --------------------------------------------------------------------------------------

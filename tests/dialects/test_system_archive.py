@@ -323,6 +323,18 @@ def test_low_priority_is_done_by_a_job(jay):
     assert ok(jay, "job_status", {"job_id": body["restore_job_id"]})["status"] == "completed"
 
 
+def test_a_key_starts_a_job_once(jay):
+    memory = stored(jay, "The harbour master is called Ottilie")
+    ok(jay, "archive_memory", {"memory_id": memory})
+    wanted = {"memory_id": memory, "priority": "low"}
+    first = ok(jay, "restore_memory", wanted, key="k1")
+
+    assert ok(jay, "restore_memory", wanted, key="k1") == first
+    jay.jobs.run(first["restore_job_id"])
+    done = ok(jay, "restore_memory", wanted, key="k1")
+    assert done == {**first, "status": "completed", "estimated_time_remaining_ms": 0}
+
+
 def test_a_corrupted_archive_is_422_a_missing_folder_503_an_unreadable_one_500(jay, tmp_path, monkeypatch):
     memory = stored(jay, "The harbour master is called Ottilie")
     ok(jay, "archive_memory", {"memory_id": memory, "archive_tier": "glacier"})

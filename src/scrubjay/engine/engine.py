@@ -168,6 +168,8 @@ class Engine(Desk):
         **fields: Any,
     ) -> Revised:
         """Change a memory and say where its former state is kept. Only changed text is embedded anew."""
+        if (kept := self._kept(Revised)) is not None:
+            return kept  # before it is looked at: what it has become may not allow the change a second time
         expected = expected_version or self._expected_version
         for _ in range(ATTEMPTS):
             known = self._ledger.changeable(self._records, id)
