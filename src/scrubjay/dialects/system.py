@@ -568,7 +568,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
             del item["content"]
         if args.get("include_stats", False):
             item["stats"] = {
-                "content_length": len(memory.text),
+                "content_length": page.lengths.get(memory.id, len(memory.text)),
                 "link_count": page.links[memory.id],
                 "days_since_creation": max(0, round((now - memory.created_at).total_seconds() / 86_400)),
                 "days_since_access": max(0, round((now - memory.accessed_at).total_seconds() / 86_400)),

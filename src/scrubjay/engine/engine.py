@@ -278,11 +278,13 @@ class Engine(Desk):
         )
         page = memories[:limit]
         more = len(memories) > limit
+        whole = self._whole(page, deep=False)
         return Page(
-            memories=tuple(self._whole(page, deep=False)),
+            memories=tuple(whole),
             total=self._records.count(wanted, audience, now=now) if counted else None,
             cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
             links=self._link_counts(page) if linked else {},
+            lengths=self._lengths(whole),
         )
 
     def history(self, id: str) -> Sequence[Version]:
