@@ -170,7 +170,7 @@ class Engine(Desk):
     ) -> Revised:
         """Change a memory and say where its former state is kept. Only changed text is embedded anew."""
         if (kept := self._kept(Revised)) is not None:
-            return kept
+            return kept  # before it is looked at: what it has become may not allow the change a second time
         expected = expected_version or self._expected_version
         for _ in range(ATTEMPTS):
             known = self._ledger.changeable(self._records, id)
@@ -279,11 +279,13 @@ class Engine(Desk):
         )
         page = memories[:limit]
         more = len(memories) > limit
+        whole = self._whole(page, deep=False)
         return Page(
-            memories=tuple(self._whole(page, deep=False)),
+            memories=tuple(whole),
             total=self._records.count(wanted, audience, now=now) if counted else None,
             cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
             links=self._link_counts(page) if linked else {},
+            lengths=self._lengths(whole),
         )
 
     def history(self, id: str) -> Sequence[Version]:
