@@ -145,6 +145,7 @@ class Filing:
             found = self._read(name, file)
             if found is None:
                 continue
+            self._problems.pop(name, None)  # mended, be it by undoing what broke it
             if file is not None and file.hash == found.bytes.hash and file.state in CURRENT:
                 if found.bytes.stamp:
                     same[file.memory] = found.bytes.stamp
