@@ -236,6 +236,15 @@ def test_h14_clearing_a_conversation_says_how_many(site, jay):
     assert jay.bulk.undo(cleared["deed"]).count == 3
 
 
+def test_h14_a_long_conversation_is_cleared_whole(site, monkeypatch):
+    monkeypatch.setattr("scrubjay.engine.bulk.MOST", 2)
+    for number in range(3):
+        site.remember(f"Fact number {number}", conversation_id="c1")
+
+    assert site.ask("DELETE", "/api/mcp/conversation/c1/clear")["count"] == 3
+    assert site.listed("c1")["total"] == 0
+
+
 def test_h15_who_has_no_part_in_a_workspace_is_denied(jay):
     jay.create_space("research")
     stranger = jay.bound_to(caller=Caller(user="eve", role=Role.MEMBER, spaces=frozenset({"default"})))

@@ -43,6 +43,7 @@ HISTORY = 10  # messages of a context
 MAX_ANSWER = 200_000  # characters
 LAST_SAID = 3  # messages that say what a conversation is about
 MAX_TITLE = 200
+MAX_CLEARED = 100_000  # memories of one conversation
 LISTED = frozenset({State.ACTIVE, State.SUPERSEDED})
 
 
@@ -143,9 +144,10 @@ class Conversations:
         return Injected(memories=memories, text=fenced(memories), active=active)
 
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
-        """Forget what was stored in a conversation; it can be undone as one deed."""
+        """Forget everything that was stored in a conversation, at once; it can be undone as one deed."""
         at = self._at(workspace, conversation)
-        return at.bulk.forget(Filter(conversation_id=conversation), reason=f"conversation {conversation} cleared")
+        which = Filter(conversation_id=conversation)
+        return at.bulk.forget(which, reason=f"conversation {conversation} cleared", most=MAX_CLEARED)
 
     # --- what somebody puts in ---------------------------------------------------------------------------------------
 
