@@ -55,16 +55,14 @@ class Bulk:
         page = self._desk.list(self._chosen(filter), limit=limit, counted=True)
         return Selection(total=page.total or 0, memories=page.memories)
 
-    def forget(
-        self, filter: Filter, *, reason: str | None = None, deed: str | None = None, most: int | None = None
-    ) -> Done:
-        """Softly delete what a filter names; `undo` brings it back. More than a thousand, or than `most`, take further
-        calls, under the same deed."""
+    def forget(self, filter: Filter, *, reason: str | None = None, deed: str | None = None) -> Done:
+        """Softly delete what a filter names; `undo` brings it back. More than a thousand take further calls, under
+        the same deed."""
 
         def forget(tx: Transaction, memory: Memory) -> None:
             lifecycle.forget(self._desk._ledger, tx, memory.id, hard=False, reason=reason)
 
-        return self._each(self._chosen(filter), FORGOTTEN, forget, reason=reason, deed=deed, most=most or MOST)
+        return self._each(self._chosen(filter), FORGOTTEN, forget, reason=reason, deed=deed)
 
     def update(
         self, filter: Filter, *, tags: intake.TagChange | None = None, reason: str | None = None, **changes: Any
@@ -80,7 +78,7 @@ class Bulk:
 
         chosen = self._chosen(filter)
         chosen = replace(chosen, states=chosen.states - {State.ARCHIVED})
-        return self._each(chosen, UPDATED, update, reason=reason, deed=None, most=MOST)
+        return self._each(chosen, UPDATED, update, reason=reason, deed=None)
 
     def undo(self, deed: str) -> Done:
         """Bring back what was forgotten as one deed; what was since erased or brought back is passed over.
@@ -121,7 +119,6 @@ class Bulk:
         *,
         reason: str | None,
         deed: str | None,
-        most: int,
     ) -> Done:
         desk = self._desk
         for space in desk.spaces:
@@ -131,7 +128,7 @@ class Bulk:
         audience = desk._audience(filter)
 
         def write(tx: Transaction) -> Done:
-            found = tx.list(filter, audience, now=desk.now(), limit=most)
+            found = tx.list(filter, audience, now=desk.now(), limit=MOST)
             left = max(0, tx.count(filter, audience, now=desk.now()) - len(found))
             for memory in found:
                 change(tx, memory)

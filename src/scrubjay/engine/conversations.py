@@ -43,7 +43,6 @@ HISTORY = 10  # messages of a context
 MAX_ANSWER = 200_000  # characters
 LAST_SAID = 3  # messages that say what a conversation is about
 MAX_TITLE = 200
-MAX_CLEARED = 100_000  # memories of one conversation
 LISTED = frozenset({State.ACTIVE, State.SUPERSEDED})
 
 
@@ -144,10 +143,19 @@ class Conversations:
         return Injected(memories=memories, text=fenced(memories), active=active)
 
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
-        """Forget everything that was stored in a conversation, at once; it can be undone as one deed."""
+        """Forget everything that was stored in a conversation; it can be undone as one deed."""
         at = self._at(workspace, conversation)
-        which = Filter(conversation_id=conversation)
-        return at.bulk.forget(which, reason=f"conversation {conversation} cleared", most=MAX_CLEARED)
+        which, reason = Filter(conversation_id=conversation), f"conversation {conversation} cleared"
+        done = at.bulk.forget(which, reason=reason)
+        left = done.left if len(self._cleared(at, done)) == done.count else 0  # else it came again, and is all done
+        at._request = None  # what follows belongs to the same call
+        while left:
+            left = at.bulk.forget(which, reason=reason, deed=done.deed).left
+        return replace(done, count=len(self._cleared(at, done)), left=0)
+
+    def _cleared(self, at: Engine, done: Done) -> Sequence[str]:
+        deed = at._records.deed(done.deed)
+        return () if deed is None else deed.memories
 
     # --- what somebody puts in ---------------------------------------------------------------------------------------
 
