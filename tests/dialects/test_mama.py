@@ -383,6 +383,18 @@ def test_a17_only_the_four_are_listed():
     assert listed == ["save", "search", "update", "load_checkpoint"]
 
 
+def test_the_seeds_descriptions_are_ours():
+    described = {name: mama.operations[name].description for name in ("search", "update", "load_checkpoint")}
+
+    assert described == {
+        "search": "Search decisions and checkpoints. "
+        "Semantic search with query, or list recent items without query.",
+        "update": "Update an existing decision's outcome. Use after trying a decision to track what worked.",
+        "load_checkpoint": "Load the latest checkpoint to resume a previous session. Use at session start.",
+    }
+    assert mama.operations["save"].description.startswith("Save a decision or checkpoint to MAMA's memory.")
+
+
 def test_a4_13_the_servers_name():
     assert mama.server_name == "mama-server"
 
