@@ -197,6 +197,15 @@ def test_a4_12_a_nearly_equal_decision_elsewhere_is_mentioned(real_jay):
     assert "builds_on" in body["collaboration_hint"]
 
 
+def test_the_similarity_of_a_decision_mentioned_is_calibrated_like_that_of_a_search(real_jay, model):
+    text = "Use PostgreSQL with read replicas for the analytics dashboard"
+    decide(real_jay, "database", text, reasoning="It scales")
+    body = ok(real_jay, "save", type="decision", topic="storage_engine", decision=text, reasoning="It scales")
+
+    first, second = model.embed([f"{topic}\n{text}\n\nIt scales" for topic in ("database", "storage_engine")])
+    assert body["similar_decisions"][0]["similarity"] == pytest.approx(model.calibrate(first @ second), abs=0.001)
+
+
 def test_unlike_decisions_are_not_mentioned(real_jay):
     decide(real_jay, "database", "Use PostgreSQL")
     body = ok(real_jay, "save", type="decision", topic="lunch", decision="Soup on Mondays", reasoning="It is cold")
