@@ -49,8 +49,8 @@ EDGES = NAMED | {LinkKind.SUPERSEDES}
 DECISIONS = frozenset({Kind.DECISION})
 
 SIMILAR_MOST = 3
-SIMILAR = 0.87  # cosine of two stored texts: worth a look
-ALIKE = 0.92  # nearly the same text on another topic
+SIMILAR = 0.948  # calibrated, of two stored texts: worth a look
+ALIKE = 0.968  # nearly the same text on another topic
 LINKED_MOST = 5  # decisions shown for one that links to them
 MAX_REASON = 2_000
 AROUND = timedelta(hours=1)  # decisions that belong to a checkpoint
@@ -339,16 +339,13 @@ class Decisions:
         if vector is None or memory.kind is not Kind.DECISION:
             return ()
         audience = desk._own_audience(memory)
-        near = {
-            match.memory: match.score
-            for match in desk._records.nearest(
-                vector, Filter(kinds=DECISIONS), audience, now=desk.now(), limit=2 * SIMILAR_MOST
-            )
-            if match.score >= SIMILAR
-        }
+        nearest = desk._records.nearest(
+            vector, Filter(kinds=DECISIONS), audience, now=desk.now(), limit=2 * SIMILAR_MOST
+        )
+        near = {match.memory: desk._embedding.calibrate(match.score) for match in nearest}
         others = [
             Hit(memory=other, score=near[other.id])
-            for other in desk._records.get(list(near), audience)
+            for other in desk._records.get([one for one in near if near[one] >= SIMILAR], audience)
             if topic_key(other.topic or "") != topic_key(memory.topic or "")
         ]
         return tuple(others[:SIMILAR_MOST])
