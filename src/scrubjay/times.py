@@ -15,15 +15,6 @@ def iso(when: datetime) -> str:
     return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
-def milliseconds(when: datetime) -> int:
-    """Whole milliseconds since 1970: what stores keep."""
-    return round(when.timestamp() * 1000)
-
-
-def from_milliseconds(value: int) -> datetime:
-    return datetime.fromtimestamp(value / 1000, UTC)
-
-
 def parse_time(text: str, *, field: str) -> datetime:
     """Read an ISO 8601 time; a date alone is its midnight in UTC.
 

@@ -126,13 +126,7 @@ class Consolidation:
         now = self._desk.now()
         found = [held._ledger.changeable(held._records, name) for name in dict.fromkeys(names)]
         for memory in found:
-            expired = memory.expires_at is not None and memory.expires_at <= now
-            superseded = memory.superseded_by is not None
-            archived = memory.status is Status.ARCHIVED
-            why = "archived" * archived or "superseded" * superseded or "expired" * expired
-            if memory.kind is not Kind.MEMORY:
-                why = f"a {memory.kind}, which keeps its own words"
-            if why:
+            if (why := unfit(memory, now)) is not None:
                 raise Unprocessable(f"Memory {memory.id} is {why}.", memory_id=memory.id)
         if len({memory.space for memory in found}) > 1:
             raise Unprocessable("The memories lie in different spaces.", hint="Consolidate each space by itself.")
@@ -314,6 +308,17 @@ class Consolidation:
 
         with ready as prepared:
             return held._transact(Consolidated, lambda tx: consolidate(tx, prepared))
+
+
+def unfit(memory: Memory, now: datetime) -> str | None:
+    """What a memory is that keeps it from being consolidated."""
+    if memory.kind is not Kind.MEMORY:
+        return f"a {memory.kind}, which keeps its own words"
+    if memory.status is Status.ARCHIVED:
+        return "archived"
+    if memory.superseded_by is not None:
+        return "superseded"
+    return "expired" if memory.expired(now) else None
 
 
 def check_unchanged(held: Engine, tx: Transaction, sources: Sequence[Memory]) -> None:

@@ -23,6 +23,7 @@ from scrubjay.engine.ledger import Text
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.frozen import dataclass
 from scrubjay.memory import (
+    AT_HAND,
     Filter,
     Hit,
     Kind,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.engine import Engine
 
-CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 NAMED = frozenset({LinkKind.BUILDS_ON, LinkKind.DEBATES, LinkKind.SYNTHESIZES})
 EDGES = NAMED | {LinkKind.SUPERSEDES}
 DECISIONS = frozenset({Kind.DECISION})
@@ -248,7 +248,7 @@ class Decisions:
     def search(self, question: str, *, kinds: Iterable[Kind] = tuple(Kind), limit: int = 10) -> Found:
         """Find by words and meaning, best first; beside each decision its topic's chain and what it is linked with."""
         desk = self._desk
-        wanted = Filter(states=CURRENT, kinds=frozenset(kinds))
+        wanted = Filter(states=AT_HAND, kinds=frozenset(kinds))
         query = intake.query(Query(text=question, limit=limit, filter=wanted), {})
         now, audience = desk.now(), desk._audience(wanted)
         candidates, vector, degraded, _ = desk._candidates(query, audience, now)
@@ -261,7 +261,7 @@ class Decisions:
 
     def recent(self, *, kinds: Iterable[Kind] = (Kind.DECISION, Kind.CHECKPOINT), limit: int = 10) -> Found:
         """The newest ones, outdated ones included."""
-        page = self._desk.list(Filter(states=CURRENT, kinds=frozenset(kinds)), limit=limit)
+        page = self._desk.list(Filter(states=AT_HAND, kinds=frozenset(kinds)), limit=limit)
         return Found(rows=tuple(self._rows(page.memories, {})))
 
     def resume(self) -> Resumed | None:
@@ -270,7 +270,7 @@ class Decisions:
         here = access.audience_in(desk.caller, desk.spaces[:1])
         newest = Filter(kinds=frozenset({Kind.CHECKPOINT}))
         for checkpoint in desk._records.list(newest, here, now=desk.now(), limit=1):
-            around = Filter(states=CURRENT, kinds=DECISIONS, created_since=checkpoint.created_at - AROUND)
+            around = Filter(states=AT_HAND, kinds=DECISIONS, created_since=checkpoint.created_at - AROUND)
             decisions = desk._records.list(around, here, now=desk.now(), limit=AROUND_MOST)
             desk._count_reads([checkpoint])
             return Resumed(
@@ -286,7 +286,7 @@ class Decisions:
         :raises NotFound: if nothing was decided on it
         """
         desk = self._desk
-        wanted = Filter(states=CURRENT, kinds=DECISIONS, topic=topic)
+        wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=topic)
         chain = desk._records.list(wanted, desk._audience(wanted), now=desk.now(), limit=limit)
         if not chain:
             raise NotFound(f"There is no decision on {topic[:100]!r}.", hint="`scrubjay decisions` lists the topics.")
@@ -302,14 +302,14 @@ class Decisions:
         desk = self._desk
         audience = access.audience_anywhere(desk.caller)
         if topic is None:
-            steps, found = 0, list(self._desk.list(Filter(states=CURRENT, kinds=DECISIONS), limit=limit))
+            steps, found = 0, list(self._desk.list(Filter(states=AT_HAND, kinds=DECISIONS), limit=limit))
         else:
             found = list(self.chain(topic, limit=limit))
         known = {memory.id: memory for memory in found}
         for _ in range(steps):
             links = desk._records.links(list(known), kinds=EDGES)
             ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
-            further = [one for one in desk._records.get(list(ends), audience) if one.state in CURRENT]
+            further = [one for one in desk._records.get(list(ends), audience) if one.state in AT_HAND]
             known |= {memory.id: memory for memory in further[: max(0, limit - len(known))]}
         links = [
             link
@@ -323,7 +323,7 @@ class Decisions:
 
     def _on(self, decision: Memory) -> Filter:
         """All decisions on this one's topic that are still there."""
-        states = frozenset({*CURRENT, State.ARCHIVED})
+        states = frozenset({*AT_HAND, State.ARCHIVED})
         return Filter(states=states, expired=None, kinds=DECISIONS, topic=decision.topic)
 
     def _heads(self, tx: Transaction, memory: Memory) -> list[Memory]:
@@ -370,7 +370,7 @@ class Decisions:
     def _chain_around(self, hit: Memory, hits: Sequence[Memory], limit: int) -> list[Memory]:
         """The newest decisions on the hit's topic and every hit among the older ones, newest first."""
         desk = self._desk
-        wanted = Filter(states=CURRENT, kinds=DECISIONS, topic=hit.topic)
+        wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=hit.topic)
         here = access.audience_in(desk.caller, (hit.space,))
         newest = desk._records.list(wanted, here, now=desk.now(), limit=max(3, limit // 2))
         key = topic_key(hit.topic or "")
@@ -424,8 +424,8 @@ class Decisions:
 
 def fits(memory: Memory, wanted: Filter, desk: Engine) -> bool:
     """Whether something that a link leads to may be shown here."""
-    living = memory.expires_at is None or memory.expires_at > desk.now()
-    return living and memory.state in wanted.states and (wanted.kinds is None or memory.kind in wanted.kinds)
+    meant = memory.state in wanted.states and (wanted.kinds is None or memory.kind in wanted.kinds)
+    return meant and not memory.expired(desk.now())
 
 
 # A bullet, a number, a box, in any combination that people write: "- [ ] 1. text", "2) text", "[x] text".

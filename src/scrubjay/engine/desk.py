@@ -53,7 +53,8 @@ from scrubjay.memory import (
     Weights,
     new_id,
 )
-from scrubjay.stores.base import Of, Part, Position, Request, Store, Transaction
+from scrubjay.stores.base import Position, Request, Store, Transaction
+from scrubjay.stores.statistics import Of, Part
 from scrubjay.times import utc_now
 
 if TYPE_CHECKING:
@@ -477,7 +478,7 @@ class Desk:
     def _check_unique(self, tx: Transaction, memory: Memory) -> None:
         """:raises Duplicate: if its user has the same words in this space already"""
         for twin in tx.twins(intake.fingerprint(memory), access.EVERYTHING):
-            if twin.superseded_by is None and (twin.expires_at is None or twin.expires_at > self.now()):
+            if twin.superseded_by is None and not twin.expired(self.now()):
                 raise Duplicate(
                     f"The same text is already stored as {twin.id}.",
                     hint="Update that one instead.",

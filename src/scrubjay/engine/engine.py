@@ -18,6 +18,7 @@ from scrubjay.engine.desk import Desk
 from scrubjay.engine.ledger import Text
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
 from scrubjay.memory import (
+    AT_HAND,
     DEFAULT_SPACE,
     Audience,
     Filter,
@@ -34,7 +35,6 @@ from scrubjay.memory import (
     Recall,
     Revised,
     Space,
-    State,
     Stored,
     Version,
 )
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
 MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 ATTEMPTS = 5  # at a change that others keep overtaking
-CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 
 
 class Engine(Desk):
@@ -347,7 +346,7 @@ class Engine(Desk):
         """
         if not dry_run and (kept := self._kept(tuple[Memory, ...])) is not None:
             return kept
-        expired = Filter(states=CURRENT, expired=True)
+        expired = Filter(states=AT_HAND, expired=True)
         audience, now = self._audience(expired), self.now()
         found = self._records.list(expired, audience, now=now, limit=MOST_PRUNED)
         pruned = [memory for memory in found if access.may_change(self.caller, memory)]
@@ -369,7 +368,7 @@ class Engine(Desk):
 
     @property
     def curation(self) -> Curation:
-        """What people do by hand: settle conflicts, take back a supersession, compare, look around."""
+        """What people do by hand: take back a supersession, compare, look around."""
         from scrubjay.engine.curation import Curation
 
         return Curation(self)

@@ -23,7 +23,7 @@ from scrubjay.folders.registry import Registered, Registry
 from scrubjay.frozen import dataclass
 from scrubjay.memory import DEFAULT_SPACE, Provenance, Role
 from scrubjay.places import expanded
-from scrubjay.stores.base import File
+from scrubjay.stores.files import File
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
