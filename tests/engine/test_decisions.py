@@ -300,6 +300,16 @@ def test_a_decision_is_found_by_its_topic(jay):
     assert contents(hit.memory for hit in jay.search("kubernetes ingress", words_only=True)) == ["Use the nginx one"]
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_what_was_found_is_shown_however_long_its_chain(jay, limit):
+    found = jay.decisions.save("hosting", "Kubernetes").memory
+    later = [jay.decisions.save("hosting", f"Option {n}").memory.id for n in range(4)]
+
+    rows = jay.decisions.search("Kubernetes", limit=limit).rows
+
+    assert [row.memory.id for row in rows] == [*later[::-1][: limit - 1], found.id]
+
+
 def test_a_long_chain_does_not_hide_other_topics(jay):
     for n in range(40):
         jay.decisions.save("caching", f"Cache choice number {n}")

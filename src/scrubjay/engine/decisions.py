@@ -359,7 +359,7 @@ class Decisions:
                 break
             if hit.id in page:
                 continue
-            chain = self._chain_around(hit, hits, limit) if hit.kind is Kind.DECISION else [hit]
+            chain = self._chain_around(hit, hits, limit, limit - len(page)) if hit.kind is Kind.DECISION else [hit]
             for memory in chain:
                 page[memory.id] = memory
             for memory in chain:
@@ -367,16 +367,16 @@ class Decisions:
                     page.setdefault(other.id, other)
         return list(page.values())[:limit]
 
-    def _chain_around(self, hit: Memory, hits: Sequence[Memory], limit: int) -> list[Memory]:
-        """The newest decisions on the hit's topic and every hit among the older ones, newest first."""
+    def _chain_around(self, hit: Memory, hits: Sequence[Memory], limit: int, room: int) -> list[Memory]:
+        """The hits on this one's topic and, where there is room, its newest decisions; newest first."""
         desk = self._desk
         wanted = Filter(states=CURRENT, kinds=DECISIONS, topic=hit.topic)
         here = access.audience_in(desk.caller, (hit.space,))
         newest = desk._records.list(wanted, here, now=desk.now(), limit=max(3, limit // 2))
         key = topic_key(hit.topic or "")
         alike = [one for one in hits if one.topic and one.space == hit.space and topic_key(one.topic) == key]
-        chain = {memory.id: memory for memory in (*newest, *alike)}
-        return sorted(chain.values(), key=lambda memory: (memory.created_at, memory.seq), reverse=True)
+        chain = list({memory.id: memory for memory in (*alike, *newest)}.values())[:room]
+        return sorted(chain, key=lambda memory: (memory.created_at, memory.seq), reverse=True)
 
     def _linked(self, hits: Sequence[Memory], wanted: Filter) -> dict[str, list[Memory]]:
         """What the hits build on, debate or synthesize, and what does so with them."""
