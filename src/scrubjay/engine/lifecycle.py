@@ -70,7 +70,8 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
         tx.relate(replace(link, state=RELEASED, hlc=tx.tick(ledger.now()), origin=ledger.origin))
         for successor in tx.get([link.source], access.EVERYTHING):
             if successor.supersedes == memory.id:
-                ledger.change(tx, replace(successor, supersedes=None), "updated", "supersedes")
+                before = newest_predecessor(tx, successor)
+                ledger.change(tx, replace(successor, supersedes=before), "updated", "supersedes")
     former = next((one.memory for one in tx.versions(memory.id) if one.memory.superseded_by is None), memory)
     return ledger.change(
         tx,
@@ -211,7 +212,11 @@ def settle(tx: Transaction, memory: Memory) -> bool:
 
 
 def newest_predecessor(reads: Reads, memory: Memory) -> str | None:
-    links = [link for link in reads.links([memory.id], kinds=SUPERSEDES) if link.source == memory.id]
+    links = [
+        link
+        for link in reads.links([memory.id], kinds=SUPERSEDES)
+        if link.source == memory.id and link.state != RELEASED
+    ]
     return max(links, key=lambda link: (link.hlc, link.origin)).target if links else None
 
 
