@@ -130,6 +130,15 @@ def test_forgetting_the_head_makes_the_one_before_it_current(jay):
     assert current == [last.id]
 
 
+def test_a_decision_saved_by_a_clock_that_was_set_back_is_the_current_one(jay, clock):
+    jay.decisions.save("caching", "Redis")
+    clock.move(seconds=-60)
+    last = jay.decisions.save("caching", "LRU").memory
+
+    current = [memory.id for memory in jay.decisions.chain("caching") if memory.superseded_by is None]
+    assert current == [last.id]
+
+
 def test_decisions_loaded_in_bulk_form_a_chain_too(jay):
     jay.store_many([{"content": f"Choice {n}", "kind": "decision", "topic": "caching"} for n in range(3)])
 

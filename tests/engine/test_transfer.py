@@ -122,6 +122,19 @@ def test_a4_3_times_in_seconds_and_in_milliseconds_come_in(jay, when):
     assert row["created_at"] == 1732530000
 
 
+def test_decisions_of_a_list_made_by_hand_form_a_chain(jay, clock):
+    def line(content, at):
+        return {"content": content, "kind": "decision", "topic": "caching", "created_at": at}
+
+    now = int(clock().timestamp())
+    jay.decisions.save("caching", "Use what there is")
+    jay.import_from([line("Use Redis", now - 9), line("Use Memcached", now - 6), line("Use an LRU cache", now - 3)])
+
+    chain = jay.decisions.chain("caching")
+    assert [one.content for one in chain] == ["Use what there is", "Use an LRU cache", "Use Memcached", "Use Redis"]
+    assert [one.content for one in chain if one.superseded_by is None] == ["Use what there is"]
+
+
 def test_a_path_that_is_taken_gets_a_number(jay, other):
     jay.store("one", path="notes/same")
     other.store("two", path="notes/same")

@@ -53,6 +53,7 @@ SIMILAR = 0.948  # calibrated, of two stored texts: worth a look
 ALIKE = 0.968  # nearly the same text on another topic
 LINKED_MOST = 5  # decisions shown for one that links to them
 MAX_REASON = 2_000
+SAME_TOPIC = "a newer decision on the same topic"
 AROUND = timedelta(hours=1)  # decisions that belong to a checkpoint
 AROUND_MOST = 10
 
@@ -193,15 +194,23 @@ class Decisions:
             desk._backlog.wake()
         return saved
 
-    def add(self, tx: Transaction, memory: Memory, text: Text) -> tuple[Memory, int]:
-        """Write a decision, let it outdate its topic's current one, and link what its reasoning names."""
+    def add(self, tx: Transaction, memory: Memory, text: Text, *, imported: bool = False) -> tuple[Memory, int]:
+        """Write a decision, let it outdate its topic's current one, and link what its reasoning names.
+
+        An imported one that was made before the current one is outdated by it instead.
+        """
         ledger = self._desk._ledger
         heads = self._heads(tx, memory)
+        newer = [head for head in heads if imported and head.created_at > memory.created_at]
+        older = [head for head in heads if head not in newer]
         decision = ledger.add(
-            tx, replace(memory, supersedes=heads[0].id if heads else memory.supersedes), text, judged=True
+            tx, replace(memory, supersedes=older[0].id if older else memory.supersedes), text, judged=True
         )
-        for head in heads:
-            lifecycle.outdate(ledger, tx, head, decision, reason="a newer decision on the same topic")
+        for head in older:
+            lifecycle.outdate(ledger, tx, head, decision, reason=SAME_TOPIC)
+        for head in newer[-1:]:
+            decision = lifecycle.outdate(ledger, tx, decision, head, reason=SAME_TOPIC)
+            lifecycle.settle(tx, head)
         edges = edges_in(decision.detail.get("reasoning"))
         seen = access.audience_anywhere(ledger.caller)
         links = 0
