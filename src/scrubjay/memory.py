@@ -662,6 +662,7 @@ class Page:
     total: int | None = None  # how many there are in all, if that was asked
     cursor: str | None = None  # where the next page begins; None on the last one
     links: Mapping[str, int] = field(default_factory=dict)  # how many each memory has, if that was asked
+    lengths: Mapping[str, int] = field(default_factory=dict)  # of the contents that were put away and are not shown
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self.memories)

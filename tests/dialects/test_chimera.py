@@ -236,6 +236,24 @@ def test_h14_clearing_a_conversation_says_how_many(site, jay):
     assert jay.bulk.undo(cleared["deed"]).count == 3
 
 
+def test_h14_a_long_conversation_is_cleared_whole_and_once(site, jay, monkeypatch):
+    def clear():
+        return site._client.delete("/api/mcp/conversation/c1/clear", headers={"idempotency-key": "k1"}).json()["data"]
+
+    monkeypatch.setattr("scrubjay.engine.bulk.MOST", 2)
+    for number in range(5):
+        site.remember(f"Fact number {number}", conversation_id="c1")
+    cleared = clear()
+
+    assert cleared["count"] == 5
+    assert site.listed("c1")["total"] == 0
+    site.remember("Said later", conversation_id="c1")
+    assert clear() == cleared
+    assert site.listed("c1")["total"] == 1
+    monkeypatch.undo()
+    assert jay.bulk.undo(cleared["deed"]).count == 5
+
+
 def test_h15_who_has_no_part_in_a_workspace_is_denied(jay):
     jay.create_space("research")
     stranger = jay.bound_to(caller=Caller(user="eve", role=Role.MEMBER, spaces=frozenset({"default"})))

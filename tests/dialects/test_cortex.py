@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from datetime import timedelta
 
@@ -441,6 +442,30 @@ def test_c20_a_memory_whose_file_was_broken_is_neither_shown_nor_lost(client, tm
     place.write_text("---\ntags: []\n---\n\nMended\n")
     assert client.get("a/b")["content"] == "Mended"
     assert client.paths() == ["a/b", "a/good"]
+
+
+def test_c20_undoing_what_broke_a_file_brings_its_memory_back(client, tmp_path):
+    client.add("a/b", "Before")
+    place = tmp_path / "stores" / "default" / "a" / "b.md"
+    good = place.read_bytes()
+    place.write_bytes(b"broken")
+    assert "corrupted" in client.fails("get_memory", path="a/b")
+    place.write_bytes(good)
+
+    assert client.get("a/b")["content"] == "Before"
+    assert client.paths() == ["a/b"]
+    assert "unreadable_files" not in client.ok("list_memories")
+
+
+def test_c20_a_file_is_read_again_once_its_second_name_is_gone(client, tmp_path):
+    client.add("a/b", "Before")
+    place = tmp_path / "stores" / "default" / "a" / "b.md"
+    os.link(place, tmp_path / "backup")
+    assert "corrupted" in client.fails("get_memory", path="a/b")
+    (tmp_path / "backup").unlink()
+
+    assert client.get("a/b")["content"] == "Before"
+    assert client.paths() == ["a/b"]
 
 
 def test_c21_descriptions_of_categories(client):

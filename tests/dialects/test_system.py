@@ -47,6 +47,10 @@ def ids(memories):
     return [memory["memory_id"] for memory in memories]
 
 
+def member(engine, user):
+    return engine.bound_to(caller=Caller(user=user, role=Role.MEMBER, spaces=frozenset({"default"})))
+
+
 # --- S1, S24: what is refused ----------------------------------------------------------------------------------------
 
 
@@ -184,7 +188,21 @@ def test_s5_weights_that_are_left_out_count_nothing(jay):
     assert scores["combined"] == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("weights", [{"recency": 0.6}, {"recency": 0.6, "importance": 0.6}, {"recency": 1.2}])
+@pytest.mark.parametrize("rest", [0.399, 0.4, 0.401])
+def test_a3_1_weights_may_miss_their_sum_by_a_thousandth(jay, rest):
+    assert ok(jay, "recall_memories", {"query": "x", "ranking": {"weights": {"recency": 0.6, "importance": rest}}})
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"recency": 0.6},
+        {"recency": 0.6, "importance": 0.6},
+        {"recency": 1.2},
+        {"recency": 0.6, "importance": 0.3989},
+        {"recency": 0.6, "importance": 0.4011},
+    ],
+)
 def test_s6_weights_that_do_not_sum_to_one_are_refused(jay, weights):
     assert refused(jay, "recall_memories", {"query": "x", "ranking": {"weights": weights}})["status"] == 400
 
@@ -328,7 +346,9 @@ def test_s11_vectors_are_made_anew_only_when_the_text_changed(jay):
 
 
 def test_s11_an_update_without_updates_is_refused(jay):
-    assert refused(jay, "update_memory", {"memory_id": stored(jay, "one"), "updates": {}})["status"] == 400
+    error = refused(jay, "update_memory", {"memory_id": stored(jay, "one"), "updates": {}})
+
+    assert (error["status"], error["message"]) == (400, "updates must have at least 1 field.")
 
 
 @pytest.mark.parametrize(
@@ -598,6 +618,14 @@ def test_updates_and_forgets_are_replayed_too(jay):
 
     gone = ok(jay, "forget_memory", {"memory_id": memory}, key="k2")
     assert ok(jay, "forget_memory", {"memory_id": memory}, key="k2") == gone
+    assert ok(jay, "update_memory", change, key="k1") == first
+
+
+def test_an_update_is_replayed_though_the_memory_would_not_take_it_twice(jay):
+    change = {"memory_id": stored(jay, "x" * 20_000), "updates": {"content": "y" * 20_000}, "merge_strategy": "append"}
+    first = ok(jay, "update_memory", change, key="k1")
+
+    assert ok(jay, "update_memory", change, key="k1") == first
 
 
 # --- S27 and the other dialects --------------------------------------------------------------------------------------
@@ -655,6 +683,7 @@ def test_schemas_are_clean(operation):
         ({"scope": "user"}, 400),
         ({"scope": "conversation"}, 400),
         ({"scope": "user", "scope_id": "nobody"}, 404),
+        ({"scope_id": "nobody"}, 404),
         ({"scope": "conversation", "scope_id": "nowhere"}, 404),
         ({"scope": "category", "scope_id": "foo"}, 404),
         ({"time_range": {"start": "2026-11-11T00:00:00Z", "end": "2026-11-10T00:00:00Z"}}, 400),
@@ -708,16 +737,37 @@ def test_s19_the_last_point_of_every_trend_is_the_total(jay, clock, granularity)
     assert values[-1] == body["statistics"]["count"]["total"] == 5
 
 
+def counted(engine, **arguments):
+    return ok(engine, "get_memory_stats", {"metrics": ["count"], **arguments})["statistics"]["count"]["total"]
+
+
 def test_s19_a_member_counts_only_what_it_may_see(jay):
-    team = frozenset({"default"})
-    ann = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER, spaces=team))
-    bob = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=team))
+    ann, bob = member(jay, "ann"), member(jay, "bob")
     stored(ann, "private to Ann")
     stored(ann, "for all", metadata={"access_level": "shared"})
 
-    assert ok(bob, "get_memory_stats", {"metrics": ["count"]})["statistics"]["count"]["total"] == 1
+    assert counted(bob, scope="global") == 1
     assert refused(bob, "get_memory_stats", {"scope": "user", "scope_id": "ann"})["status"] == 403
-    assert ok(jay, "get_memory_stats", {"scope": "global"})["statistics"]["count"]["total"] == 2
+    assert refused(bob, "get_memory_stats", {"scope_id": "ann"})["status"] == 403
+    assert counted(jay, scope="global") == 2
+
+
+def test_a3_9_without_a_scope_it_is_what_the_caller_owns(jay):
+    ann, bob = member(jay, "ann"), member(jay, "bob")
+    stored(ann, "private to Ann")
+    stored(ann, "for all", metadata={"access_level": "shared"})
+
+    assert (counted(ann), counted(bob), counted(jay)) == (2, 0, 2)
+
+
+def test_a3_9_an_id_without_a_scope_is_a_users(jay):
+    stored(jay, "of one user", context={"user_id": "ann"})
+    stored(jay, "of another", context={"user_id": "bob"})
+
+    body = ok(jay, "get_memory_stats", {"scope_id": "ann", "metrics": ["count"]})
+
+    assert (body["scope"], body["scope_id"]) == ("user", "ann")
+    assert body["statistics"]["count"]["total"] == 1
 
 
 # --- the rarer errors ------------------------------------------------------------------------------------------------

@@ -239,6 +239,24 @@ def test_a_full_quota_is_507(open_engine, tmp_path):
 # --- S10, the archived half ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("tier", ["cold", "deep_archive"])
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_s18_archived_memories_are_walked_by_their_length(jay, tier, order):
+    names = [stored(jay, "word " * number + str(number)) for number in range(1, 6)]
+    ok(jay, "archive_memory", {"memory_ids": names, "archive_tier": tier})
+    walk = {"filters": {"status": ["archived"]}, "sort": {"field": "content_length", "order": order}}
+    lengths, cursor = [], {}
+
+    for _ in range(3):
+        page = {"limit": 2, **cursor}
+        body = ok(jay, "list_memories", {**walk, "include_stats": True, "pagination": page})
+        lengths += [memory["stats"]["content_length"] for memory in body["memories"]]
+        cursor = {"cursor": body["pagination"]["next_cursor"]}
+
+    assert cursor == {"cursor": None}
+    assert lengths == sorted([6, 11, 16, 21, 26], reverse=order == "desc")
+
+
 @pytest.mark.parametrize("tier", ["cold", "glacier", "deep_archive"])
 def test_s10_archived_memories_are_recalled_only_when_asked_for_and_by_their_words(jay, tier):
     memory = stored(jay, "The harbour master is called Ottilie")
@@ -321,6 +339,18 @@ def test_low_priority_is_done_by_a_job(jay):
     assert body["estimated_time_remaining_ms"] > 0
     jay.jobs.run(body["restore_job_id"])
     assert ok(jay, "job_status", {"job_id": body["restore_job_id"]})["status"] == "completed"
+
+
+def test_a_key_starts_a_job_once(jay):
+    memory = stored(jay, "The harbour master is called Ottilie")
+    ok(jay, "archive_memory", {"memory_id": memory})
+    wanted = {"memory_id": memory, "priority": "low"}
+    first = ok(jay, "restore_memory", wanted, key="k1")
+
+    assert ok(jay, "restore_memory", wanted, key="k1") == first
+    jay.jobs.run(first["restore_job_id"])
+    done = ok(jay, "restore_memory", wanted, key="k1")
+    assert done == {**first, "status": "completed", "estimated_time_remaining_ms": 0}
 
 
 def test_a_corrupted_archive_is_422_a_missing_folder_503_an_unreadable_one_500(jay, tmp_path, monkeypatch):

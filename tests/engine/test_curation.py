@@ -89,6 +89,28 @@ def test_what_was_released_may_be_superseded_again_and_the_other_way_round(jay):
     assert jay.get(one.id).superseded_by == other.id
 
 
+def test_a_released_memory_stays_released_when_another_successor_comes_and_goes(jay):
+    old, released, later = (jay.store(text).memory for text in ("Ottilie leads", "Ada leads", "Mo leads"))
+    jay.supersede(old=old.id, new=released.id)
+    jay.curation.release(old.id)
+
+    jay.supersede(old=old.id, new=later.id)
+    jay.forget(later.id)
+
+    assert jay.get(old.id).superseded_by is None, "the supersession by Ada was taken back"
+
+
+def test_a_memory_does_not_supersede_again_what_was_released_when_its_own_successor_goes(jay):
+    old, new, newest = (jay.store(text).memory for text in ("Ottilie leads", "Ada leads", "Mo leads"))
+    jay.supersede(old=old.id, new=new.id)
+    jay.curation.release(old.id)
+
+    jay.supersede(old=new.id, new=newest.id)
+    jay.forget(newest.id)
+
+    assert jay.get(new.id).supersedes is None
+
+
 def test_versions_are_compared_field_by_field(jay):
     memory = jay.store("One\nTwo\nThree", tags=("a",)).memory
     jay.update(memory.id, content="One\nZwei\nThree", importance=0.9)

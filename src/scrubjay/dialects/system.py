@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 
 API_VERSION = "1.0.0"
 MAX_FILTER_VALUES = 100
+TOLERANCE = 0.001  # by which weights may miss their sum; compared to nine digits, because 1 - 0.999 is a little more
 
 INSTRUCTIONS = """\
 This server is your long-term memory: it stores, ranks, versions and forgets.
@@ -332,7 +333,7 @@ def weights(ranking: Mapping[str, Any]) -> Weights:
     if not given:
         return Weights(decay=decay)
     total = sum(given.values())
-    if abs(total - 1) > 0.001:
+    if round(abs(total - 1), 9) > TOLERANCE:
         raise InvalidInput(
             f"ranking.weights must sum to 1.0, not {round(total, 4)}.",
             hint="Weights that are left out count 0.",
@@ -567,7 +568,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
             del item["content"]
         if args.get("include_stats", False):
             item["stats"] = {
-                "content_length": len(memory.text),
+                "content_length": page.lengths.get(memory.id, len(memory.text)),
                 "link_count": page.links[memory.id],
                 "days_since_creation": max(0, round((now - memory.created_at).total_seconds() / 86_400)),
                 "days_since_access": max(0, round((now - memory.accessed_at).total_seconds() / 86_400)),
@@ -683,8 +684,7 @@ def get_memory_stats(engine: Engine, args: Body) -> Body:
     granularity = Granularity(args.get("granularity", "day"))
     found = engine.statistics(
         StatsQuery(
-            # Without a scope: everything that the caller may see. A named one needs its id.
-            scope=StatsScope(args["scope"]) if "scope" in args else StatsScope.EVERYTHING,
+            scope=stats_scope(args),
             scope_id=args.get("scope_id"),
             start=moment(between, "start"),
             end=moment(between, "end"),
@@ -706,6 +706,11 @@ def get_memory_stats(engine: Engine, args: Body) -> Body:
         points = [{"date": iso(point.at)[:length], "value": point.value} for point in found.memory_count]
         body["trends"] = {"memory_count": points}
     return body
+
+
+def stats_scope(args: Body) -> StatsScope:
+    """A named one needs its id. The default is a user, and without an id what is the caller's."""
+    return StatsScope(args.get("scope", "user")) if {"scope", "scope_id"} & args.keys() else StatsScope.OWN
 
 
 def whole(value: Any) -> Any:

@@ -233,7 +233,7 @@ class Consolidation:
                 now=held.now(),
             )
         )
-        embedded, _ = held._embedded(admitted.text)
+        embedded, _ = held._embedded(admitted)
         memory = held._enriched(admitted, new, embedded.first)
 
         def write(tx: Transaction) -> Memory:
@@ -330,14 +330,14 @@ def move_links(held: Engine, tx: Transaction, result: Memory, leaving: Sequence[
     for link in tx.links(sorted(own)):
         if {link.source, link.target} <= own | {result.id}:
             if link.kind is LinkKind.MAY_OUTDATE:
-                tx.relate(replace(link, state="superseded"))
+                held._ledger.mark(tx, link, "superseded")
             continue
         outgoing = link.source in own
-        replaces = link.kind is LinkKind.SUPERSEDES and outgoing
+        replaces = link.kind is LinkKind.SUPERSEDES and outgoing and link.state != lifecycle.RELEASED
         if replaces or (link.kind in CARRIED and only in (None, link.source if outgoing else link.target)):
+            held._ledger.mark(tx, link, "replaced")  # first: of two links the one with the later stamp counts
             moved = replace(link, hlc=tx.tick(held.now()), origin=held._records.origin)
             tx.relate(replace(moved, source=result.id) if outgoing else replace(moved, target=result.id))
-            tx.relate(replace(link, state="replaced"))
 
 
 def common_category(sources: Sequence[Memory]) -> Any:

@@ -143,9 +143,19 @@ class Conversations:
         return Injected(memories=memories, text=fenced(memories), active=active)
 
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
-        """Forget what was stored in a conversation; it can be undone as one deed."""
+        """Forget everything that was stored in a conversation; it can be undone as one deed."""
         at = self._at(workspace, conversation)
-        return at.bulk.forget(Filter(conversation_id=conversation), reason=f"conversation {conversation} cleared")
+        which, reason = Filter(conversation_id=conversation), f"conversation {conversation} cleared"
+        done = at.bulk.forget(which, reason=reason)
+        left = done.left if len(self._cleared(at, done)) == done.count else 0  # else it came again, and is all done
+        at._request = None  # what follows belongs to the same call
+        while left:
+            left = at.bulk.forget(which, reason=reason, deed=done.deed).left
+        return replace(done, count=len(self._cleared(at, done)), left=0)
+
+    def _cleared(self, at: Engine, done: Done) -> Sequence[str]:
+        deed = at._records.deed(done.deed)
+        return () if deed is None else deed.memories
 
     # --- what somebody puts in ---------------------------------------------------------------------------------------
 

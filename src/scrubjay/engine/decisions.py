@@ -174,7 +174,7 @@ class Decisions:
         detail = {name: value for name, value in given.detail.items() if name != "name"}  # names are ours to give
         given = replace(given, detail=detail)
         admitted = desk._admitted(given)
-        text, degraded = desk._embedded(admitted.embeddable)
+        text, degraded = desk._embedded(admitted)
         desk._strict(degraded)
         memory = desk._enriched(admitted, given, text.first)
         similar = self._similar(memory, text.first)

@@ -342,9 +342,9 @@ class Desk:
             return Category.INSTRUCTION if found is Category.INSTRUCTION else Category.FACT
         return found
 
-    def _embedded(self, content: str) -> tuple[Text, str | None]:
-        """The first parts' vectors within the waiting time, or none and the reason."""
-        parts = self._embedding.split(content)
+    def _embedded(self, memory: Memory) -> tuple[Text, str | None]:
+        """The vectors of a text's first parts within the waiting time, or none and the reason."""
+        parts = self._embedding.split(memory.embeddable)
         if (reason := self._cannot_embed()) is not None:
             return Text(vectors=(), parts=len(parts)), reason
         try:
@@ -549,6 +549,8 @@ class Desk:
 
     def _cursor(self, last: Memory, filter: Filter, order: Order, descending: bool) -> str:
         position = Position.of(last, order)
+        if order is Order.LENGTH and last.id in (lengths := self._lengths([last])):
+            position = Position(value=lengths[last.id], seq=last.seq)
         return cursors.written(position, key=self.signing_key(), question=self._question(filter, order, descending))
 
     def _question(self, filter: Filter, order: Order, descending: bool) -> str:
@@ -564,6 +566,11 @@ class Desk:
                 key = tx.fact("cursor_key") or os.urandom(32).hex()
                 tx.set_fact("cursor_key", key)
         return bytes.fromhex(key)
+
+    def _lengths(self, memories: Sequence[Memory]) -> dict[str, int]:
+        """How long the contents are that lie elsewhere."""
+        away = [memory.id for memory in memories if not memory.content and memory.status is not Status.ACTIVE]
+        return {name: glimpse.length for name, glimpse in self._records.glimpses(away).items()} if away else {}
 
     def _link_counts(self, memories: Sequence[Memory]) -> dict[str, int]:
         counts = dict.fromkeys((memory.id for memory in memories), 0)

@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from scrubjay.engine.upkeep import Upkeep
     from scrubjay.engine.workspaces import Workspaces
 
-BATCH = 64  # memories of a bulk load per transaction
+BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
+MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 ATTEMPTS = 5  # at a change that others keep overtaking
 CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 
@@ -92,7 +93,7 @@ class Engine(Desk):
         if given.kind is not Kind.MEMORY:
             return self.decisions.keep(given).stored
         admitted = self._admitted(given)
-        text, degraded = self._embedded(admitted.text)
+        text, degraded = self._embedded(admitted)
         self._strict(degraded)
         memory = self._enriched(admitted, given, text.first)
         neighbours = self._neighbours(memory, text.first)
@@ -168,6 +169,8 @@ class Engine(Desk):
         **fields: Any,
     ) -> Revised:
         """Change a memory and say where its former state is kept. Only changed text is embedded anew."""
+        if (kept := self._kept(Revised)) is not None:
+            return kept  # before it is looked at: what it has become may not allow the change a second time
         expected = expected_version or self._expected_version
         for _ in range(ATTEMPTS):
             known = self._ledger.changeable(self._records, id)
@@ -176,7 +179,7 @@ class Engine(Desk):
             if changed.keys() & {"content", "title", "metadata"}:
                 examined = self._examined(intake.retitled(known, changed))
                 changed, flags = {name: getattr(examined, name) for name in changed}, examined.flags
-            text = self._embedded(changed["content"])[0] if "content" in changed else None
+            text = self._embedded(intake.retitled(known, changed))[0] if "content" in changed else None
 
             def write(
                 tx: Transaction, known: Memory = known, changed: Any = changed, flags: Any = flags, text: Any = text
@@ -276,11 +279,13 @@ class Engine(Desk):
         )
         page = memories[:limit]
         more = len(memories) > limit
+        whole = self._whole(page, deep=False)
         return Page(
-            memories=tuple(self._whole(page, deep=False)),
+            memories=tuple(whole),
             total=self._records.count(wanted, audience, now=now) if counted else None,
             cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
             links=self._link_counts(page) if linked else {},
+            lengths=self._lengths(whole),
         )
 
     def history(self, id: str) -> Sequence[Version]:
@@ -325,6 +330,8 @@ class Engine(Desk):
 
     def restore_version(self, id: str, version: int) -> Memory:
         """Make a former state the current one again; today's state joins the history."""
+        if (kept := self._kept(Revised)) is not None:
+            return kept.memory
         former = next((one.memory for one in self.history(id) if one.memory.version == version), None)
         if former is None:
             raise NotFound(f"Memory {id} has no former version {version}.", hint="`scrubjay history` lists them.")
@@ -334,13 +341,24 @@ class Engine(Desk):
         return self.update(id, reason=f"restored version {version}", **fields)
 
     def prune(self, *, dry_run: bool = False) -> Sequence[Memory]:
-        """Softly delete what has expired in this engine's spaces, and say which; a dry run only says."""
+        """Softly delete what has expired in this engine's spaces, and say which; a dry run only says.
+
+        A batch at a time: an error leaves those before it pruned.
+        """
+        if not dry_run and (kept := self._kept(tuple[Memory, ...])) is not None:
+            return kept
         expired = Filter(states=CURRENT, expired=True)
-        found = self._records.list(expired, self._audience(expired), now=self.now(), limit=100_000)
+        audience, now = self._audience(expired), self.now()
+        found = self._records.list(expired, audience, now=now, limit=MOST_PRUNED)
         pruned = [memory for memory in found if access.may_change(self.caller, memory)]
-        for memory in () if dry_run else pruned:
-            self.forget(memory.id, reason="expired")
-        return pruned
+        if dry_run:
+            return pruned
+        for batch in batches(pruned):
+            still = replace(expired, ids=frozenset(memory.id for memory in batch))
+            with self._records.writing() as tx:
+                for memory in tx.list(still, audience, now=now, limit=BATCH):
+                    lifecycle.forget(self._ledger, tx, memory.id, hard=False, reason="expired")
+        return self._transact(tuple[Memory, ...], lambda _tx: tuple(pruned))
 
     @property
     def bulk(self) -> Bulk:

@@ -46,7 +46,7 @@ def outdate(
 ) -> Memory:
     """Let one memory be outdated by another that already says so."""
     for link in tx.links([outdated.id], kinds=SUPERSEDES):
-        if link.target == outdated.id:
+        if link.target == outdated.id and link.state != RELEASED:
             ledger.mark(tx, link, "replaced")
     for link in tx.links([outdated.id], kinds=MAY_OUTDATE):
         if (link.source, link.target) == (successor.id, outdated.id):
@@ -67,7 +67,7 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
     for link in tx.links([memory.id], kinds=SUPERSEDES):
         if link.target != memory.id or link.state == RELEASED:
             continue
-        tx.relate(replace(link, state=RELEASED, hlc=tx.tick(ledger.now()), origin=ledger.origin))
+        ledger.mark(tx, link, RELEASED)
         for successor in tx.get([link.source], access.EVERYTHING):
             if successor.supersedes == memory.id:
                 before = newest_predecessor(tx, successor)

@@ -17,7 +17,7 @@ from scrubjay.engine.folders import checked_description
 from scrubjay.errors import Conflict, Expired, InvalidInput, NotFound, SectionNotFound
 from scrubjay.folders.paths import checked_path, checked_section, section_of, sections_above
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Filter, Memory, NewMemory, Order, Source, State
+from scrubjay.memory import Filter, Memory, NewMemory, Order, Revised, Source, State
 from scrubjay.stores.base import Entry, Reads, Transaction
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ class Paths:
 
     def update(self, store: str, path: str, fields: Mapping[str, Any]) -> Placed:
         """Change text, tags or expiry; what is not named stays."""
+        if (kept := self._desk._kept(Revised)) is not None:
+            return self._placed(kept.memory)
         known = self._found(self._folders.check(store), path)
         return self._placed(self._desk.revise(known.id, **fields).memory)
 
@@ -156,25 +158,7 @@ class Paths:
         """Softly delete what has expired in a store, and say which; a dry run only says."""
         space = self._folders.check(store)
         self._folders.look([space])
-
-        def write(tx: Transaction) -> tuple[Memory, ...]:
-            expired = self._expired(tx, space)
-            for memory in expired:
-                lifecycle.forget(self._desk._ledger, tx, memory.id, hard=False, reason="expired")
-            return expired
-
-        if dry_run:
-            return self._expired(self._records, space)
-        return self._desk._transact(tuple[Memory, ...], write)
-
-    def _expired(self, reads: Reads, space: str) -> tuple[Memory, ...]:
-        found = reads.list(
-            Filter(states=CURRENT, expired=True),
-            access.audience_in(self._desk.caller, (space,)),
-            now=self._desk.now(),
-            limit=100_000,
-        )
-        return tuple(memory for memory in found if access.may_change(self._desk.caller, memory))
+        return self._desk.bound_to(spaces=(space,)).prune(dry_run=dry_run)
 
     # --- lists -------------------------------------------------------------------------------------------------------
 
