@@ -286,6 +286,16 @@ def test_a4_6_superseded_decisions_are_listed_marked(jay):
     assert [(row["id"], row.get("superseded_by")) for row in results(jay)] == [(new, None), (old, new)]
 
 
+def test_a5_only_the_last_is_current_also_when_one_before_it_is_forgotten(jay):
+    ids = [decide(jay, "caching", text) for text in ("Use Redis", "Use Memcached", "Use a local LRU cache")]
+    jay.forget(ids[1])
+
+    assert [(row["id"], row.get("superseded_by")) for row in results(jay)] == [(ids[2], None), (ids[0], ids[2])]
+    assert [one["content"] for one in memento.call(jay, "list_recent_memories", {}).body["memories"]] == [
+        "Use a local LRU cache\n\nBecause"
+    ]
+
+
 def test_a10_an_unrelated_question_finds_no_checkpoint(real_jay):
     ok(real_jay, "save", type="checkpoint", summary="Refactoring the auth module, refresh flow still to do")
 

@@ -549,7 +549,12 @@ class Engine(Desk):
         texts = self._embedded_at_leisure(memories) if texts is None else texts
         with self._records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
-                self._ledger.add(tx, replace(memory, path=names.free_path(tx, memory)), text, judged=True)
+                placed = replace(memory, path=names.free_path(tx, memory))
+                by_hand = memory.name == memory.id  # then it is in no chain yet
+                if memory.kind is Kind.DECISION and by_hand and memory.state is State.ACTIVE:
+                    self.decisions.add(tx, placed, text, imported=True)
+                else:
+                    self._ledger.add(tx, placed, text, judged=True)
             ends = {end for link in links for end in (link.source, link.target)}
             known = {memory.id for memory in tx.get(sorted(ends), access.EVERYTHING)}
             kept = [link for link in links if {link.source, link.target} <= known]

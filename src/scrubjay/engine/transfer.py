@@ -22,7 +22,7 @@ from scrubjay.errors import Error, InvalidInput
 from scrubjay.frozen import dataclass
 from scrubjay.memory import TIMES, Audience, Filter, Link, LinkKind, Memory, Order, Provenance, State, Status
 from scrubjay.stores.base import Position, Store
-from scrubjay.times import iso, parse_time
+from scrubjay.times import iso, milliseconds, parse_time, read_time
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -134,7 +134,7 @@ def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tup
 def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
     """A complete memory from a full line, or from what somebody wrote by hand."""
     given: dict[str, Any] = {
-        name: parse_time(value, field=name) if name in TIMES else value for name, value in line.items()
+        name: read_time(value, field=name) if name in TIMES else value for name, value in line.items()
     }
     given.pop("type", None)
     context = given.pop("context", None) or {}
