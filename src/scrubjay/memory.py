@@ -663,6 +663,7 @@ class Page:
     cursor: str | None = None  # where the next page begins; None on the last one
     links: Mapping[str, int] = field(default_factory=dict)  # how many each memory has, if that was asked
     lengths: Mapping[str, int] = field(default_factory=dict)  # of the contents that were put away and are not shown
+    left_out: int = 0  # that were asked for and found no room; the next page begins with them
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self.memories)

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from scrubjay.dialects import base
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.system import system
 from scrubjay.dialects.validation import Checker
@@ -507,6 +508,30 @@ def test_s18_every_walk_shows_every_memory_once(jay, clock, field, order, by):
     values = [len(memory["content"]) if field == "content_length" else memory[field] for memory in shown]
     assert values == sorted(values, reverse=order == "desc")
     assert {page["total_count"] for page in pages} == {25}
+
+
+@pytest.mark.parametrize("by", ["cursor", "offset"])
+def test_s18_a_page_without_room_for_all_goes_on_with_what_it_left_out(jay, clock, monkeypatch, by):
+    monkeypatch.setattr(base, "ROOM", 1000)  # for two or three of these, though four were asked for
+    made = varied(jay, clock, 10)
+
+    pages = walk(jay, {}, by=by)
+
+    assert sorted(ids(memory for page in pages for memory in page["memories"])) == sorted(made)
+    assert {page["total_count"] for page in pages} == {10}
+    for page in pages:
+        assert page["returned_count"] == len(page["memories"])
+    assert pages[0]["left_out"] == 4 - len(pages[0]["memories"]) > 0
+
+
+def test_a_recall_without_room_for_all_counts_what_it_returned(jay, clock, monkeypatch):
+    monkeypatch.setattr(base, "ROOM", 1500)
+    varied(jay, clock, 10)
+
+    body = ok(jay, "recall_memories", {"query": "memory", "limit": 8})
+
+    assert body["total_results"] == 10
+    assert body["returned_count"] == len(body["memories"]) == 8 - body["left_out"] > 0
 
 
 def test_s18_a_cursor_neither_repeats_nor_skips_under_inserts(jay, clock):
