@@ -323,12 +323,17 @@ class Link:
     source: str
     target: str
     score: float | None = None
-    state: str = "open"  # may_outdate: open, kept, superseded; supersedes: open, replaced, released; others: open
+    state: str = "open"  # may_outdate: also kept, superseded; supersedes: also released; moved elsewhere: replaced
     given: bool = True  # by a client, not found by us
     reason: str | None = None
     created_at: datetime
     hlc: int = 0
     origin: str = ""
+
+    @property
+    def stands(self) -> bool:
+        """Whether it still says something: nothing has taken its place, and nobody took it back."""
+        return self.state not in ("replaced", "released")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -266,3 +266,17 @@ def test_a_key_starts_a_sync_in_the_background_once(jay, drive):  # noqa: F811
 
     assert again == first
     assert done == {**first, "status": "completed"}
+
+
+def test_links_that_a_consolidation_moved_are_moved_on_both_sides(jay, drive):  # noqa: F811
+    neighbour = stored(jay, "The harbour master is called Ottilie")
+    names = [stored(jay, "User likes tea", related_memory_ids=[neighbour]), stored(jay, "User likes tea a lot")]
+    ok(jay, "sync_memories", {"destination": "drive"})
+    ok(jay, "consolidate_memories", {"memory_ids": names, "consolidation_strategy": "merge_all"})
+    ok(jay, "sync_memories", {"destination": "drive"})
+
+    def links(engine):
+        found = engine._records.links([neighbour, *names])
+        return {(link.kind, link.source, link.target, link.state) for link in found}
+
+    assert links(jay) == links(drive)
