@@ -672,6 +672,21 @@ def test_s27_who_recalls_anothers_memory(jay, level, seen):
     assert refused(bob, "store_memory", {"content": "x", "context": {"user_id": "ann"}})["status"] == 403
 
 
+@pytest.mark.parametrize(("level", "status"), [("private", 404), ("shared", 404), ("public", 403)])
+def test_s27_without_a_grant_what_is_public_in_a_named_space_is_seen_and_not_changed(jay, level, status):
+    memory = stored(jay, "The lamp is broken", metadata={"access_level": level})
+    guest = Caller(user="otto", role=Role.MEMBER, spaces=frozenset({"elsewhere"}))
+    naming, silent = jay.bound_to(caller=guest, spaces=("default",)), jay.bound_to(caller=guest, spaces=("elsewhere",))
+
+    updates = {"updates": {"importance": 0.9}}
+    for tool, more in (("update_memory", updates), ("forget_memory", {}), ("archive_memory", {})):
+        assert refused(naming, tool, {"memory_id": memory, **more})["status"] == status
+        assert refused(silent, tool, {"memory_id": memory, **more})["status"] == 404
+    assert ok(naming, "list_memories")["total_count"] == (level == "public")
+    related = {"content": "Another lamp", "related_memory_ids": [memory]}
+    assert refused(naming, "store_memory", related)["status"] == 403  # it may not write there at all
+
+
 def test_s27_a_reader_may_see_but_not_change(jay):
     team = frozenset({"default"})
     ann = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER, spaces=team))

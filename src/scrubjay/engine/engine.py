@@ -249,7 +249,7 @@ class Engine(Desk):
 
         :raises NotFound: if there is none, or none that the caller may see
         """
-        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted)])
+        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted, elsewhere=True)])
         return memory
 
     def list(
