@@ -29,6 +29,10 @@ def test_it_is_for_this_machines_owner():
     assert system.operations["sync_memories"].reach is Reach.LOCAL
 
 
+def test_it_is_said_to_take_away():
+    assert system.operations["sync_memories"].destructive
+
+
 def test_a_sync_says_what_it_did(jay, drive):  # noqa: F811
     stored(jay, "User lives in Austin")
     stored(drive, "User plays the cello")
@@ -206,7 +210,7 @@ def test_s20_in_the_background_the_job_is_told_at_once_and_followed(jay, drive):
     assert begun["status"] == "waiting"
     assert "summary" not in begun
     assert (waiting["status"], done["status"]) == ("waiting", "completed")
-    assert done["result"]["created"] == 1
+    assert (done["result"]["id"], done["result"]["created"]) == (begun["sync_id"], 1)
     assert ok(drive, "list_memories")["total_count"] == 1
 
 
