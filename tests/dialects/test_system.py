@@ -594,6 +594,20 @@ def test_s18_only_active_memories_are_listed_unless_asked(jay):
     assert (deleted["memory_id"], deleted["status"]) == (gone, "deleted")
 
 
+def test_s18_what_has_expired_is_hidden_among_the_active_and_not_among_the_archived_and_deleted(jay, clock):
+    expiry = {"metadata": {"expires_at": iso(clock() + timedelta(days=1))}}
+    names = {status: stored(jay, status, **expiry) for status in ("active", "archived", "deleted")}
+    ok(jay, "archive_memory", {"memory_id": names["archived"]})
+    clock.move(days=2)
+
+    def listed(status):
+        return ids(ok(jay, "list_memories", {"filters": {"status": [status]}})["memories"])
+
+    assert (listed("active"), listed("archived"), listed("deleted")) == ([], [names["archived"]], [])
+    jay.prune()
+    assert set(listed("deleted")) == {names["active"], names["deleted"]}
+
+
 def test_an_importance_range_whose_ends_are_swapped_is_refused(jay):
     swapped = {"filters": {"importance_range": {"min": 0.9, "max": 0.1}}}
 

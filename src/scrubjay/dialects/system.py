@@ -557,11 +557,13 @@ def list_memories(engine: Engine, args: Body) -> Body:
         raise InvalidInput("cursor and offset exclude each other.", field="pagination")
     between = filters.get("importance_range", {})
     check_range(between.get("min"), between.get("max"), "filters.importance_range")
-    states = {state for status in filters.get("status") or ["active"] for state in STATES[status]}
+    statuses = filters.get("status") or ["active"]
     page = engine.list(
         chosen(
             filters,
-            states=frozenset(states),
+            states=frozenset(state for status in statuses for state in STATES[status]),
+            # What was pruned is to be found among the deleted: only of active memories the expired ones are hidden.
+            expired=False if "active" in statuses else None,
             min_importance=between.get("min"),
             max_importance=between.get("max"),
         ),
