@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from scrubjay.dialects import base
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.system import system
 from scrubjay.dialects.validation import Checker
@@ -509,6 +510,30 @@ def test_s18_every_walk_shows_every_memory_once(jay, clock, field, order, by):
     assert {page["total_count"] for page in pages} == {25}
 
 
+@pytest.mark.parametrize("by", ["cursor", "offset"])
+def test_s18_a_page_without_room_for_all_goes_on_with_what_it_left_out(jay, clock, monkeypatch, by):
+    monkeypatch.setattr(base, "ROOM", 1000)  # for two or three of these, though four were asked for
+    made = varied(jay, clock, 10)
+
+    pages = walk(jay, {}, by=by)
+
+    assert sorted(ids(memory for page in pages for memory in page["memories"])) == sorted(made)
+    assert {page["total_count"] for page in pages} == {10}
+    for page in pages:
+        assert page["returned_count"] == len(page["memories"])
+    assert pages[0]["left_out"] == 4 - len(pages[0]["memories"]) > 0
+
+
+def test_a_recall_without_room_for_all_counts_what_it_returned(jay, clock, monkeypatch):
+    monkeypatch.setattr(base, "ROOM", 1500)
+    varied(jay, clock, 10)
+
+    body = ok(jay, "recall_memories", {"query": "memory", "limit": 8})
+
+    assert body["total_results"] == 10
+    assert body["returned_count"] == len(body["memories"]) == 8 - body["left_out"] > 0
+
+
 def test_s18_a_cursor_neither_repeats_nor_skips_under_inserts(jay, clock):
     made = varied(jay, clock, 12)
     first = ok(jay, "list_memories", {"pagination": {"limit": 5}})
@@ -567,6 +592,20 @@ def test_s18_only_active_memories_are_listed_unless_asked(jay):
     assert ids(ok(jay, "list_memories")["memories"]) == [kept]
     [deleted] = ok(jay, "list_memories", {"filters": {"status": ["deleted"]}})["memories"]
     assert (deleted["memory_id"], deleted["status"]) == (gone, "deleted")
+
+
+def test_s18_what_has_expired_is_hidden_among_the_active_and_not_among_the_archived_and_deleted(jay, clock):
+    expiry = {"metadata": {"expires_at": iso(clock() + timedelta(days=1))}}
+    names = {status: stored(jay, status, **expiry) for status in ("active", "archived", "deleted")}
+    ok(jay, "archive_memory", {"memory_id": names["archived"]})
+    clock.move(days=2)
+
+    def listed(status):
+        return ids(ok(jay, "list_memories", {"filters": {"status": [status]}})["memories"])
+
+    assert (listed("active"), listed("archived"), listed("deleted")) == ([], [names["archived"]], [])
+    jay.prune()
+    assert set(listed("deleted")) == {names["active"], names["deleted"]}
 
 
 def test_an_importance_range_whose_ends_are_swapped_is_refused(jay):
@@ -645,6 +684,21 @@ def test_s27_who_recalls_anothers_memory(jay, level, seen):
         assert refused(bob, "update_memory", change)["status"] == 404
     assert refused(bob, "recall_memories", {"query": "x", "filters": {"user_id": "ann"}})["status"] == 403
     assert refused(bob, "store_memory", {"content": "x", "context": {"user_id": "ann"}})["status"] == 403
+
+
+@pytest.mark.parametrize(("level", "status"), [("private", 404), ("shared", 404), ("public", 403)])
+def test_s27_without_a_grant_what_is_public_in_a_named_space_is_seen_and_not_changed(jay, level, status):
+    memory = stored(jay, "The lamp is broken", metadata={"access_level": level})
+    guest = Caller(user="otto", role=Role.MEMBER, spaces=frozenset({"elsewhere"}))
+    naming, silent = jay.bound_to(caller=guest, spaces=("default",)), jay.bound_to(caller=guest, spaces=("elsewhere",))
+
+    updates = {"updates": {"importance": 0.9}}
+    for tool, more in (("update_memory", updates), ("forget_memory", {}), ("archive_memory", {})):
+        assert refused(naming, tool, {"memory_id": memory, **more})["status"] == status
+        assert refused(silent, tool, {"memory_id": memory, **more})["status"] == 404
+    assert ok(naming, "list_memories")["total_count"] == (level == "public")
+    related = {"content": "Another lamp", "related_memory_ids": [memory]}
+    assert refused(naming, "store_memory", related)["status"] == 403  # it may not write there at all
 
 
 def test_s27_a_reader_may_see_but_not_change(jay):

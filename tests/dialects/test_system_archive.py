@@ -46,6 +46,7 @@ def test_s16_what_cannot_be_consolidated(jay):
     assert refused(jay, "consolidate_memories", {"memory_ids": [one, other]})["status"] == 400
     assert status([one, other], "keep_primary") == 400
     assert status([one, other], "keep_primary", primary_memory_id=unrelated) == 422
+    assert status([one, other], "keep_primary", primary_memory_id="mem_unknown") == 422
     assert status([one, "mem_unknown"]) == 404
     assert status([one, unrelated]) == 409
     assert ok(jay, "list_memories")["total_count"] == 3
@@ -84,6 +85,42 @@ def test_s17_three_become_one(jay, clock):
     assert set(ids(archived["memories"])) == set(memory_ids)
     new = body["consolidated_memory_id"]
     assert {related, new} <= {end for link in jay.links(new) for end in (link.source, link.target)}
+
+
+def test_s17_links_are_moved_and_not_doubled(jay):
+    neighbour = stored(jay, "The harbour master is called Ottilie")
+    names = [stored(jay, SPANISH[0], related_memory_ids=[neighbour]), stored(jay, SPANISH[1])]
+    ok(jay, "consolidate_memories", {"memory_ids": names, "consolidation_strategy": "merge_all"})
+
+    listed = ok(jay, "list_memories", {"include_stats": True, "sort": {"order": "asc"}})["memories"]
+    assert {memory["memory_id"]: memory["stats"]["link_count"] for memory in listed}[neighbour] == 1
+    gone = ok(jay, "forget_memory", {"memory_id": neighbour, "cascade_related": True})
+    assert gone["related_memories_affected"] == 1
+    assert ok(jay, "list_memories", {"filters": {"status": ["archived"]}})["total_count"] == 2
+
+
+def test_sources_and_archives_stand_in_the_order_in_which_they_were_named(jay, clock):
+    names = []
+    for text in SPANISH:
+        clock.move(days=1)
+        names.append(stored(jay, text))
+    named = [names[2], names[0], names[1]]
+
+    body = ok(jay, "consolidate_memories", {"memory_ids": named, "consolidation_strategy": "merge_all"})
+
+    assert body["source_memory_ids"] == named
+    for archive, memory in zip(body["provenance"]["archive_ids"], named, strict=True):
+        assert jay.get(archive).id == memory
+
+
+def test_a3_24_a_primary_whose_time_is_not_to_be_preserved_is_of_now(jay, clock):
+    names = [stored(jay, text) for text in SPANISH[:2]]
+    clock.move(days=1)
+    wanted = {"memory_ids": names, "consolidation_strategy": "keep_primary", "primary_memory_id": names[0]}
+
+    body = ok(jay, "consolidate_memories", {**wanted, "preserve_metadata": {"earliest_timestamp": False}})
+
+    assert body["created_at"] == body["consolidated_at"] == iso(clock())
 
 
 def test_s17_originals_that_are_not_kept_are_softly_deleted(jay):

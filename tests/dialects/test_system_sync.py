@@ -29,6 +29,10 @@ def test_it_is_for_this_machines_owner():
     assert system.operations["sync_memories"].reach is Reach.LOCAL
 
 
+def test_it_is_said_to_take_away():
+    assert system.operations["sync_memories"].destructive
+
+
 def test_a_sync_says_what_it_did(jay, drive):  # noqa: F811
     stored(jay, "User lives in Austin")
     stored(drive, "User plays the cello")
@@ -206,7 +210,7 @@ def test_s20_in_the_background_the_job_is_told_at_once_and_followed(jay, drive):
     assert begun["status"] == "waiting"
     assert "summary" not in begun
     assert (waiting["status"], done["status"]) == ("waiting", "completed")
-    assert done["result"]["created"] == 1
+    assert (done["result"]["id"], done["result"]["created"]) == (begun["sync_id"], 1)
     assert ok(drive, "list_memories")["total_count"] == 1
 
 
@@ -266,3 +270,17 @@ def test_a_key_starts_a_sync_in_the_background_once(jay, drive):  # noqa: F811
 
     assert again == first
     assert done == {**first, "status": "completed"}
+
+
+def test_links_that_a_consolidation_moved_are_moved_on_both_sides(jay, drive):  # noqa: F811
+    neighbour = stored(jay, "The harbour master is called Ottilie")
+    names = [stored(jay, "User likes tea", related_memory_ids=[neighbour]), stored(jay, "User likes tea a lot")]
+    ok(jay, "sync_memories", {"destination": "drive"})
+    ok(jay, "consolidate_memories", {"memory_ids": names, "consolidation_strategy": "merge_all"})
+    ok(jay, "sync_memories", {"destination": "drive"})
+
+    def links(engine):
+        found = engine._records.links([neighbour, *names])
+        return {(link.kind, link.source, link.target, link.state) for link in found}
+
+    assert links(jay) == links(drive)

@@ -13,7 +13,17 @@ from importlib import resources
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Schema, either, object_schema, request_id
+from scrubjay.dialects.base import (
+    LEFT_OUT,
+    Body,
+    Dialect,
+    Schema,
+    either,
+    fitting,
+    left_out,
+    object_schema,
+    request_id,
+)
 from scrubjay.engine.intake import Merge, TagChange
 from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
 from scrubjay.errors import (
@@ -316,13 +326,16 @@ def recall_memories(engine: Engine, args: Body) -> Body:
             weights=weights(args.get("ranking", {})),
         )
     )
+    memories = [recalled(hit) for hit in hits]
+    count = fitting(memories)
     return succeeded(
         query=args["query"],
         total_results=hits.total,
-        returned_count=len(hits),
-        memories=[recalled(hit) for hit in hits],
+        returned_count=count,
+        memories=memories[:count],
         execution_time_ms=round((perf_counter() - begun) * 1000),
         **({"degraded": hits.degraded} if hits.degraded else {}),
+        **left_out(len(memories) - count),
     )
 
 
@@ -539,16 +552,18 @@ def list_memories(engine: Engine, args: Body) -> Body:
     """Browse memories with comprehensive filtering, sorting, and pagination capabilities."""
     filters, sort, pagination = args.get("filters", {}), args.get("sort", {}), args.get("pagination", {})
     limit, offset = int(pagination.get("limit", 20)), int(pagination.get("offset", 0))
-    cursor = pagination.get("cursor")
+    cursor, content = pagination.get("cursor"), args.get("include_content", True)
     if cursor is not None and offset:
         raise InvalidInput("cursor and offset exclude each other.", field="pagination")
     between = filters.get("importance_range", {})
     check_range(between.get("min"), between.get("max"), "filters.importance_range")
-    states = {state for status in filters.get("status") or ["active"] for state in STATES[status]}
+    statuses = filters.get("status") or ["active"]
     page = engine.list(
         chosen(
             filters,
-            states=frozenset(states),
+            states=frozenset(state for status in statuses for state in STATES[status]),
+            # What was pruned is to be found among the deleted: only of active memories the expired ones are hidden.
+            expired=False if "active" in statuses else None,
             min_importance=between.get("min"),
             max_importance=between.get("max"),
         ),
@@ -559,13 +574,12 @@ def list_memories(engine: Engine, args: Body) -> Body:
         cursor=cursor,
         counted=True,
         linked=args.get("include_stats", False),
+        room=lambda found: fitting(listed(memory, content=content) for memory in found),
     )
     now = engine.now()
     memories = []
     for memory in page:
-        item = listed(memory)
-        if not args.get("include_content", True) or not memory.content:  # the deep archive is not opened for a list
-            del item["content"]
+        item = listed(memory, content=content)
         if args.get("include_stats", False):
             item["stats"] = {
                 "content_length": page.lengths.get(memory.id, len(memory.text)),
@@ -582,12 +596,13 @@ def list_memories(engine: Engine, args: Body) -> Body:
         pagination={
             "has_more": more,
             "next_cursor": page.cursor,
-            "next_offset": offset + limit if more and cursor is None else None,
+            "next_offset": offset + len(page) if more and cursor is None else None,
         },
+        **left_out(page.left_out),
     )
 
 
-def listed(memory: Memory) -> Body:
+def listed(memory: Memory, *, content: bool) -> Body:
     item: Body = {
         **shown(memory),
         "updated_at": iso(memory.updated_at),
@@ -597,6 +612,8 @@ def listed(memory: Memory) -> Body:
     }
     if memory.superseded_by:
         item["superseded_by"] = memory.superseded_by
+    if not content or not memory.content:  # the deep archive is not opened for a list
+        del item["content"]
     return item
 
 

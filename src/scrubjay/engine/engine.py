@@ -249,7 +249,7 @@ class Engine(Desk):
 
         :raises NotFound: if there is none, or none that the caller may see
         """
-        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted)])
+        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted, elsewhere=True)])
         return memory
 
     def list(
@@ -263,10 +263,12 @@ class Engine(Desk):
         cursor: str | None = None,
         counted: bool = False,
         linked: bool = False,
+        room: Callable[[Sequence[Memory]], int] | None = None,
     ) -> Page:
         """Memories in order, newest first unless asked otherwise; a cursor goes on where a page ended.
 
-        `counted` also says how many there are in all, `linked` how many links each has.
+        `counted` also says how many there are in all, `linked` how many links each has. `room` says for how many of a
+        page's memories there is room, at least one: the page ends there.
         """
         intake.check_limit(limit, offset)
         wanted = filter or Filter()
@@ -276,15 +278,17 @@ class Engine(Desk):
         memories = self._records.list(
             wanted, audience, now=now, order=order, descending=descending, limit=limit + 1, offset=offset, after=after
         )
-        page = memories[:limit]
-        more = len(memories) > limit
-        whole = self._whole(page, deep=False)
+        asked = self._whole(memories[:limit], deep=False)
+        whole = asked if room is None else asked[: room(asked)]
+        page = memories[: len(whole)]
+        more = len(memories) > len(page)
         return Page(
             memories=tuple(whole),
             total=self._records.count(wanted, audience, now=now) if counted else None,
             cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
             links=self._link_counts(page) if linked else {},
             lengths=self._lengths(whole),
+            left_out=len(asked) - len(whole),
         )
 
     def history(self, id: str) -> Sequence[Version]:

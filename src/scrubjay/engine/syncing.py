@@ -612,10 +612,10 @@ class Run:
                     tx.put_endpoint(replace(endpoint, synced_at=now))
 
 
-def in_background(engine: Engine, arguments: Mapping[str, Any], _handle: Handle) -> Mapping[str, Any]:
+def in_background(engine: Engine, arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:
     """The job: a run like any other. What was heard is kept, so begun anew it goes on where it was."""
     synced = engine.sync.run_job(values.read(SyncRequest, json.dumps(arguments)))
-    result: Mapping[str, Any] = values.plain(synced)
+    result: Mapping[str, Any] = values.plain(replace(synced, id=handle.id))  # what its start was answered with
     return result
 
 
