@@ -106,7 +106,7 @@ def forget(
 ) -> Forgotten:
     """Delete softly, or erase for good; hard works on softly deleted ones too."""
     memory = ledger.changeable(tx, id, deleted=hard)
-    links = tx.links([memory.id])
+    links = ledger.links_seen(tx, [memory.id])
     forgotten = _forget_one(ledger, tx, memory, hard=hard, reason=reason, days=days)
     related = len(links)
     if cascade:
