@@ -64,7 +64,7 @@ class Ledger:
         return memory
 
     def links_seen(self, reads: Reads, ids: Sequence[str]) -> list[Link]:
-        """The links of these memories that lead to nothing hidden: what the caller may not see is not counted either."""
+        """The links between these memories and what the caller may see: the others are not even counted for it."""
         links = reads.links(ids)
         ends = sorted({end for link in links for end in (link.source, link.target)})
         seen = {memory.id for memory in reads.get(ends, access.audience_anywhere(self.caller))} if ends else set()
