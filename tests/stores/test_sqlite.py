@@ -712,6 +712,19 @@ def test_a_file_that_was_cut_off_is_not_written(store: SqliteStore, path: Path) 
             pass
 
 
+def test_a_file_that_was_cut_off_before_its_tables_says_that_it_is_damaged(store: SqliteStore, path: Path) -> None:
+    kept = put(store, some())
+    store.close()
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 3)
+
+    with closing(SqliteStore(path)) as cut:
+        with pytest.raises(StorageDamaged, match="damaged"):
+            got(cut, kept.id)
+        with pytest.raises(StorageDamaged, match="damaged"):
+            cut.check()
+
+
 def test_bit_rot_in_a_text_is_found(store: SqliteStore) -> None:
     put(store, some())
     rotten = put(store, some("User lives in Seattle"))

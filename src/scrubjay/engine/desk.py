@@ -575,7 +575,7 @@ class Desk:
 
     def _link_counts(self, memories: Sequence[Memory]) -> dict[str, int]:
         counts = dict.fromkeys((memory.id for memory in memories), 0)
-        for link in self._records.links(list(counts)):
+        for link in self._ledger.links_seen(self._records, list(counts)):
             for end in {link.source, link.target} & counts.keys() if link.stands else ():
                 counts[end] += 1
         return counts

@@ -299,11 +299,7 @@ class Engine(Desk):
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
-        memory = self.get(id)
-        links = self._records.links([memory.id])
-        ends = sorted({end for link in links for end in (link.source, link.target)})
-        visible = {other.id for other in self._records.get(ends, access.audience_anywhere(self.caller))}
-        return [link for link in links if {link.source, link.target} <= visible]
+        return self._ledger.links_seen(self._records, [self.get(id).id])
 
     # --- forgetting --------------------------------------------------------------------------------------------------
 

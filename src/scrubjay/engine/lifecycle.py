@@ -109,7 +109,7 @@ def forget(
 ) -> Forgotten:
     """Delete softly, or erase for good; hard works on softly deleted ones too."""
     memory = ledger.changeable(tx, id, deleted=hard)
-    links = [link for link in tx.links([memory.id]) if link.stands]
+    links = [link for link in ledger.links_seen(tx, [memory.id]) if link.stands]
     forgotten = _forget_one(ledger, tx, memory, hard=hard, reason=reason, days=days)
     related = len(links)
     if cascade:

@@ -66,7 +66,7 @@ class Connections:
     def fresh(self) -> Iterator[apsw.Connection]:
         """A reader of its own. FTS5 checks what it remembers of its index, which in a used one may be out of date."""
         self._check_open()
-        with translated_errors(), closing(self._reader()) as con:
+        with translated_errors(), self._noticing_damage(), closing(self._reader()) as con:
             yield con
 
     @contextmanager
@@ -128,6 +128,10 @@ class Connections:
         except (apsw.CorruptError, apsw.NotADBError) as error:
             code = getattr(error, "extendedresult", None)  # not in apsw's types
             self.damaged = self.damaged or code != apsw.SQLITE_CORRUPT_VTAB
+            raise
+        except apsw.SQLError as error:  # where the list of tables is cut off, a table is not there
+            if self.damaged:
+                raise StorageDamaged(hint=DOCTOR) from error
             raise
 
     def _make_sure_there_is_a_store(self) -> None:
