@@ -306,6 +306,28 @@ def test_h16_every_failure_keeps_the_envelope_and_tells_nothing_of_us(site, meth
         assert trace not in reply["error"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "how", "status"),
+    [
+        ("GET", "/api/mcp/remember", {}, 405),
+        ("POST", "/api/mcp/listMemories", {"json": {}}, 405),
+        ("PATCH", "/api/conversations/c1", {"json": {}}, 405),
+        ("POST", "/api/mcp/remember", {"json": {"text": "x" * 3_000_000}}, 413),
+        ("POST", "/api/mcp/remember", {"json": {"text": "x"}, "headers": {"host": "evil.example"}}, 421),
+        ("POST", "/api/mcp/remember", {"json": {"text": "x"}, "headers": {"origin": "http://evil.example"}}, 403),
+        ("POST", "/api/mcp/remember", {"content": b"{", "headers": {"content-type": "application/json"}}, 400),
+        ("POST", "/api/mcp/remember", {"content": b"text=x"}, 400),
+    ],
+)
+def test_h16_the_envelope_is_kept_also_before_a_tool_is_reached(site, method, path, how, status):
+    response = site._client.request(method, path, **how)
+
+    assert response.status_code == status
+    reply = response.json()
+    assert (sorted(reply), reply["ok"], reply["data"]) == (["data", "error", "ok"], False, None)
+    assert isinstance(reply["error"], str)
+
+
 # --- what the contract leaves to us ----------------------------------------------------------------------------------
 
 

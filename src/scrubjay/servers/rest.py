@@ -51,7 +51,7 @@ from scrubjay.errors import (
 from scrubjay.frozen import dataclass
 from scrubjay.servers.bounds import MAX_BYTES, bounded
 from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, fault
-from scrubjay.servers.guard import failure
+from scrubjay.servers.guard import Refusal, failure
 from scrubjay.servers.limits import Rate
 
 Stopping = Callable[[], bool]  # whether the server is about to end: streams do not keep it waiting
@@ -96,6 +96,11 @@ class Address:
     dialect: Dialect
     operation: Operation
     status: int
+
+    @property
+    def specified(self) -> bool:
+        """Whether a dialect's specification names it; the others are ours."""
+        return self.dialect.tools and self.operation.route is not None and self.path == self.operation.route.path
 
 
 def addresses(dialects: Sequence[Dialect]) -> Iterator[Address]:
@@ -305,9 +310,19 @@ def said(error: Error) -> str:
     return error.message if error.hint is None else f"{error.message} {error.hint}"
 
 
-def method_not_allowed(methods: Mapping[str, Any]) -> Response:
+def method_not_allowed(methods: Mapping[str, Address]) -> Response:
     allowed = ", ".join([*methods, *(("HEAD",) if "GET" in methods else ())])
-    return failure(405, "method_not_allowed", f"Send a {allowed.replace(', ', ' or a ')}.", {"allow": allowed})
+    message = f"Send a {allowed.replace(', ', ' or a ')}."
+    return turned_away(next(iter(methods.values())), Refusal(405, "method_not_allowed", message, {"allow": allowed}))
+
+
+def turned_away(address: Address | None, refusal: Refusal) -> Response:
+    """A refusal from before any operation. At an address that a specification names, its clients know no other error
+    than the dialect's own."""
+    if address is None or not address.specified:
+        return refusal.plain()
+    body = address.dialect.failure(InvalidInput(refusal.message), address.operation.name).body
+    return Response(written(body), refusal.status, refusal.headers, "application/json")
 
 
 # --- streams ---------------------------------------------------------------------------------------------------------
