@@ -276,9 +276,10 @@ def test_h15_who_has_no_part_in_a_workspace_is_denied(jay):
 def test_h15_once_a_key_exists_nobody_comes_in_without_one(jay):
     jay.callers.create("ann", role=Role.MEMBER)
     with client_of(build_app(jay, [chimera])) as client:
-        error = Site(client).ask("POST", "/api/mcp/remember", {"text": "x"}, status=401)
+        site = Site(client)
 
-    assert error
+        assert site.ask("POST", "/api/mcp/remember", {"text": "x"}, status=401)
+        assert site.ask("GET", "/api/mcp/remember", status=401)  # in whatever way it is asked
 
 
 @pytest.mark.parametrize(

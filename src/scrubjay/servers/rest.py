@@ -124,10 +124,10 @@ def rest_routes(dialects: Sequence[Dialect], service: Service, stopping: Stoppin
 
 
 def address_of(routes: Sequence[Route], scope: Scope) -> Address | None:
-    """The operation that a request is for, if it is for one."""
+    """The operation that a request is for, if it is for one; of one with another method, any at the same path."""
     for route in routes:
         if isinstance(route.endpoint, Endpoint) and route.matches(scope)[0] is not Match.NONE:
-            return route.endpoint.address(scope["method"])
+            return route.endpoint.address(scope["method"]) or route.endpoint.any_address
     return None
 
 
@@ -142,10 +142,14 @@ class Endpoint:
     def address(self, method: str) -> Address | None:
         return self._by_method.get("GET" if method == "HEAD" else method)
 
+    @property
+    def any_address(self) -> Address:
+        return next(iter(self._by_method.values()))
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = self.address(scope["method"])
         if address is None:
-            response: Response = method_not_allowed(self._by_method)
+            response: Response = turned_away(self.any_address, method_not_allowed(self._by_method))
         else:
             scope["state"]["route"] = address.path
             response = await self._answer(address, Request(scope, receive))
@@ -310,10 +314,9 @@ def said(error: Error) -> str:
     return error.message if error.hint is None else f"{error.message} {error.hint}"
 
 
-def method_not_allowed(methods: Mapping[str, Address]) -> Response:
+def method_not_allowed(methods: Mapping[str, Any]) -> Refusal:
     allowed = ", ".join([*methods, *(("HEAD",) if "GET" in methods else ())])
-    message = f"Send a {allowed.replace(', ', ' or a ')}."
-    return turned_away(next(iter(methods.values())), Refusal(405, "method_not_allowed", message, {"allow": allowed}))
+    return Refusal(405, "method_not_allowed", f"Send a {allowed.replace(', ', ' or a ')}.", {"allow": allowed})
 
 
 def turned_away(address: Address | None, refusal: Refusal) -> Response:
