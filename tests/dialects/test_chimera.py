@@ -212,12 +212,13 @@ def test_h12_every_change_is_a_version(site):
     assert before["snippet"] == tagged["snippet"] != written["snippet"] == "Boats pay in April"
 
 
-def test_h13_a_deleted_memory_is_in_no_conversation(site):
+@pytest.mark.parametrize("address", ["/api/memories/{}", "/api/mcp/memory/{}/delete"])
+def test_h13_a_deleted_memory_is_in_no_conversation(site, address):
     memory = site.remember("Boats pay in March")
     for conversation in ("c1", "c2"):
         site.link(conversation, memory)
 
-    site.ask("DELETE", f"/api/memories/{memory}")
+    site.ask("DELETE", address.format(memory))
 
     assert site.listed("c1")["total"] == site.listed("c2")["total"] == 0
     site.link("c1", memory, "PUT", "/toggle", status=404)

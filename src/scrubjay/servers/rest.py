@@ -100,7 +100,7 @@ class Address:
     @property
     def specified(self) -> bool:
         """Whether a dialect's specification names it; the others are ours."""
-        return self.dialect.tools and self.operation.route is not None and self.path == self.operation.route.path
+        return self.dialect.tools and self.path != f"/api/{self.dialect.name}/{self.operation.name}"
 
 
 def addresses(dialects: Sequence[Dialect]) -> Iterator[Address]:
@@ -109,9 +109,9 @@ def addresses(dialects: Sequence[Dialect]) -> Iterator[Address]:
         for operation in dialect.operations.values():
             if dialect.tools:
                 yield Address("POST", f"/api/{dialect.name}/{operation.name}", dialect, operation, 200)
-            if operation.route is not None:
-                route = operation.route
-                yield Address(route.method, route.path, dialect, operation, route.status)
+            for route in (operation.route, operation.earlier):
+                if route is not None:
+                    yield Address(route.method, route.path, dialect, operation, route.status)
 
 
 def rest_routes(dialects: Sequence[Dialect], service: Service, stopping: Stopping) -> list[Route]:
