@@ -35,6 +35,7 @@ from scrubjay.memory import (
     Recall,
     Revised,
     Space,
+    State,
     Stored,
     Version,
 )
