@@ -334,12 +334,17 @@ class Link:
     source: str
     target: str
     score: float | None = None
-    state: str = "open"  # may_outdate: open, kept, superseded; supersedes: open, replaced, released; others: open
+    state: str = "open"  # may_outdate: also kept, superseded; supersedes: also released; moved elsewhere: replaced
     given: bool = True  # by a client, not found by us
     reason: str | None = None
     created_at: datetime
     hlc: int = 0
     origin: str = ""
+
+    @property
+    def stands(self) -> bool:
+        """Whether it still says something: nothing has taken its place, and nobody took it back."""
+        return self.state not in ("replaced", "released")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -673,6 +678,8 @@ class Page:
     total: int | None = None  # how many there are in all, if that was asked
     cursor: str | None = None  # where the next page begins; None on the last one
     links: Mapping[str, int] = field(default_factory=dict)  # how many each memory has, if that was asked
+    lengths: Mapping[str, int] = field(default_factory=dict)  # of the contents that were put away and are not shown
+    left_out: int = 0  # that were asked for and found no room; the next page begins with them
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self.memories)

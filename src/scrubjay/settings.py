@@ -113,6 +113,20 @@ CHOICES = {
     "log_level": ("debug", "info", "warning", "error"),
 }
 
+DAY = 86_400.0  # seconds
+BOUNDS: dict[str, tuple[float, float]] = {  # of every number: from, to
+    "pool_size": (1, 1_000),
+    "statement_timeout": (0.001, DAY),
+    "embed_wait": (0, DAY),
+    "quota": (0, 2**53),
+    "chat_timeout": (0.001, DAY),
+    "archive_quota": (0, 2**53),
+    "synthesis_wait": (0, DAY),
+    "least_similarity": (0, 1),
+    "port": (0, 65_535),
+    "call_seconds": (0.001, DAY),
+}
+
 
 def environment_name(name: str) -> str:
     return f"SCRUBJAY_{name.upper()}"
@@ -158,6 +172,8 @@ def converted(name: str, value: Any, default: Any, origin: str) -> Any:
         if value.lower() not in SWITCH:
             raise InvalidInput(f"{origin} must be on or off.", field=name)
         return SWITCH[value.lower()]
+    if name in BOUNDS:
+        return number(name, value, default, origin)
     try:
         result = type(default)(value)
     except (TypeError, ValueError):
@@ -166,6 +182,18 @@ def converted(name: str, value: Any, default: Any, origin: str) -> Any:
         return expanded(result, field=origin).absolute()
     if name in CHOICES and result not in CHOICES[name]:
         raise InvalidInput(f"{origin} must be one of {', '.join(CHOICES[name])}.", field=name)
+    return result
+
+
+def number(name: str, value: Any, default: float, origin: str) -> float:
+    kind = "whole number" if isinstance(default, int) else "number"
+    least, most = BOUNDS[name]
+    try:
+        result = type(default)(str(value))  # by its text: neither 1.5 nor true is a whole number
+    except ValueError:
+        raise InvalidInput(f"{origin} must be a {kind}.", field=name) from None
+    if not least <= result <= most:  # nor is NaN
+        raise InvalidInput(f"{origin} must be a {kind} from {least:,g} to {most:,.15g}.", field=name)
     return result
 
 

@@ -57,6 +57,26 @@ def test_what_was_superseded_is_released(jay):
         jay.curation.release(old.id)
 
 
+def test_what_was_released_is_not_named_again_by_what_had_superseded_it(jay):
+    old, new, newest = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
+    jay.supersede(old=old, new=new)
+    jay.curation.release(old)
+    jay.supersede(old=new, new=newest)
+    jay.forget(newest)
+
+    assert jay.get(new).supersedes is None
+
+
+def test_what_supersedes_many_names_the_one_before_when_the_last_is_released(jay):
+    one, other, new = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
+    jay.supersede(old=one, new=new)
+    jay.supersede(old=other, new=new)
+
+    jay.curation.release(other)
+
+    assert jay.get(new).supersedes == one
+
+
 def test_what_was_released_may_be_superseded_again_and_the_other_way_round(jay):
     one, other = jay.store("Ottilie leads").memory, jay.store("Ada leads").memory
     jay.supersede(old=one.id, new=other.id)

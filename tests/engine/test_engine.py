@@ -344,6 +344,36 @@ def test_deleting_the_successor_brings_the_superseded_memory_back(jay):
     assert contents(jay.search("where does the user live")) == ["User lives in Austin"]
 
 
+@pytest.mark.parametrize("hard", [False, True])
+def test_deleting_one_in_the_middle_of_a_chain_brings_nothing_back(jay, hard):
+    first, second, third = (jay.store(f"User lives in {city}").memory.id for city in ("Seattle", "Austin", "Boston"))
+    jay.supersede(old=first, new=second)
+    jay.supersede(old=second, new=third)
+
+    jay.forget(second, hard=hard)
+    assert contents(jay.search("where does the user live")) == ["User lives in Boston"]
+    assert jay.get(first).superseded_by == third
+
+    jay.forget(third)
+    assert contents(jay.search("where does the user live")) == ["User lives in Seattle"]
+
+    jay.recover(third)
+    assert contents(jay.search("where does the user live")) == ["User lives in Boston"]
+
+
+def test_a_memory_recovered_in_the_middle_of_a_chain_is_between_the_others_again(jay):
+    first, second, third = (jay.store(f"User lives in {city}").memory.id for city in ("Seattle", "Austin", "Boston"))
+    jay.supersede(old=first, new=second)
+    jay.supersede(old=second, new=third)
+    jay.forget(second)
+    jay.forget(third)
+
+    jay.recover(second)
+
+    assert contents(jay.search("where does the user live")) == ["User lives in Austin"]
+    assert jay.get(first).superseded_by == second
+
+
 def test_superseding_ends_the_time_in_which_the_old_memory_was_true(jay, clock):
     old = jay.store("User lives in Seattle").memory
     clock.move(days=3)

@@ -694,6 +694,21 @@ def test_erasing_a_memory_erases_its_conflicts(jay, drive, clock):
     assert (record.ours, record.theirs, record.outcome) == (None, None, "erased")
 
 
+def test_a_chain_whose_ends_two_stores_forget_is_the_same_in_both(jay, drive):
+    first, second, third = (jay.store(text).memory.id for text in ("Tea", "Coffee", "Cocoa"))
+    jay.supersede(old=first, new=second)
+    jay.supersede(old=second, new=third)
+    run(jay)
+
+    jay.forget(second)
+    run(jay)
+    assert [engine.get(first).superseded_by for engine in (jay, drive)] == [third, third]
+
+    drive.forget(third)
+    run(jay)
+    assert [engine.get(first).superseded_by for engine in (jay, drive)] == [None, None]
+
+
 def test_an_edit_does_not_lose_to_what_merely_follows_from_a_deletion(jay, drive, clock):
     """Forgetting a successor brings its predecessor back; somebody edits that one elsewhere meanwhile."""
     old, new = jay.store("Tea").memory.id, jay.store("Coffee").memory.id

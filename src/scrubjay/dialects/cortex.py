@@ -95,6 +95,8 @@ def error_body(error: Error, operation: str) -> Body:
     if isinstance(error, Conflict) and operation.endswith("add_memory"):
         hint = f"Use {served('update_memory')} to change it."
     message = error.message if hint is None else f"{error.message.removesuffix('.')}. {hint}"
+    if code == "INVALID_STORE_NAME":
+        message = message.replace("A space's name", "A store's name")
     return {"error": {"code": code, "mcp_code": number, "message": message}}
 
 

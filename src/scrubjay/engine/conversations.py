@@ -142,7 +142,7 @@ class Conversations:
         return Injected(memories=memories, text=fenced(memories), active=active)
 
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
-        """Forget what was stored in a conversation; it can be undone as one deed."""
+        """Forget everything that was stored in a conversation; it can be undone as one deed."""
         at = self._at(workspace, conversation)
         return at.bulk.forget_all(Filter(conversation_id=conversation), reason=f"conversation {conversation} cleared")
 

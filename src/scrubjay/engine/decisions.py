@@ -49,10 +49,11 @@ EDGES = NAMED | {LinkKind.SUPERSEDES}
 DECISIONS = frozenset({Kind.DECISION})
 
 SIMILAR_MOST = 3
-SIMILAR = 0.87  # cosine of two stored texts: worth a look
-ALIKE = 0.92  # nearly the same text on another topic
+SIMILAR = 0.948  # calibrated, of two stored texts: worth a look
+ALIKE = 0.968  # nearly the same text on another topic
 LINKED_MOST = 5  # decisions shown for one that links to them
 MAX_REASON = 2_000
+SAME_TOPIC = "a newer decision on the same topic"
 AROUND = timedelta(hours=1)  # decisions that belong to a checkpoint
 AROUND_MOST = 10
 
@@ -193,15 +194,23 @@ class Decisions:
             desk._backlog.wake()
         return saved
 
-    def add(self, tx: Transaction, memory: Memory, text: Text) -> tuple[Memory, int]:
-        """Write a decision, let it outdate its topic's current one, and link what its reasoning names."""
+    def add(self, tx: Transaction, memory: Memory, text: Text, *, imported: bool = False) -> tuple[Memory, int]:
+        """Write a decision, let it outdate its topic's current one, and link what its reasoning names.
+
+        An imported one that was made before the current one is outdated by it instead.
+        """
         ledger = self._desk._ledger
         heads = self._heads(tx, memory)
+        newer = [head for head in heads if imported and head.created_at > memory.created_at]
+        older = [head for head in heads if head not in newer]
         decision = ledger.add(
-            tx, replace(memory, supersedes=heads[0].id if heads else memory.supersedes), text, judged=True
+            tx, replace(memory, supersedes=older[0].id if older else memory.supersedes), text, judged=True
         )
-        for head in heads:
-            lifecycle.outdate(ledger, tx, head, decision, reason="a newer decision on the same topic")
+        for head in older:
+            lifecycle.outdate(ledger, tx, head, decision, reason=SAME_TOPIC)
+        for head in newer[-1:]:
+            decision = lifecycle.outdate(ledger, tx, decision, head, reason=SAME_TOPIC)
+            lifecycle.settle(tx, head)
         edges = edges_in(decision.detail.get("reasoning"))
         seen = access.audience_anywhere(ledger.caller)
         links = 0
@@ -339,16 +348,13 @@ class Decisions:
         if vector is None or memory.kind is not Kind.DECISION:
             return ()
         audience = desk._own_audience(memory)
-        near = {
-            match.memory: match.score
-            for match in desk._records.nearest(
-                vector, Filter(kinds=DECISIONS), audience, now=desk.now(), limit=2 * SIMILAR_MOST
-            )
-            if match.score >= SIMILAR
-        }
+        nearest = desk._records.nearest(
+            vector, Filter(kinds=DECISIONS), audience, now=desk.now(), limit=2 * SIMILAR_MOST
+        )
+        near = {match.memory: desk._embedding.calibrate(match.score) for match in nearest}
         others = [
             Hit(memory=other, score=near[other.id])
-            for other in desk._records.get(list(near), audience)
+            for other in desk._records.get([one for one in near if near[one] >= SIMILAR], audience)
             if topic_key(other.topic or "") != topic_key(memory.topic or "")
         ]
         return tuple(others[:SIMILAR_MOST])
@@ -362,7 +368,7 @@ class Decisions:
                 break
             if hit.id in page:
                 continue
-            chain = self._chain_around(hit, hits, limit) if hit.kind is Kind.DECISION else [hit]
+            chain = self._chain_around(hit, hits, limit, limit - len(page)) if hit.kind is Kind.DECISION else [hit]
             for memory in chain:
                 page[memory.id] = memory
             for memory in chain:
@@ -370,16 +376,16 @@ class Decisions:
                     page.setdefault(other.id, other)
         return list(page.values())[:limit]
 
-    def _chain_around(self, hit: Memory, hits: Sequence[Memory], limit: int) -> list[Memory]:
-        """The newest decisions on the hit's topic and every hit among the older ones, newest first."""
+    def _chain_around(self, hit: Memory, hits: Sequence[Memory], limit: int, room: int) -> list[Memory]:
+        """The hits on this one's topic and, where there is room, its newest decisions; newest first."""
         desk = self._desk
         wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=hit.topic)
         here = access.audience_in(desk.caller, (hit.space,))
         newest = desk._records.list(wanted, here, now=desk.now(), limit=max(3, limit // 2))
         key = topic_key(hit.topic or "")
         alike = [one for one in hits if one.topic and one.space == hit.space and topic_key(one.topic) == key]
-        chain = {memory.id: memory for memory in (*newest, *alike)}
-        return sorted(chain.values(), key=lambda memory: (memory.created_at, memory.seq), reverse=True)
+        chain = list({memory.id: memory for memory in (*alike, *newest)}.values())[:room]
+        return sorted(chain, key=lambda memory: (memory.created_at, memory.seq), reverse=True)
 
     def _linked(self, hits: Sequence[Memory], wanted: Filter) -> dict[str, list[Memory]]:
         """What the hits build on, debate or synthesize, and what does so with them."""

@@ -550,6 +550,8 @@ class Desk:
 
     def _cursor(self, last: Memory, filter: Filter, order: Order, descending: bool) -> str:
         position = Position.of(last, order)
+        if order is Order.LENGTH and last.id in (lengths := self._lengths([last])):
+            position = Position(value=lengths[last.id], seq=last.seq)
         return cursors.written(position, key=self.signing_key(), question=self._question(filter, order, descending))
 
     def _question(self, filter: Filter, order: Order, descending: bool) -> str:
@@ -566,10 +568,15 @@ class Desk:
                 tx.set_fact("cursor_key", key)
         return bytes.fromhex(key)
 
+    def _lengths(self, memories: Sequence[Memory]) -> dict[str, int]:
+        """How long the contents are that lie elsewhere."""
+        away = [memory.id for memory in memories if not memory.content and memory.status is not Status.ACTIVE]
+        return {name: glimpse.length for name, glimpse in self._records.glimpses(away).items()} if away else {}
+
     def _link_counts(self, memories: Sequence[Memory]) -> dict[str, int]:
         counts = dict.fromkeys((memory.id for memory in memories), 0)
-        for link in self._records.links(list(counts)):
-            for end in {link.source, link.target} & counts.keys():
+        for link in self._ledger.links_seen(self._records, list(counts)):
+            for end in {link.source, link.target} & counts.keys() if link.stands else ():
                 counts[end] += 1
         return counts
 

@@ -35,6 +35,7 @@ from scrubjay.memory import (
     Recall,
     Revised,
     Space,
+    State,
     Stored,
     Version,
 )
@@ -169,7 +170,7 @@ class Engine(Desk):
     ) -> Revised:
         """Change a memory and say where its former state is kept. Only changed text is embedded anew."""
         if (kept := self._kept(Revised)) is not None:
-            return kept
+            return kept  # before it is looked at: what it has become may not allow the change a second time
         expected = expected_version or self._expected_version
         for _ in range(ATTEMPTS):
             known = self._ledger.changeable(self._records, id)
@@ -249,7 +250,7 @@ class Engine(Desk):
 
         :raises NotFound: if there is none, or none that the caller may see
         """
-        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted)])
+        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted, elsewhere=True)])
         return memory
 
     def list(
@@ -263,10 +264,12 @@ class Engine(Desk):
         cursor: str | None = None,
         counted: bool = False,
         linked: bool = False,
+        room: Callable[[Sequence[Memory]], int] | None = None,
     ) -> Page:
         """Memories in order, newest first unless asked otherwise; a cursor goes on where a page ended.
 
-        `counted` also says how many there are in all, `linked` how many links each has.
+        `counted` also says how many there are in all, `linked` how many links each has. `room` says for how many of a
+        page's memories there is room, at least one: the page ends there.
         """
         intake.check_limit(limit, offset)
         wanted = filter or Filter()
@@ -276,13 +279,17 @@ class Engine(Desk):
         memories = self._records.list(
             wanted, audience, now=now, order=order, descending=descending, limit=limit + 1, offset=offset, after=after
         )
-        page = memories[:limit]
-        more = len(memories) > limit
+        asked = self._whole(memories[:limit], deep=False)
+        whole = asked if room is None else asked[: room(asked)]
+        page = memories[: len(whole)]
+        more = len(memories) > len(page)
         return Page(
-            memories=tuple(self._whole(page, deep=False)),
+            memories=tuple(whole),
             total=self._records.count(wanted, audience, now=now) if counted else None,
             cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
             links=self._link_counts(page) if linked else {},
+            lengths=self._lengths(whole),
+            left_out=len(asked) - len(whole),
         )
 
     def history(self, id: str) -> Sequence[Version]:
@@ -293,11 +300,7 @@ class Engine(Desk):
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
-        memory = self.get(id)
-        links = self._records.links([memory.id])
-        ends = sorted({end for link in links for end in (link.source, link.target)})
-        visible = {other.id for other in self._records.get(ends, access.audience_anywhere(self.caller))}
-        return [link for link in links if {link.source, link.target} <= visible]
+        return self._ledger.links_seen(self._records, [self.get(id).id])
 
     # --- forgetting --------------------------------------------------------------------------------------------------
 
@@ -547,7 +550,12 @@ class Engine(Desk):
         texts = self._embedded_at_leisure(memories) if texts is None else texts
         with self._records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
-                self._ledger.add(tx, replace(memory, path=names.free_path(tx, memory)), text, judged=True)
+                placed = replace(memory, path=names.free_path(tx, memory))
+                by_hand = memory.name == memory.id  # then it is in no chain yet
+                if memory.kind is Kind.DECISION and by_hand and memory.state is State.ACTIVE:
+                    self.decisions.add(tx, placed, text, imported=True)
+                else:
+                    self._ledger.add(tx, placed, text, judged=True)
             ends = {end for link in links for end in (link.source, link.target)}
             known = {memory.id for memory in tx.get(sorted(ends), access.EVERYTHING)}
             kept = [link for link in links if {link.source, link.target} <= known]

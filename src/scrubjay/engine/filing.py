@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access, intake, lifecycle, names
 from scrubjay.engine.documents import document_of, level_of, parts_of, said_otherwise
 from scrubjay.engine.ledger import Text
-from scrubjay.errors import Conflict, Error, FileDamaged, InvalidInput
+from scrubjay.errors import Conflict, Error, FileDamaged, InvalidInput, StorageError
 from scrubjay.folders import markdown
 from scrubjay.folders.folder import Bytes, Folder, Walk
 from scrubjay.folders.markdown import Document
@@ -145,6 +145,7 @@ class Filing:
             found = self._read(name, file)
             if found is None:
                 continue
+            self._problems.pop(name, None)  # mended, be it by undoing what broke it
             if file is not None and file.hash == found.bytes.hash and file.state in AT_HAND:
                 if found.bytes.stamp:
                     same[file.memory] = found.bytes.stamp
@@ -408,7 +409,7 @@ class Filing:
     def write_out(self, *, seconds: float | None = None, progress: Progress | None = None) -> None:
         """Write the files that wait, for some seconds if given. The caller holds the lock of folders.
 
-        :raises StorageError: if the folder cannot be written to; what is not written goes on waiting
+        :raises StorageError: if the folder, or a part of it, cannot be written to; what is not written goes on waiting
         """
         waiting = self._records.files(self._space, waiting=True)
         if any(file.state in AT_HAND for file in waiting):
@@ -418,12 +419,20 @@ class Filing:
             return  # files can only be removed from a folder that is there
         waiting = self._records.files(self._space, waiting=True)
         deadline = None if seconds is None else monotonic() + seconds
+        failed: StorageError | None = None
         for number, file in enumerate(waiting, 1):
-            self._write_one(file)
+            try:
+                self._write_one(file)
+            except StorageError as error:
+                if error.retryable:  # nothing can be written now
+                    raise
+                failed = failed or error  # nothing can be written there; the others do not wait for it
             if deadline is not None and monotonic() > deadline:
-                return
+                break
             if progress:
                 progress(number, len(waiting))
+        if failed is not None:
+            raise failed
 
     def _write_one(self, file: File) -> None:
         memory = next(iter(self._records.get([file.memory], access.EVERYTHING)), None)

@@ -333,7 +333,9 @@ class StorePeer(Peer):
         """
         links = tx.links(sorted(ids), kinds=SUPERSEDES) if ids else ()
         ends = sorted({end for link in links for end in (link.source, link.target)})
-        for memory in tx.get(ends, access.EVERYTHING):
+        there = tx.get(ends, access.EVERYTHING)
+        gone = set(ends) - {memory.id for memory in there if memory.status is not Status.DELETED}
+        for memory in (*there, *lifecycle.predecessors(tx, gone)):
             lifecycle.settle(tx, memory)
 
 
