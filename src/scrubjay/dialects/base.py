@@ -297,8 +297,26 @@ def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: b
     return schema
 
 
-# Beside a list that was cut because the reply would have been too large (servers/bounds.py).
+# Beside a list that was cut because the reply would have been too large: by servers/bounds.py, or before, where a reply
+# counts its items or says where to go on.
 LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
+ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for what stands beside them
+
+
+def fitting(items: Iterable[Body]) -> int:
+    """For how many of the items a reply has room; for one at least."""
+    room, count = ROOM, 0
+    for item in items:
+        room -= len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()) + len(",")
+        if room < 0 and count:
+            break
+        count += 1
+    return count
+
+
+def left_out(count: int) -> Body:
+    """How a reply says that it was cut."""
+    return {"left_out": count} if count else {}
 
 
 def either(ok: Schema, error: Schema) -> Schema:

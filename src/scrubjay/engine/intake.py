@@ -286,6 +286,11 @@ def check_share(value: object, field: str) -> None:
         raise InvalidInput(f"{field} must be a number from 0 to 1.", field=field)
 
 
+def check_whole(value: object, field: str, *, least: int, most: int = 2**31 - 1) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise InvalidInput(f"{field} must be a whole number from {least} to {most:,}.", field=field)
+
+
 def check_name(value: str | None, field: str, *, maximum: int = MAX_NAME) -> None:
     if value is None:
         return

@@ -95,6 +95,8 @@ class Guard:
             return Refusal(421, "misdirected", "This server answers to loopback addresses only.")
         if not all(self._is_ours(origin, headers) for origin in headers.getlist("origin")):
             return Refusal(403, "forbidden", "Pages of other origins may not use this server.")
+        if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may believe the other one
+            return Refusal(400, "unreadable", "The request states its length in two ways.", CLOSE)
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._max_body_bytes:
             return too_large(self._max_body_bytes)
