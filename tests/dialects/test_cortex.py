@@ -470,6 +470,12 @@ def test_c20_a_file_is_read_again_once_its_second_name_is_gone(client, tmp_path)
     assert client.paths() == ["a/b"]
 
 
+def test_c6_the_paths_of_categories_are_cleaned(client):
+    assert client.ok("create_category", path=" a // b ") == {"path": "a/b", "created": True}
+    assert client.ok("set_category_description", path="a/b/", description="x")["path"] == "a/b"
+    assert client.ok("delete_category", path="a//b")["path"] == "a/b"
+
+
 def test_c21_descriptions_of_categories(client):
     described = {"path": "a/b", "description": "x" * 500}
 
@@ -635,6 +641,10 @@ def test_a_strict_store_wants_its_categories_made(open_engine, tmp_path):
     strict.ok("create_category", path="a")
     strict.add("a/b")
     strict.add("root")
+    assert "Category not found: new" in strict.fails("move_memory", from_path="a/b", to_path="new/b")
+    strict.ok("move_memory", from_path="a/b", to_path="a/c")
+    strict.ok("move_memory", from_path="a/c", to_path="c")
+    assert strict.paths() == ["c", "root"]
 
 
 @pytest.mark.parametrize(

@@ -546,7 +546,8 @@ def create_store(engine: Engine, args: Body) -> Body:
 )
 def create_category(engine: Engine, args: Body) -> Body:
     """Creates a category that nothing lies in yet. One that is there stays as it is."""
-    return {"path": args["path"], "created": engine.paths.create_section(args["store"], args["path"])}
+    path, created = engine.paths.create_section(args["store"], args["path"])
+    return {"path": path, "created": created}
 
 
 @cortex.operation(
@@ -566,8 +567,8 @@ def create_category(engine: Engine, args: Body) -> Body:
 )
 def set_category_description(engine: Engine, args: Body) -> Body:
     """Says what belongs into a category, which is created if it was not there. A blank description is removed."""
-    text = engine.paths.describe_section(args["store"], args["path"], args["description"])
-    return {"path": args["path"], "description": text}
+    path, text = engine.paths.describe_section(args["store"], args["path"], args["description"])
+    return {"path": path, "description": text}
 
 
 @cortex.operation(
@@ -581,8 +582,8 @@ def set_category_description(engine: Engine, args: Body) -> Body:
 )
 def delete_category(engine: Engine, args: Body) -> Body:
     """Deletes a category with every memory and category below it."""
-    count = engine.paths.delete_section(args["store"], args["path"])
-    return {"path": args["path"], "deleted": True, "memory_count": count}
+    path, count = engine.paths.delete_section(args["store"], args["path"])
+    return {"path": path, "deleted": True, "memory_count": count}
 
 
 @cortex.operation(

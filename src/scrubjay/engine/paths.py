@@ -100,7 +100,11 @@ class Paths:
         space = desk.spaces[0]
         if desk._request is None and self._records.at_path(space, path, access.EVERYTHING) is not None:
             raise taken(path)
-        section, registry = section_of(path), desk._registry
+        self._check_section(space, section_of(path))
+
+    def _check_section(self, space: str, section: str) -> None:
+        """:raises SectionNotFound: if there is none, where sections are made before anything is put into them"""
+        registry = self._desk._registry
         if registry is not None and registry.strict_sections and section and not self._exists(space, section):
             raise no_section(section)
 
@@ -150,6 +154,7 @@ class Paths:
                 return current
             if tx.at_path(space, place, access.EVERYTHING) is not None:
                 raise taken(place)
+            self._check_section(space, section_of(place))
             return self._desk._ledger.change(tx, replace(current, path=place), "moved", "path", touched=False)
 
         return self._placed(self._desk._transact(Memory, write))
@@ -191,26 +196,28 @@ class Paths:
 
     # --- sections ----------------------------------------------------------------------------------------------------
 
-    def create_section(self, store: str, section: str) -> bool:
+    # Each answers with the section's path, cleaned, and what became of it.
+
+    def create_section(self, store: str, section: str) -> tuple[str, bool]:
         """Make a section that nothing lies in yet; False if it was there."""
         space, place = self._changeable_section(store, section)
         if self._exists(space, place):
-            return False
+            return place, False
         with self._records.writing() as tx:
             tx.create_space(space, at=self._desk.now())
             tx.put_section(space, place, description=None)
-        return True
+        return place, True
 
-    def describe_section(self, store: str, section: str, description: str) -> str | None:
+    def describe_section(self, store: str, section: str, description: str) -> tuple[str, str | None]:
         """Say what belongs into a section; it is made if it was not there. Blank takes the description away."""
         space, place = self._changeable_section(store, section)
         text = checked_description(description)
         with self._records.writing() as tx:
             tx.create_space(space, at=self._desk.now())
             tx.put_section(space, place, description=text)
-        return text
+        return place, text
 
-    def delete_section(self, store: str, section: str) -> int:
+    def delete_section(self, store: str, section: str) -> tuple[str, int]:
         """Softly delete everything in a section, and the section; how many memories that were.
 
         :raises SectionNotFound: if there is no such section
@@ -231,7 +238,7 @@ class Paths:
             tx.drop_sections(space, place)
             return tuple(tx.get([entry.id for entry in entries], access.EVERYTHING))
 
-        return len(self._desk._transact(tuple[Memory, ...], write))
+        return place, len(self._desk._transact(tuple[Memory, ...], write))
 
     def _changeable_section(self, store: str, section: str) -> tuple[str, str]:
         space = self._folders.check(store)
