@@ -7,7 +7,8 @@ import subprocess
 import pytest
 
 from scrubjay.projects import project_space, slug
-from scrubjay.wiring import spaces_of
+from scrubjay.settings import Settings
+from scrubjay.wiring import here, spaces_of
 
 
 def git(folder, *arguments):
@@ -78,3 +79,11 @@ def test_a_slug_is_plain(text, expected):
 def test_a_text_without_letters_gets_a_stable_hash():
     assert slug("漢字") == slug("漢字") != slug("汉字")
     assert slug("@#$").startswith("t")
+
+
+def test_a_process_whose_folder_was_removed_stands_in_its_home(tmp_path, monkeypatch):
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert here(Settings(home=tmp_path)) == tmp_path

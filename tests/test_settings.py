@@ -8,16 +8,24 @@ from pathlib import Path
 import pytest
 
 from scrubjay.errors import InvalidInput
-from scrubjay.settings import Settings, load
+from scrubjay.settings import BOUNDS, Settings, load
 
 
 @pytest.mark.parametrize(
     ("environ", "said"),
     [
-        ({"SCRUBJAY_PORT": "many"}, "SCRUBJAY_PORT must be a int"),
+        ({"SCRUBJAY_PORT": "many"}, "SCRUBJAY_PORT must be a whole number"),
+        ({"SCRUBJAY_PORT": "70000"}, "SCRUBJAY_PORT must be a whole number from 0 to 65,535"),
+        ({"SCRUBJAY_QUOTA": "-1"}, "from 0 to"),
+        ({"SCRUBJAY_EMBED_WAIT": "nan"}, "from 0 to 86,400"),
+        ({"SCRUBJAY_CALL_SECONDS": "0"}, "from 0.001 to"),
+        ({"SCRUBJAY_LEAST_SIMILARITY": "2"}, "from 0 to 1"),
         ({"SCRUBJAY_MODEL_PULL": "sometimes"}, "auto, never"),
         ({"SCRUBJAY_LOG_LEVEL": "loud"}, "debug, info"),
-        ({"SCRUBJAY_EMBED_WAIT": "soon"}, "SCRUBJAY_EMBED_WAIT"),
+        ({"SCRUBJAY_EMBED_WAIT": "soon"}, "SCRUBJAY_EMBED_WAIT must be a number"),
+        ({"SCRUBJAY_HOME": "~nobody-of-that-name/x"}, "home begins with the home of a user who is not there"),
+        ({"SCRUBJAY_MODELS": "~nobody-of-that-name/x"}, "SCRUBJAY_MODELS begins with the home of a user"),
+        ({"CORTEX_DATA_PATH": "~nobody-of-that-name/x"}, "CORTEX_DATA_PATH begins with the home of a user"),
         ({"SCRUBJAY_STRICT_EMBEDDING": "maybe"}, "on or off"),
     ],
 )
@@ -27,7 +35,12 @@ def test_a_bad_value_is_refused_and_its_origin_named(tmp_path, environ, said):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("port = = 1", "cannot be read"), ("colour = 'red'", "colour is no setting")]
+    ("text", "said"),
+    [
+        ("port = = 1", "cannot be read"),
+        ("colour = 'red'", "colour is no setting"),
+        ("quota = 1.5", "quota in config.toml must be a whole number"),
+    ],
 )
 def test_a_broken_configuration_file_is_refused_and_left_alone(tmp_path, text, said):
     file = tmp_path / "config.toml"
@@ -65,6 +78,13 @@ def test_an_empty_variable_counts_as_unset(tmp_path):
 
 def test_a_tilde_is_the_users_folder():
     assert load({"SCRUBJAY_HOME": "~/memories"}).home == Path.home() / "memories"
+
+
+def test_every_number_has_bounds_that_hold_its_default():
+    numbers = {one.name: one.default for one in fields(Settings) if type(one.default) in (int, float)}
+
+    assert numbers.keys() == BOUNDS.keys()
+    assert all(BOUNDS[name][0] <= default <= BOUNDS[name][1] for name, default in numbers.items())
 
 
 @pytest.mark.parametrize("entry", fields(Settings), ids=lambda entry: entry.name)

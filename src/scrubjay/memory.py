@@ -67,6 +67,9 @@ class State(IntEnum):
     PURGED = 4  # erased for good; only a tombstone is left
 
 
+AT_HAND = frozenset({State.ACTIVE, State.SUPERSEDED})  # of what is neither archived nor deleted
+
+
 class Tier(StrEnum):
     """Where an archived memory's text lies, from near to far."""
 
@@ -298,6 +301,9 @@ class Memory:
             return State.ARCHIVED
         return State.SUPERSEDED if self.superseded_by else State.ACTIVE
 
+    def expired(self, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
+
     @property
     def text(self) -> str:
         """What other dialects show, what is embedded and what words are found in: a decision carries its reasoning."""
@@ -313,6 +319,11 @@ class Memory:
     def name(self) -> str:
         """What its own dialect calls it: decisions and checkpoints have an id that people can read."""
         return str(self.detail.get("name") or self.id)
+
+
+# The fields of a memory that are times.
+TIMES = ("created_at", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_until", "verified_at",
+         "deleted_at", "recoverable_until")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

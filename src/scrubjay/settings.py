@@ -16,6 +16,7 @@ from typing import Any
 
 from scrubjay.errors import InvalidInput
 from scrubjay.frozen import dataclass
+from scrubjay.places import expanded, store_address
 
 
 def setting(default: Any, help: str) -> Any:
@@ -101,6 +102,7 @@ FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
+NUMBERS = {int: "a whole number", float: "a number"}
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
@@ -109,6 +111,20 @@ CHOICES = {
     "log_format": ("text", "json"),
     "category_mode": ("free", "strict"),
     "log_level": ("debug", "info", "warning", "error"),
+}
+
+DAY = 86_400.0  # seconds
+BOUNDS: dict[str, tuple[float, float]] = {  # of every number: from, to
+    "pool_size": (1, 1_000),
+    "statement_timeout": (0.001, DAY),
+    "embed_wait": (0, DAY),
+    "quota": (0, 2**53),
+    "chat_timeout": (0.001, DAY),
+    "archive_quota": (0, 2**53),
+    "synthesis_wait": (0, DAY),
+    "least_similarity": (0, 1),
+    "port": (0, 65_535),
+    "call_seconds": (0.001, DAY),
 }
 
 
@@ -123,7 +139,7 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
     """
     environ = os.environ if environ is None else environ
     given = {name: value for name, value in flags.items() if value is not None}
-    home = Path(given.get("home") or environ.get("SCRUBJAY_HOME") or data_folder(environ)).expanduser()
+    home = expanded(given.get("home") or environ.get("SCRUBJAY_HOME") or data_folder(environ), field="home")
     config = read_config(home / "config.toml")
     values: dict[str, Any] = {}
     for entry in fields(Settings):
@@ -133,15 +149,15 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
         elif environ.get(variable):
             values[name] = converted(name, environ[variable], entry.default, variable)
         elif (foreign := foreign_variable(name, environ, dialects)) is not None:
-            value = file_address(environ[foreign]) if name == "store" else environ[foreign]
+            value = store_address(os.path.expandvars(environ[foreign])) if name == "store" else environ[foreign]
             values[name] = converted(name, value, entry.default, foreign)
         elif name in config:
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
     values.setdefault("archive", values["home"] / "archive")
-    values.setdefault("stores", Path(environ.get("CORTEX_DATA_PATH") or home).expanduser().absolute())
-    values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
+    values.setdefault("stores", expanded(environ.get("CORTEX_DATA_PATH") or home, field="CORTEX_DATA_PATH").absolute())
+    values.setdefault("store", store_address(values["home"] / "memories.db"))
     return Settings(**values)
 
 
@@ -151,24 +167,33 @@ def foreign_variable(name: str, environ: Mapping[str, str], dialects: Collection
     return next((variable for variable in known if environ.get(variable)), None)
 
 
-def file_address(path: str) -> str:
-    """A store's address from the path of a file, in which ~ and ${HOME} may stand."""
-    return f"sqlite:///{Path(os.path.expandvars(path)).expanduser().absolute()}"
-
-
 def converted(name: str, value: Any, default: Any, origin: str) -> Any:
     if isinstance(default, bool) and isinstance(value, str):
         if value.lower() not in SWITCH:
             raise InvalidInput(f"{origin} must be on or off.", field=name)
         return SWITCH[value.lower()]
+    if name in BOUNDS:
+        return number(name, value, default, origin)
     try:
         result = type(default)(value)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{origin} must be a {type(default).__name__}.", field=name) from None
+        raise InvalidInput(f"{origin} must be {NUMBERS.get(type(default), 'text')}.", field=name) from None
     if isinstance(result, Path):
-        return result.expanduser().absolute()
+        return expanded(result, field=origin).absolute()
     if name in CHOICES and result not in CHOICES[name]:
         raise InvalidInput(f"{origin} must be one of {', '.join(CHOICES[name])}.", field=name)
+    return result
+
+
+def number(name: str, value: Any, default: float, origin: str) -> float:
+    kind = "whole number" if isinstance(default, int) else "number"
+    least, most = BOUNDS[name]
+    try:
+        result = type(default)(str(value))  # by its text: neither 1.5 nor true is a whole number
+    except ValueError:
+        raise InvalidInput(f"{origin} must be a {kind}.", field=name) from None
+    if not least <= result <= most:  # nor is NaN
+        raise InvalidInput(f"{origin} must be a {kind} from {least:,g} to {most:,.15g}.", field=name)
     return result
 
 

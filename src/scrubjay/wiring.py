@@ -43,7 +43,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         ),
         embedder or open_embedder(settings),
         caller=Caller(user=settings.user),
-        spaces=spaces_of(settings.space, Path.cwd()),
+        spaces=spaces_of(settings.space, here(settings)),
         wait_seconds=settings.embed_wait,
         fetch=model_fetcher(settings),
         strict_embedding=settings.strict_embedding,
@@ -60,7 +60,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         prices=read_prices(settings.prices),
         model=open_model(settings),
         least_similarity=settings.least_similarity,
-        registry=open_registry(settings, Path.cwd()),
+        registry=open_registry(settings, here(settings)),
     )
 
 
@@ -219,7 +219,7 @@ def open_peer(
 
         key = keys.of(endpoint.name, endpoint.url) if keys is not None else ""
         return RemotePeer(endpoint.name, HttpLine(endpoint.url, key=key, private=private))
-    from scrubjay.engine.peers import StorePeer
+    from scrubjay.engine.store_peer import StorePeer
     from scrubjay.times import utc_now
 
     objects = None
@@ -326,6 +326,14 @@ def model_fetcher(settings: Settings) -> Callable[[], None] | None:
         pull(find(settings.embedder), settings.models)
 
     return fetch
+
+
+def here(settings: Settings) -> Path:
+    """The folder that the process stands in; the home, if that folder was removed."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return settings.home
 
 
 def spaces_of(space: str, folder: Path) -> tuple[str, ...]:

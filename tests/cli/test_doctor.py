@@ -27,6 +27,22 @@ def test_a_home_without_a_store_is_no_problem_and_none_is_made(call, home):
     assert not home.exists()
 
 
+def test_a_link_that_leads_nowhere_is_a_problem(call, home):
+    home.mkdir(mode=0o700)
+    (home / "memories.db").symlink_to(home / "gone.db")
+
+    done = call("doctor", "--json")
+
+    assert done.code == 1
+    assert findings(done)["store"]["do"] == "Mend the link, or remove it."
+
+
+def test_what_never_was_a_store_is_not_to_be_salvaged(call, home):
+    (home / "memories.db").mkdir(mode=0o700, parents=True)
+
+    assert findings(call("doctor", "--json"))["store"]["do"] == "Name a file in it."
+
+
 def test_a_healthy_store_is_well(call, stored, home):
     stored("User likes tea")
 

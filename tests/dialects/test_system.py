@@ -473,6 +473,21 @@ def test_s15_cascade_forgets_what_a_client_linked_one_step_far(jay):
     assert ids(ok(jay, "list_memories")["memories"]) == [far]
 
 
+def test_links_with_what_one_may_not_see_are_not_counted(jay):
+    team = frozenset({"default"})
+    ann = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER, spaces=team))
+    bob = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=team))
+    shared = stored(ann, "the report is due", metadata={"access_level": "shared"})
+    stored(bob, "of which nobody may know", related_memory_ids=[shared])
+
+    def counted(engine):
+        return ok(engine, "list_memories", {"include_stats": True})["memories"][-1]["stats"]["link_count"]
+
+    assert counted(bob) == 1
+    assert counted(ann) == 0
+    assert ok(ann, "forget_memory", {"memory_id": shared})["related_memories_affected"] == 0
+
+
 def test_s15_without_cascade_the_links_touched_are_counted(jay):
     near = stored(jay, "near")
     memory = stored(jay, "it", related_memory_ids=[near])

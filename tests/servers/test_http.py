@@ -173,8 +173,9 @@ def test_a_body_in_chunks_is_refused_as_soon_as_it_is_too_large(site, route):
         b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"a" * 400_000 + b"\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
         b"POST /api/memento/recent HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
     ],
-    ids=["a long address", "a long header", "another protocol", "a broken body"],
+    ids=["a long address", "a long header", "another protocol", "a broken body", "two lengths"],
 )
 def test_what_is_no_request_gets_an_error_like_any_other(site, said):
     with connection(site) as (sock, _):

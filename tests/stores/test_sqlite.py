@@ -42,7 +42,7 @@ from scrubjay.memory import (
     State,
 )
 from scrubjay.stores import sqlite_file, sqlite_words
-from scrubjay.stores.base import Level, Of, Part, Position, milliseconds
+from scrubjay.stores.base import Position, milliseconds
 from scrubjay.stores.contract import (
     EVERYTHING,
     NOW,
@@ -68,6 +68,7 @@ from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.stores.sqlite_errors import translated_errors
 from scrubjay.stores.sqlite_filters import FEW
 from scrubjay.stores.sqlite_lists import INDEXES, MAX_ARMS
+from scrubjay.stores.statistics import Level, Of, Part
 from scrubjay.stores.vectors import to_blob
 from tests.reliability.rounds import short_and_long
 
@@ -673,6 +674,31 @@ def test_after_a_crash_without_damage_everything_goes_on(store: SqliteStore, pat
         assert whole.check(deep=True).problems == ()
 
 
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+def replaced(path: Path) -> None:
+    SqliteStore(path.with_name("other.db")).close()
+    path.with_name("other.db").replace(path)
+
+
+@pytest.mark.parametrize("lost", [removed, replaced])
+def test_a_store_whose_file_was_taken_away_acknowledges_nothing_until_it_is_back(
+    store: SqliteStore, path: Path, lost: Callable[[Path], None]
+) -> None:
+    kept = put(store, some("before"))
+    os.link(path, path.with_name("kept.db"))
+    lost(path)
+    with pytest.raises(StorageError, match="removed or replaced"):
+        put(store, some("after"))
+    with pytest.raises(StorageError, match="removed or replaced"):
+        got(store, kept.id)
+    path.with_name("kept.db").replace(path)
+    after = put(store, some("after"))
+    assert sorted(listed(store)) == sorted([kept.id, after.id])
+
+
 def test_a_file_that_was_cut_off_is_not_written(store: SqliteStore, path: Path) -> None:
     put_all(store, (some(f"text number {n} " * 50) for n in range(400)))  # so that the schema lies in the first half
     store.close()
@@ -684,6 +710,19 @@ def test_a_file_that_was_cut_off_is_not_written(store: SqliteStore, path: Path) 
         assert cut.check().problems
         with pytest.raises(StorageDamaged), cut.writing():
             pass
+
+
+def test_a_file_that_was_cut_off_before_its_tables_says_that_it_is_damaged(store: SqliteStore, path: Path) -> None:
+    kept = put(store, some())
+    store.close()
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 3)
+
+    with closing(SqliteStore(path)) as cut:
+        with pytest.raises(StorageDamaged, match="damaged"):
+            got(cut, kept.id)
+        with pytest.raises(StorageDamaged, match="damaged"):
+            cut.check()
 
 
 def test_bit_rot_in_a_text_is_found(store: SqliteStore) -> None:

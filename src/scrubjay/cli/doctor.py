@@ -6,6 +6,7 @@ write nothing, and one that cannot be made keeps no other from being made.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -85,7 +86,7 @@ def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding
     yield Finding(OK, "settings", "They can be read.")
     yield from home(settings.home)
     yield from model_files(settings)
-    if file is not None and not file.exists():
+    if file is not None and not os.path.lexists(file):  # a link that leads nowhere is something
         yield Finding(OK, "store", "There is none yet.", "The first memory makes it: scrubjay store TEXT")
         return
     if rebuild:
@@ -188,9 +189,8 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
 
 
 def remedy(error: Error) -> str:
-    if error.code == "storage_damaged":
-        return RESCUE
-    return error.hint or "Try again; if it stays, restore an export."
+    own = (error.hint or "").partition("Run `scrubjay doctor`")[0].strip()  # which is what is being done
+    return own or (RESCUE if error.code == "storage_damaged" else "Try again; if it stays, restore an export.")
 
 
 def integrity(checkup: Checkup, *, deep: bool) -> Iterator[Finding]:

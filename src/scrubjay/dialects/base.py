@@ -123,6 +123,7 @@ class Operation:
     asks: bool = False  # may ask the client's own language model
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # beside POST /api/{dialect}/{name}
+    earlier: Route | None = None  # where clients of a predecessor look for it
     streams: Pieces | None = None  # how its pieces are written, if it may answer with a Stream
     says: Callable[[Body], str] | None = None  # the sentence shown for a success, where a specification fixes one
 
@@ -190,6 +191,7 @@ class Dialect:
         asks: bool = False,
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
+        earlier: Route | None = None,
         streams: Pieces | None = None,
         says: Callable[[Body], str] | None = None,
     ) -> Callable[[Given], Given]:
@@ -211,6 +213,7 @@ class Dialect:
                 asks=asks,
                 reach=reach,
                 route=route,
+                earlier=earlier,
                 streams=streams,
                 says=says,
             )

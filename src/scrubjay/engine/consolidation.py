@@ -132,13 +132,7 @@ class Consolidation:
         now = self._desk.now()
         found = [held._ledger.changeable(held._records, name) for name in dict.fromkeys(names)]
         for memory in found:
-            expired = memory.expires_at is not None and memory.expires_at <= now
-            superseded = memory.superseded_by is not None
-            archived = memory.status is Status.ARCHIVED
-            why = "archived" * archived or "superseded" * superseded or "expired" * expired
-            if memory.kind is not Kind.MEMORY:
-                why = f"a {memory.kind}, which keeps its own words"
-            if why:
+            if (why := unfit(memory, now)) is not None:
                 raise Unprocessable(f"Memory {memory.id} is {why}.", memory_id=memory.id)
         if len({memory.space for memory in found}) > 1:
             raise Unprocessable("The memories lie in different spaces.", hint="Consolidate each space by itself.")
@@ -241,7 +235,7 @@ class Consolidation:
                 now=held.now(),
             )
         )
-        embedded, _ = held._embedded(admitted.text)
+        embedded, _ = held._embedded(admitted)
         memory = held._enriched(admitted, new, embedded.first)
 
         def write(tx: Transaction) -> Memory:
@@ -320,6 +314,17 @@ class Consolidation:
             return held._transact(Consolidated, lambda tx: consolidate(tx, prepared))
 
 
+def unfit(memory: Memory, now: datetime) -> str | None:
+    """What a memory is that keeps it from being consolidated."""
+    if memory.kind is not Kind.MEMORY:
+        return f"a {memory.kind}, which keeps its own words"
+    if memory.status is Status.ARCHIVED:
+        return "archived"
+    if memory.superseded_by is not None:
+        return "superseded"
+    return "expired" if memory.expired(now) else None
+
+
 def check_unchanged(held: Engine, tx: Transaction, sources: Sequence[Memory]) -> None:
     for memory in sources:
         current = held._ledger.changeable(tx, memory.id)
@@ -337,9 +342,9 @@ def move_links(held: Engine, tx: Transaction, result: Memory, leaving: Sequence[
                 held._ledger.mark(tx, link, "superseded")
             continue
         outgoing = link.source in own
-        replaces = link.kind is LinkKind.SUPERSEDES and outgoing
+        replaces = link.kind is LinkKind.SUPERSEDES and outgoing and link.state != lifecycle.RELEASED
         if replaces or (link.kind in CARRIED and only in (None, link.source if outgoing else link.target)):
-            held._ledger.mark(tx, link, "replaced")  # first: of two that say what replaced a memory the later counts
+            held._ledger.mark(tx, link, "replaced")  # first: of two links the one with the later stamp counts
             moved = replace(link, hlc=tx.tick(held.now()), origin=held._records.origin)
             tx.relate(replace(moved, source=result.id) if outgoing else replace(moved, target=result.id))
 

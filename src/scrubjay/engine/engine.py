@@ -18,6 +18,7 @@ from scrubjay.engine.desk import Desk
 from scrubjay.engine.ledger import Text
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
 from scrubjay.memory import (
+    AT_HAND,
     DEFAULT_SPACE,
     Audience,
     Filter,
@@ -59,9 +60,9 @@ if TYPE_CHECKING:
     from scrubjay.engine.upkeep import Upkeep
     from scrubjay.engine.workspaces import Workspaces
 
-BATCH = 64  # memories of a bulk load per transaction
+BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
+MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 ATTEMPTS = 5  # at a change that others keep overtaking
-CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 
 
 class Engine(Desk):
@@ -92,7 +93,7 @@ class Engine(Desk):
         if given.kind is not Kind.MEMORY:
             return self.decisions.keep(given).stored
         admitted = self._admitted(given)
-        text, degraded = self._embedded(admitted.text)
+        text, degraded = self._embedded(admitted)
         self._strict(degraded)
         memory = self._enriched(admitted, given, text.first)
         neighbours = self._neighbours(memory, text.first)
@@ -178,7 +179,7 @@ class Engine(Desk):
             if changed.keys() & {"content", "title", "metadata"}:
                 examined = self._examined(intake.retitled(known, changed))
                 changed, flags = {name: getattr(examined, name) for name in changed}, examined.flags
-            text = self._embedded(changed["content"])[0] if "content" in changed else None
+            text = self._embedded(intake.retitled(known, changed))[0] if "content" in changed else None
 
             def write(
                 tx: Transaction, known: Memory = known, changed: Any = changed, flags: Any = flags, text: Any = text
@@ -299,11 +300,7 @@ class Engine(Desk):
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
-        memory = self.get(id)
-        links = self._records.links([memory.id])
-        ends = sorted({end for link in links for end in (link.source, link.target)})
-        visible = {other.id for other in self._records.get(ends, access.audience_anywhere(self.caller))}
-        return [link for link in links if {link.source, link.target} <= visible]
+        return self._ledger.links_seen(self._records, [self.get(id).id])
 
     # --- forgetting --------------------------------------------------------------------------------------------------
 
@@ -333,6 +330,8 @@ class Engine(Desk):
 
     def restore_version(self, id: str, version: int) -> Memory:
         """Make a former state the current one again; today's state joins the history."""
+        if (kept := self._kept(Revised)) is not None:
+            return kept.memory
         former = next((one.memory for one in self.history(id) if one.memory.version == version), None)
         if former is None:
             raise NotFound(f"Memory {id} has no former version {version}.", hint="`scrubjay history` lists them.")
@@ -342,13 +341,24 @@ class Engine(Desk):
         return self.update(id, reason=f"restored version {version}", **fields)
 
     def prune(self, *, dry_run: bool = False) -> Sequence[Memory]:
-        """Softly delete what has expired in this engine's spaces, and say which; a dry run only says."""
-        expired = Filter(states=CURRENT, expired=True)
-        found = self._records.list(expired, self._audience(expired), now=self.now(), limit=100_000)
+        """Softly delete what has expired in this engine's spaces, and say which; a dry run only says.
+
+        A batch at a time: an error leaves those before it pruned.
+        """
+        if not dry_run and (kept := self._kept(tuple[Memory, ...])) is not None:
+            return kept
+        expired = Filter(states=AT_HAND, expired=True)
+        audience, now = self._audience(expired), self.now()
+        found = self._records.list(expired, audience, now=now, limit=MOST_PRUNED)
         pruned = [memory for memory in found if access.may_change(self.caller, memory)]
-        for memory in () if dry_run else pruned:
-            self.forget(memory.id, reason="expired")
-        return pruned
+        if dry_run:
+            return pruned
+        for batch in batches(pruned):
+            still = replace(expired, ids=frozenset(memory.id for memory in batch))
+            with self._records.writing() as tx:
+                for memory in tx.list(still, audience, now=now, limit=BATCH):
+                    lifecycle.forget(self._ledger, tx, memory.id, hard=False, reason="expired")
+        return self._transact(tuple[Memory, ...], lambda _tx: tuple(pruned))
 
     @property
     def bulk(self) -> Bulk:
@@ -359,7 +369,7 @@ class Engine(Desk):
 
     @property
     def curation(self) -> Curation:
-        """What people do by hand: settle conflicts, take back a supersession, compare, look around."""
+        """What people do by hand: take back a supersession, compare, look around."""
         from scrubjay.engine.curation import Curation
 
         return Curation(self)
@@ -540,7 +550,12 @@ class Engine(Desk):
         texts = self._embedded_at_leisure(memories) if texts is None else texts
         with self._records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
-                self._ledger.add(tx, replace(memory, path=names.free_path(tx, memory)), text, judged=True)
+                placed = replace(memory, path=names.free_path(tx, memory))
+                by_hand = memory.name == memory.id  # then it is in no chain yet
+                if memory.kind is Kind.DECISION and by_hand and memory.state is State.ACTIVE:
+                    self.decisions.add(tx, placed, text, imported=True)
+                else:
+                    self._ledger.add(tx, placed, text, judged=True)
             ends = {end for link in links for end in (link.source, link.target)}
             known = {memory.id for memory in tx.get(sorted(ends), access.EVERYTHING)}
             kept = [link for link in links if {link.source, link.target} <= known]

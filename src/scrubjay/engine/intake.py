@@ -165,7 +165,7 @@ def changes(given: Mapping[str, Any]) -> dict[str, Any]:
     :raises InvalidInput: if there are none, or one that cannot be changed
     """
     if not given:
-        raise InvalidInput("No updates were given.", hint=f"Name at least one of {', '.join(CHANGEABLE)}.")
+        raise InvalidInput("No updates were given.", hint="Name at least one field that shall change.")
     check_known(given, CHANGEABLE)
     result = {name: converted(name, value) for name, value in given.items()}
     for name, value in result.items():
@@ -284,6 +284,11 @@ def check_writable(text: str, field: str) -> None:
 def check_share(value: object, field: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1 or math.isnan(value):
         raise InvalidInput(f"{field} must be a number from 0 to 1.", field=field)
+
+
+def check_whole(value: object, field: str, *, least: int, most: int = 2**31 - 1) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise InvalidInput(f"{field} must be a whole number from {least} to {most:,}.", field=field)
 
 
 def check_name(value: str | None, field: str, *, maximum: int = MAX_NAME) -> None:

@@ -67,6 +67,13 @@ class Ledger:
         self.check_free(reads, [memory.id])
         return memory
 
+    def links_seen(self, reads: Reads, ids: Sequence[str]) -> list[Link]:
+        """The links between these memories and what the caller may see: the others are not even counted for it."""
+        links = reads.links(ids)
+        ends = sorted({end for link in links for end in (link.source, link.target)})
+        seen = {memory.id for memory in reads.get(ends, access.audience_anywhere(self.caller))} if ends else set()
+        return [link for link in links if {link.source, link.target} <= seen]
+
     def check_free(self, reads: Reads, ids: Sequence[str]) -> None:
         """:raises Locked: if long work holds one of these memories"""
         for held in reads.held(ids, but=self.holder):

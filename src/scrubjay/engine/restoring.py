@@ -157,8 +157,8 @@ class Restoring(Archives):
         if not embed:
             return Text(vectors=(), parts=0)
         if mode is Mode.EXPEDITED:
-            return Text(vectors=(), parts=len(self._desk._embedding.split(kept.memory.text)))
-        return self._desk._embedded(kept.memory.text)[0]
+            return Text(vectors=(), parts=len(self._desk._embedding.split(kept.memory.embeddable)))
+        return self._desk._embedded(kept.memory)[0]
 
 
 def restored_by(job: Job, mode: Mode, ids: Sequence[str]) -> Restored:

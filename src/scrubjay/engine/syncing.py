@@ -5,7 +5,7 @@
 
 A run goes through the speaker's feed from where the listener last stopped, sends what the listener does not have, and
 remembers the place after every stretch; so a run that breaks off goes on there. Both ways means: first the destination
-speaks and conflicts are decided here, then the source speaks. What two states become is `merging.py`, what a store can
+speaks and conflicts are decided here, then the source speaks. What two states become is `merging.py`, what a place can
 be asked is `peers.py`. Only owners sync: what travels includes other people's private memories.
 """
 
@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake, values
 from scrubjay.engine.merging import Policy, Winner
-from scrubjay.engine.peers import Manner, Parcel, Peer, StorePeer, Taken, without_vectors
+from scrubjay.engine.peers import Manner, Parcel, Peer, Taken
+from scrubjay.engine.store_peer import StorePeer, without_vectors
 from scrubjay.errors import (
     EndpointNotFound,
     EndpointUnreachable,

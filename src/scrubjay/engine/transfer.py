@@ -20,9 +20,9 @@ from scrubjay.engine import intake
 from scrubjay.engine.values import plain
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Audience, Filter, Link, LinkKind, Memory, Order, Provenance, State, Status
+from scrubjay.memory import TIMES, Audience, Filter, Link, LinkKind, Memory, Order, Provenance, State, Status
 from scrubjay.stores.base import Position, Store
-from scrubjay.times import iso, milliseconds, parse_time
+from scrubjay.times import iso, parse_time, read_time
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 PAGE = 500
 ALL_BUT_PURGED = Filter(states=frozenset(State) - {State.PURGED}, expired=None)
-TIMES = ("created_at", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_until", "verified_at",
-         "deleted_at", "recoverable_until")  # fmt: skip
 LEFT_OUT = ("seq", "hlc", "origin")  # of the store it lay in
 
 
@@ -56,7 +54,7 @@ def exported(
             links[link.kind, link.source, link.target] = link
         for memory in whole(page, strict=True):  # an export that lacks texts would be believed to have them
             yield line_of(memory)
-        after = Position(value=milliseconds(page[-1].created_at), seq=page[-1].seq)
+        after = Position.of(page[-1], Order.CREATED)
     for link in links.values():
         yield {"type": "link", **plain(link, leave_out=LEFT_OUT)}
 
@@ -136,11 +134,17 @@ def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tup
 def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
     """A complete memory from a full line, or from what somebody wrote by hand."""
     given: dict[str, Any] = {
-        name: parse_time(value, field=name) if name in TIMES else value for name, value in line.items()
+        name: read_time(value, field=name) if name in TIMES else value for name, value in line.items()
     }
     given.pop("type", None)
     context = given.pop("context", None) or {}
     new = {name: given.pop(name) for name in intake.FIELDS if name in given}
+    for name in NAMES:
+        if given.get(name) is not None:
+            intake.check_id(given[name])
+    for name, least in COUNTS.items():
+        if name in given:
+            intake.check_whole(given[name], name, least=least)
     memory = engine.admitted({**new, **context}, id=given.pop("id", None))
     given.pop("space", None)  # an import goes where the engine writes
     source = given.pop("provenance", None)
@@ -152,6 +156,8 @@ def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
     return replace(memory, provenance=provenance, status=status, auto_tags=tags, flags=flags, **given)
 
 
+NAMES = ("id", "supersedes", "superseded_by")
+COUNTS = {"version": 1, "access_count": 0}
 KEPT = (
     "supersedes", "superseded_by", "verified_at", "deleted_at", "recoverable_until", "updated_at", "accessed_at",
     "access_count", "version",
@@ -160,6 +166,10 @@ KEPT = (
 
 def read_link(line: Mapping[str, Any]) -> Link:
     given = {name: value for name, value in line.items() if name != "type"}
+    for end in ("source", "target"):
+        intake.check_id(given[end])
+    if given.get("score") is not None:
+        given["score"] = float(given["score"])  # nothing narrower: a cosine may be a little more than 1
     given["kind"] = LinkKind(given["kind"])
     given["created_at"] = parse_time(given["created_at"], field="created_at")
     return Link(**given)

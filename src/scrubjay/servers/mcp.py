@@ -67,7 +67,7 @@ Arguments = Mapping[str, Any] | None
 
 KEY = "scrubjay/idempotency-key"  # in a call's _meta: do this write once
 IF_VERSION = "scrubjay/if-version"  # do this change only to that version
-MAX_SESSIONS = 1_000  # of the handshake era, per dialect; those that are idle for half an hour go
+MAX_SESSIONS = 1_000  # that are opened at once, per dialect; BoundedSessions keeps them far below
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,10 +349,12 @@ def build_endpoint(server: Server[Any], *, max_body_bytes: int, streams: bool = 
 
     Else they are plain JSON, which costs less.
     """
+    from scrubjay.servers.mcp_sessions import BoundedSessions  # only HTTP has sessions
+
     manager = StreamableHTTPSessionManager(
         app=server, json_response=not streams, max_request_body_size=max_body_bytes, max_sessions=MAX_SESSIONS
     )
-    return Endpoint(StreamableHTTPASGIApp(manager), manager)
+    return Endpoint(BoundedSessions(StreamableHTTPASGIApp(manager)), manager)
 
 
 def owned_by(caller: Caller) -> AuthenticatedUser:

@@ -32,6 +32,7 @@ class Connections:
         self.closed = False
         self.damaged = False
         self.read_only = False
+        self._identity: tuple[int, int] | None = None
         self._timeout_seconds = timeout_seconds
         self._lock = WriteLock(path.with_name(path.name + ".lock"))
         self._writer: apsw.Connection | None = None
@@ -46,6 +47,7 @@ class Connections:
                 self.read_only = not sqlite_file.writable(path)
                 self.damaged = not self.read_only and sqlite_file.damaged(path)
                 self._make_sure_of_the_schema()
+                self._identity = sqlite_file.identity(path)  # after opening: that may change it in a container
         except BaseException:
             self.close()
             raise
@@ -64,7 +66,7 @@ class Connections:
     def fresh(self) -> Iterator[apsw.Connection]:
         """A reader of its own. FTS5 checks what it remembers of its index, which in a used one may be out of date."""
         self._check_open()
-        with translated_errors(), closing(self._reader()) as con:
+        with translated_errors(), self._noticing_damage(), closing(self._reader()) as con:
             yield con
 
     @contextmanager
@@ -127,6 +129,10 @@ class Connections:
             code = getattr(error, "extendedresult", None)  # not in apsw's types
             self.damaged = self.damaged or code != apsw.SQLITE_CORRUPT_VTAB
             raise
+        except apsw.SQLError as error:  # where the list of tables is cut off, a table is not there
+            if self.damaged:
+                raise StorageDamaged(hint=DOCTOR) from error
+            raise
 
     def _make_sure_there_is_a_store(self) -> None:
         """Of several processes that find nothing one makes it, the others wait."""
@@ -181,6 +187,12 @@ class Connections:
             raise StorageError("The store is closed.")
         if os.getpid() != self._process:  # SQLite's connections do not survive a fork
             raise StorageError("The store was opened in another process.", hint="Open it again in this one.")
+        # A file that has lost its name lives on while it is open; what is written there is gone when we close.
+        if not self.read_only and sqlite_file.identity(self.path) != self._identity:
+            raise StorageError(
+                "The store's file was removed or replaced while it was open; nothing is read or written any more.",
+                hint="Put the file back, or restart every scrubjay that uses it.",
+            )
 
     def _reader(self) -> apsw.Connection:
         con = sqlite_file.connect(self.path, damaged=self.damaged, read_only=self.read_only)
