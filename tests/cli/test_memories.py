@@ -250,6 +250,7 @@ def test_forgetting_can_be_undone(call, stored):
     assert f"scrubjay forget --undo {id}" in call("forget", id, "--reason", "a joke").out
     assert call("show", id).code == 3
     assert "--undo" in call("show", id).err
+    assert "a joke" in call("history", id).out
     assert call("forget", "--undo", id).out == f"{id} is back.\n"
     assert call("show", id).code == 0
 

@@ -11,6 +11,7 @@ from scrubjay.dialects import base
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.system import system
 from scrubjay.dialects.validation import Checker
+from scrubjay.errors import NotFound
 from scrubjay.memory import Caller, Role
 from scrubjay.times import iso
 
@@ -419,6 +420,17 @@ def test_s14_a_soft_delete_says_until_when_and_how_to_get_it_back(jay, clock):
     assert re.fullmatch(r"backup_[a-z0-9]{8,}", body["backup_id"])
     assert jay.recover(body["backup_id"]).id == memory
     assert refused(jay, "forget_memory", {"memory_id": "mem_gone"})["status"] == 404
+
+
+def test_a3_28_why_a_memory_was_changed_and_forgotten_is_read_in_its_history(jay):
+    memory = stored(jay, "one")
+    ok(jay, "update_memory", {"memory_id": memory, "updates": {"content": "two"}, "reason": "more is known"})
+    ok(jay, "forget_memory", {"memory_id": memory, "reason": "privacy", "reason_details": "asked by mail"})
+
+    assert [former.reason for former in jay.history(memory)] == ["privacy: asked by mail", "more is known"]
+    ok(jay, "forget_memory", {"memory_id": memory, "hard_delete": True})
+    with pytest.raises(NotFound):
+        jay.history(memory)
 
 
 def test_s14_forgetting_again_is_404_but_erasing_for_good_works(jay):

@@ -33,7 +33,7 @@ def history(session: Session, id: str, restore: int | None) -> None:
     The newest comes first. Restoring loses nothing: today's state joins the history.
     """
     with session.engine(meaning=restore is not None) as engine:
-        memory = engine.get(id) if restore is None else engine.restore_version(id, restore)
+        memory = engine.get(id, deleted=True) if restore is None else engine.restore_version(id, restore)
         former = engine.history(memory.id)
     if session.as_json:
         print_json({"current": memory, "former": list(former)})

@@ -296,8 +296,8 @@ class Engine(Desk):
         )
 
     def history(self, id: str) -> Sequence[Version]:
-        """Former states of a memory, newest first."""
-        memory = self._ledger.seen(self._records, id)
+        """Former states of a memory, newest first, with what each change was made for; also of a softly deleted one."""
+        memory = self._ledger.seen(self._records, id, deleted=True, elsewhere=True)
         since = self._records.versions(memory.id)
         return since if memory.content else [*since, *self.cold_storage.history(memory)]
 
