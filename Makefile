@@ -13,7 +13,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 all: check test
 
-serve: .venv/ready model page-if-newer
+# Where the model cannot be had just now the server starts all the same: memories are found by words until it is here.
+serve: .venv/ready page-if-newer
+	@$(RUN) -m scrubjay model pull --quiet || true
 	@$(RUN) -m scrubjay serve
 
 # The page is built into the package and committed; with Node at hand a changed one is built again.

@@ -20,7 +20,8 @@ from statistics import median
 
 from bench.sentences import memories
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.peers import Peer, StorePeer
+from scrubjay.engine.peers import Peer
+from scrubjay.engine.store_peer import StorePeer
 from scrubjay.memory import NewMemory
 from scrubjay.remote import HttpLine, RemotePeer
 from scrubjay.stores.replication import Endpoint

@@ -235,7 +235,7 @@ def sync(world):
 
     from scrubjay.engine.access import EVERYTHING
     from scrubjay.engine.engine import Engine
-    from scrubjay.engine.peers import StorePeer
+    from scrubjay.engine.store_peer import StorePeer
     from scrubjay.stores.sqlite import SqliteStore
 
     with tempfile.TemporaryDirectory() as folder, Engine(SqliteStore(Path(folder) / "other.db"), None) as other:

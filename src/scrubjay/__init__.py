@@ -63,7 +63,6 @@ _HOMES = {
             "Error",
             "Forbidden",
             "InvalidInput",
-            "ModelMismatch",
             "ModelMissing",
             "NotFound",
             "SpaceNotFound",

@@ -29,8 +29,9 @@ NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def without_password(address: str) -> str:
-    """An address for people to see."""
-    return re.sub(r"(?<=://)([^:/@]*):[^@]*@", r"\1:…@", address)
+    """An address for people to see: without the password before its host, or among its options."""
+    hidden = re.sub(r"(?<=://)([^:/@]*):[^@]*@", r"\1:…@", address)
+    return re.sub(r"(?i)(?<=password=)[^&\s]+", "…", hidden)
 
 
 def is_public(text: str) -> bool:

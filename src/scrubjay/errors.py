@@ -29,8 +29,7 @@
     ├── EndpointUnreachable    endpoint_unreachable the other side of a sync is not there; try again
     ├── SyncFailed             sync_failed          a sync broke off; what was synced stays
     ├── EmbeddingError         embedding_failed     no vector could be made
-    │   ├── ModelMissing       model_missing        the model's files are not on this machine
-    │   └── ModelMismatch      model_mismatch       the store's vectors come from another model
+    │   └── ModelMissing       model_missing        the model's files are not on this machine
     ├── ProviderError          provider_failed      the language model's provider gave no answer; try again
     ├── StorageError           storage_failed       the store could not read or write
     │   ├── StorageBusy        storage_busy         another writer held the store too long; try again
@@ -253,13 +252,6 @@ class ModelMissing(EmbeddingError):
     """The embedding model is not on this machine."""
 
     code = "model_missing"
-
-
-class ModelMismatch(EmbeddingError):
-    """The store's vectors come from another model."""
-
-    code = "model_mismatch"
-    retryable = False
 
 
 class ProviderError(Error):

@@ -67,6 +67,9 @@ class State(IntEnum):
     PURGED = 4  # erased for good; only a tombstone is left
 
 
+AT_HAND = frozenset({State.ACTIVE, State.SUPERSEDED})  # of what is neither archived nor deleted
+
+
 class Tier(StrEnum):
     """Where an archived memory's text lies, from near to far."""
 
@@ -298,6 +301,9 @@ class Memory:
             return State.ARCHIVED
         return State.SUPERSEDED if self.superseded_by else State.ACTIVE
 
+    def expired(self, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
+
     @property
     def text(self) -> str:
         """What other dialects show, what is embedded and what words are found in: a decision carries its reasoning."""
@@ -315,6 +321,11 @@ class Memory:
         return str(self.detail.get("name") or self.id)
 
 
+# The fields of a memory that are times.
+TIMES = ("created_at", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_until", "verified_at",
+         "deleted_at", "recoverable_until")  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A typed edge: `source` supersedes, builds on, may outdate … `target`."""
@@ -323,12 +334,17 @@ class Link:
     source: str
     target: str
     score: float | None = None
-    state: str = "open"  # may_outdate: open, kept, superseded; supersedes: open, replaced, released; others: open
+    state: str = "open"  # may_outdate: also kept, superseded; supersedes: also released; moved elsewhere: replaced
     given: bool = True  # by a client, not found by us
     reason: str | None = None
     created_at: datetime
     hlc: int = 0
     origin: str = ""
+
+    @property
+    def stands(self) -> bool:
+        """Whether it still says something: nothing has taken its place, and nobody took it back."""
+        return self.state not in ("replaced", "released")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -662,6 +678,8 @@ class Page:
     total: int | None = None  # how many there are in all, if that was asked
     cursor: str | None = None  # where the next page begins; None on the last one
     links: Mapping[str, int] = field(default_factory=dict)  # how many each memory has, if that was asked
+    lengths: Mapping[str, int] = field(default_factory=dict)  # of the contents that were put away and are not shown
+    left_out: int = 0  # that were asked for and found no room; the next page begins with them
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self.memories)

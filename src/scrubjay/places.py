@@ -19,16 +19,23 @@ SQLITE = "sqlite:///"  # before a file, in the address of a store
 
 def store_address(where: str | Path) -> str:
     """The address of a store that is named by its address or, by somebody who sees where we stand, by its file."""
-    return str(where) if "://" in str(where) else f"{SQLITE}{Path(where).expanduser().absolute()}"
+    return str(where) if "://" in str(where) else f"{SQLITE}{expanded(where, field='store').absolute()}"
+
+
+def expanded(path: str | Path, *, field: str) -> Path:
+    """The path, with ~ as the user's own folder.
+
+    :raises InvalidInput: for ~somebody, whom this machine does not know
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InvalidInput(f"{field} begins with the home of a user who is not there.", field=field) from None
 
 
 def full_path(text: str, *, field: str) -> Path:
     """:raises InvalidInput: if it is relative, or cannot name a file"""
-    path = Path(text)
-    try:
-        path = path.expanduser()
-    except RuntimeError:  # ~somebody, whom this machine does not know
-        raise InvalidInput(f"{field} begins with the home of a user who is not there.", field=field) from None
+    path = expanded(text, field=field)
     if "\0" in text or not path.is_absolute():
         raise InvalidInput(
             f"{field} must be absolute or begin with ~: it must not depend on where the server was started.",

@@ -16,6 +16,7 @@ from typing import Any
 
 from scrubjay.errors import InvalidInput
 from scrubjay.frozen import dataclass
+from scrubjay.places import expanded, store_address
 
 
 def setting(default: Any, help: str) -> Any:
@@ -101,6 +102,7 @@ FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
+NUMBERS = {int: "a whole number", float: "a number"}
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
@@ -137,7 +139,7 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
     """
     environ = os.environ if environ is None else environ
     given = {name: value for name, value in flags.items() if value is not None}
-    home = Path(given.get("home") or environ.get("SCRUBJAY_HOME") or data_folder(environ)).expanduser()
+    home = expanded(given.get("home") or environ.get("SCRUBJAY_HOME") or data_folder(environ), field="home")
     config = read_config(home / "config.toml")
     values: dict[str, Any] = {}
     for entry in fields(Settings):
@@ -147,15 +149,15 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
         elif environ.get(variable):
             values[name] = converted(name, environ[variable], entry.default, variable)
         elif (foreign := foreign_variable(name, environ, dialects)) is not None:
-            value = file_address(environ[foreign]) if name == "store" else environ[foreign]
+            value = store_address(os.path.expandvars(environ[foreign])) if name == "store" else environ[foreign]
             values[name] = converted(name, value, entry.default, foreign)
         elif name in config:
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
     values.setdefault("archive", values["home"] / "archive")
-    values.setdefault("stores", Path(environ.get("CORTEX_DATA_PATH") or home).expanduser().absolute())
-    values.setdefault("store", f"sqlite:///{values['home'] / 'memories.db'}")
+    values.setdefault("stores", expanded(environ.get("CORTEX_DATA_PATH") or home, field="CORTEX_DATA_PATH").absolute())
+    values.setdefault("store", store_address(values["home"] / "memories.db"))
     return Settings(**values)
 
 
@@ -163,11 +165,6 @@ def foreign_variable(name: str, environ: Mapping[str, str], dialects: Collection
     """The variable of another program that sets this setting, if one does."""
     known = (variable for dialect in dialects for variable in FOREIGN.get(dialect, {}).get(name, ()))
     return next((variable for variable in known if environ.get(variable)), None)
-
-
-def file_address(path: str) -> str:
-    """A store's address from the path of a file, in which ~ and ${HOME} may stand."""
-    return f"sqlite:///{Path(os.path.expandvars(path)).expanduser().absolute()}"
 
 
 def converted(name: str, value: Any, default: Any, origin: str) -> Any:
@@ -180,9 +177,9 @@ def converted(name: str, value: Any, default: Any, origin: str) -> Any:
     try:
         result = type(default)(value)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{origin} must be a {type(default).__name__}.", field=name) from None
+        raise InvalidInput(f"{origin} must be {NUMBERS.get(type(default), 'text')}.", field=name) from None
     if isinstance(result, Path):
-        return result.expanduser().absolute()
+        return expanded(result, field=origin).absolute()
     if name in CHOICES and result not in CHOICES[name]:
         raise InvalidInput(f"{origin} must be one of {', '.join(CHOICES[name])}.", field=name)
     return result

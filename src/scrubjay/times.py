@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 from scrubjay.errors import InvalidInput
 
+MILLISECONDS = 100_000_000_000  # from here on a Unix time counts milliseconds: as seconds it would be the year 5138
+
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
@@ -13,15 +15,6 @@ def utc_now() -> datetime:
 
 def iso(when: datetime) -> str:
     return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-
-
-def milliseconds(when: datetime) -> int:
-    """Whole milliseconds since 1970: what stores keep."""
-    return round(when.timestamp() * 1000)
-
-
-def from_milliseconds(value: int) -> datetime:
-    return datetime.fromtimestamp(value / 1000, UTC)
 
 
 def parse_time(text: str, *, field: str) -> datetime:
@@ -40,4 +33,19 @@ def parse_time(text: str, *, field: str) -> datetime:
     try:
         return when.astimezone(UTC)
     except OverflowError:  # the year 0 or 10000, by its zone
+        raise InvalidInput(f"{field} is out of range.", field=field) from None
+
+
+def read_time(value: str | float, *, field: str) -> datetime:
+    """A time as other programs' files hold it: ISO 8601, or Unix time in seconds or in milliseconds.
+
+    :raises InvalidInput: if it is none
+    """
+    if isinstance(value, str):
+        return parse_time(value, field=field)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"{field} is not a time.", field=field)
+    try:
+        return datetime.fromtimestamp(value if abs(value) < MILLISECONDS else value / 1000, UTC)
+    except (OSError, OverflowError, ValueError):
         raise InvalidInput(f"{field} is out of range.", field=field) from None

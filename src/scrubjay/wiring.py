@@ -219,7 +219,7 @@ def open_peer(
 
         key = keys.of(endpoint.name, endpoint.url) if keys is not None else ""
         return RemotePeer(endpoint.name, HttpLine(endpoint.url, key=key, private=private))
-    from scrubjay.engine.peers import StorePeer
+    from scrubjay.engine.store_peer import StorePeer
     from scrubjay.times import utc_now
 
     objects = None

@@ -60,12 +60,15 @@ def test_models_are_listed(call):
     assert "all-minilm-l6-v2" in call("model", "list").out
 
 
-@pytest.mark.parametrize("command", ["pull", "check"])
-def test_an_embedder_without_files_needs_none(call, command):
+@pytest.mark.parametrize("embedder", ["none", "hashing", "remote"])
+@pytest.mark.parametrize("command", ["pull", "check", "list"])
+def test_an_embedder_without_files_needs_none(call, environment, command, embedder):
+    environment["SCRUBJAY_EMBEDDER"] = embedder
+
     done = call("model", command)
 
-    assert (done.code, done.out) == (0, "")
-    assert "needs no files" in done.err
+    assert done.code == 0, done.err
+    assert {"none": "No embedding model", "hashing": "needs no files", "remote": "another server"}[embedder] in done.err
 
 
 def test_every_setting_is_shown_with_its_origin(call, home):
@@ -88,11 +91,20 @@ def test_every_setting_is_shown_with_its_origin(call, home):
     assert shown["space"]["environment"] == "SCRUBJAY_SPACE"
 
 
-def test_a_password_in_an_address_is_not_shown(run):
-    done = run("settings", env={"SCRUBJAY_STORE": "postgresql://ann:hunter2@db/memories"})
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://ann:hunter2@db/memories", "postgresql://ann:…@db/memories"),
+        ("postgresql://db/memories?password=hunter2&user=ann", "postgresql://db/memories?password=…&user=ann"),
+    ],
+)
+def test_a_password_in_an_address_is_not_shown(call, environment, address, shown):
+    environment["SCRUBJAY_STORE"] = address
+
+    done = call("settings")
 
     assert "hunter2" not in done.out
-    assert "postgresql://ann:…@db/memories" in done.out
+    assert shown in done.out
 
 
 def test_a_taken_port_is_an_error_of_one_line(run):

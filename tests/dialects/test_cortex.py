@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from datetime import timedelta
 
@@ -123,8 +124,9 @@ def test_c3_a_closed_registry_refuses_a_first_memory_too(open_engine, tmp_path):
 @pytest.mark.parametrize("name", ["Work", "my_store", "-a", "a--b", "../x", "a/b", "ünï", "a" * 101])
 def test_c3_a_badly_formed_store_name_makes_nothing(client, tmp_path, name):
     client.store = name
-    client.fails("add_memory", path="a/b", content="x")
+    error = client.fails("add_memory", path="a/b", content="x")
 
+    assert "store" in error
     assert not (tmp_path / "stores").exists()
 
 
@@ -262,6 +264,7 @@ def test_c11_nothing_to_update_and_nothing_there(client):
 
     assert "No updates" in client.fails("update_memory", path="a/b")
     assert "No updates" in client.fails("update_memory", path="a/b", clear_expiry=False)
+    assert "importance" not in client.fails("update_memory", path="a/b")  # nothing is named that the tool has not
     assert "not found" in client.fails("update_memory", path="a/c", content="x")
 
 
@@ -441,6 +444,30 @@ def test_c20_a_memory_whose_file_was_broken_is_neither_shown_nor_lost(client, tm
     place.write_text("---\ntags: []\n---\n\nMended\n")
     assert client.get("a/b")["content"] == "Mended"
     assert client.paths() == ["a/b", "a/good"]
+
+
+def test_c20_undoing_what_broke_a_file_brings_its_memory_back(client, tmp_path):
+    client.add("a/b", "Before")
+    place = tmp_path / "stores" / "default" / "a" / "b.md"
+    good = place.read_bytes()
+    place.write_bytes(b"broken")
+    assert "corrupted" in client.fails("get_memory", path="a/b")
+    place.write_bytes(good)
+
+    assert client.get("a/b")["content"] == "Before"
+    assert client.paths() == ["a/b"]
+    assert "unreadable_files" not in client.ok("list_memories")
+
+
+def test_c20_a_file_is_read_again_once_its_second_name_is_gone(client, tmp_path):
+    client.add("a/b", "Before")
+    place = tmp_path / "stores" / "default" / "a" / "b.md"
+    os.link(place, tmp_path / "backup")
+    assert "corrupted" in client.fails("get_memory", path="a/b")
+    (tmp_path / "backup").unlink()
+
+    assert client.get("a/b")["content"] == "Before"
+    assert client.paths() == ["a/b"]
 
 
 def test_c21_descriptions_of_categories(client):

@@ -197,6 +197,15 @@ def test_a4_12_a_nearly_equal_decision_elsewhere_is_mentioned(real_jay):
     assert "builds_on" in body["collaboration_hint"]
 
 
+def test_the_similarity_of_a_decision_mentioned_is_calibrated_like_that_of_a_search(real_jay, model):
+    text = "Use PostgreSQL with read replicas for the analytics dashboard"
+    decide(real_jay, "database", text, reasoning="It scales")
+    body = ok(real_jay, "save", type="decision", topic="storage_engine", decision=text, reasoning="It scales")
+
+    first, second = model.embed([f"{topic}\n{text}\n\nIt scales" for topic in ("database", "storage_engine")])
+    assert body["similar_decisions"][0]["similarity"] == pytest.approx(model.calibrate(first @ second), abs=0.001)
+
+
 def test_unlike_decisions_are_not_mentioned(real_jay):
     decide(real_jay, "database", "Use PostgreSQL")
     body = ok(real_jay, "save", type="decision", topic="lunch", decision="Soup on Mondays", reasoning="It is cold")
@@ -275,6 +284,16 @@ def test_a4_6_superseded_decisions_are_listed_marked(jay):
     old, new = decide(jay, "a", "One"), decide(jay, "a", "Two")
 
     assert [(row["id"], row.get("superseded_by")) for row in results(jay)] == [(new, None), (old, new)]
+
+
+def test_a5_only_the_last_is_current_also_when_one_before_it_is_forgotten(jay):
+    ids = [decide(jay, "caching", text) for text in ("Use Redis", "Use Memcached", "Use a local LRU cache")]
+    jay.forget(ids[1])
+
+    assert [(row["id"], row.get("superseded_by")) for row in results(jay)] == [(ids[2], None), (ids[0], ids[2])]
+    assert [one["content"] for one in memento.call(jay, "list_recent_memories", {}).body["memories"]] == [
+        "Use a local LRU cache\n\nBecause"
+    ]
 
 
 def test_a10_an_unrelated_question_finds_no_checkpoint(real_jay):
@@ -381,6 +400,18 @@ def test_a17_the_old_names_still_work(jay):
 def test_a17_only_the_four_are_listed():
     listed = [one.name for one in mama.operations.values() if one.listed]
     assert listed == ["save", "search", "update", "load_checkpoint"]
+
+
+def test_the_seeds_descriptions_are_ours():
+    described = {name: mama.operations[name].description for name in ("search", "update", "load_checkpoint")}
+
+    assert described == {
+        "search": "Search decisions and checkpoints. "
+        "Semantic search with query, or list recent items without query.",
+        "update": "Update an existing decision's outcome. Use after trying a decision to track what worked.",
+        "load_checkpoint": "Load the latest checkpoint to resume a previous session. Use at session start.",
+    }
+    assert mama.operations["save"].description.startswith("Save a decision or checkpoint to MAMA's memory.")
 
 
 def test_a4_13_the_servers_name():

@@ -345,5 +345,19 @@ def test_a1_10_schemas_are_clean(operation):
     assert all("required" not in schema for schema in operation.takes["properties"].values())
 
 
+def test_the_seeds_descriptions_of_what_a_tool_gives_are_ours():
+    stored = memento.operations["store_memory"].gives["anyOf"][0]["properties"]
+    done, not_done = (one["properties"] for one in memento.operations["supersede_memory"].gives["anyOf"])
+
+    assert {name: stored[name]["description"] for name in ("created", "similar", "action_required")} == {
+        "created": "The newly created memory with id, content, confidence, etc.",
+        "similar": "Array of similar existing memories that might be outdated",
+        "action_required": "Specific action to take if conflicts found, e.g., 'Call supersede_memory(old_id, new_id)'",
+    }
+    for shape in (done, not_done):
+        assert shape["success"]["description"] == "Whether the operation succeeded"
+        assert shape["message"]["description"] == "Confirmation or error message"
+
+
 def test_the_instructions_fit_what_clients_keep():
     assert len(memento.instructions) <= 2_048

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from scrubjay.dialects import base
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
@@ -96,6 +97,21 @@ def test_a_list_has_filters_order_and_cursor(site):
     assert "cursor" not in rest
     assert site.ask("GET", "/memories", states=["superseded", "deleted"])["memories"] == []
     assert site.ask("GET", "/memories", min_importance=0.15)["total"] == 1
+
+
+def test_a_page_without_room_for_all_goes_on_with_what_it_left_out(site, jay, monkeypatch):
+    monkeypatch.setattr(base, "ROOM", 1500)
+    made = set(jay.store_many([{"content": f"memory {number}"} for number in range(4)]))
+
+    page = site.ask("GET", "/memories", limit=4)
+    found = page["memories"]
+    assert page["left_out"] == 4 - len(found) > 0
+    while "cursor" in page:
+        page = site.ask("GET", "/memories", limit=4, cursor=page["cursor"])
+        found += page["memories"]
+
+    assert [memory["id"] for memory in found] == list(dict.fromkeys(memory["id"] for memory in found))
+    assert {memory["id"] for memory in found} == made
 
 
 def test_what_is_flagged_is_found(site):

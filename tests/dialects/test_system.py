@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from scrubjay.dialects import base
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.system import system
 from scrubjay.dialects.validation import Checker
@@ -45,6 +46,10 @@ def recalled(engine, query, **more):
 
 def ids(memories):
     return [memory["memory_id"] for memory in memories]
+
+
+def member(engine, user):
+    return engine.bound_to(caller=Caller(user=user, role=Role.MEMBER, spaces=frozenset({"default"})))
 
 
 # --- S1, S24: what is refused ----------------------------------------------------------------------------------------
@@ -184,7 +189,21 @@ def test_s5_weights_that_are_left_out_count_nothing(jay):
     assert scores["combined"] == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("weights", [{"recency": 0.6}, {"recency": 0.6, "importance": 0.6}, {"recency": 1.2}])
+@pytest.mark.parametrize("rest", [0.399, 0.4, 0.401])
+def test_a3_1_weights_may_miss_their_sum_by_a_thousandth(jay, rest):
+    assert ok(jay, "recall_memories", {"query": "x", "ranking": {"weights": {"recency": 0.6, "importance": rest}}})
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"recency": 0.6},
+        {"recency": 0.6, "importance": 0.6},
+        {"recency": 1.2},
+        {"recency": 0.6, "importance": 0.3989},
+        {"recency": 0.6, "importance": 0.4011},
+    ],
+)
 def test_s6_weights_that_do_not_sum_to_one_are_refused(jay, weights):
     assert refused(jay, "recall_memories", {"query": "x", "ranking": {"weights": weights}})["status"] == 400
 
@@ -328,7 +347,9 @@ def test_s11_vectors_are_made_anew_only_when_the_text_changed(jay):
 
 
 def test_s11_an_update_without_updates_is_refused(jay):
-    assert refused(jay, "update_memory", {"memory_id": stored(jay, "one"), "updates": {}})["status"] == 400
+    error = refused(jay, "update_memory", {"memory_id": stored(jay, "one"), "updates": {}})
+
+    assert (error["status"], error["message"]) == (400, "updates must have at least 1 field.")
 
 
 @pytest.mark.parametrize(
@@ -504,6 +525,30 @@ def test_s18_every_walk_shows_every_memory_once(jay, clock, field, order, by):
     assert {page["total_count"] for page in pages} == {25}
 
 
+@pytest.mark.parametrize("by", ["cursor", "offset"])
+def test_s18_a_page_without_room_for_all_goes_on_with_what_it_left_out(jay, clock, monkeypatch, by):
+    monkeypatch.setattr(base, "ROOM", 1000)  # for two or three of these, though four were asked for
+    made = varied(jay, clock, 10)
+
+    pages = walk(jay, {}, by=by)
+
+    assert sorted(ids(memory for page in pages for memory in page["memories"])) == sorted(made)
+    assert {page["total_count"] for page in pages} == {10}
+    for page in pages:
+        assert page["returned_count"] == len(page["memories"])
+    assert pages[0]["left_out"] == 4 - len(pages[0]["memories"]) > 0
+
+
+def test_a_recall_without_room_for_all_counts_what_it_returned(jay, clock, monkeypatch):
+    monkeypatch.setattr(base, "ROOM", 1500)
+    varied(jay, clock, 10)
+
+    body = ok(jay, "recall_memories", {"query": "memory", "limit": 8})
+
+    assert body["total_results"] == 10
+    assert body["returned_count"] == len(body["memories"]) == 8 - body["left_out"] > 0
+
+
 def test_s18_a_cursor_neither_repeats_nor_skips_under_inserts(jay, clock):
     made = varied(jay, clock, 12)
     first = ok(jay, "list_memories", {"pagination": {"limit": 5}})
@@ -564,6 +609,20 @@ def test_s18_only_active_memories_are_listed_unless_asked(jay):
     assert (deleted["memory_id"], deleted["status"]) == (gone, "deleted")
 
 
+def test_s18_what_has_expired_is_hidden_among_the_active_and_not_among_the_archived_and_deleted(jay, clock):
+    expiry = {"metadata": {"expires_at": iso(clock() + timedelta(days=1))}}
+    names = {status: stored(jay, status, **expiry) for status in ("active", "archived", "deleted")}
+    ok(jay, "archive_memory", {"memory_id": names["archived"]})
+    clock.move(days=2)
+
+    def listed(status):
+        return ids(ok(jay, "list_memories", {"filters": {"status": [status]}})["memories"])
+
+    assert (listed("active"), listed("archived"), listed("deleted")) == ([], [names["archived"]], [])
+    jay.prune()
+    assert set(listed("deleted")) == {names["active"], names["deleted"]}
+
+
 def test_an_importance_range_whose_ends_are_swapped_is_refused(jay):
     swapped = {"filters": {"importance_range": {"min": 0.9, "max": 0.1}}}
 
@@ -613,6 +672,14 @@ def test_updates_and_forgets_are_replayed_too(jay):
 
     gone = ok(jay, "forget_memory", {"memory_id": memory}, key="k2")
     assert ok(jay, "forget_memory", {"memory_id": memory}, key="k2") == gone
+    assert ok(jay, "update_memory", change, key="k1") == first
+
+
+def test_an_update_is_replayed_though_the_memory_would_not_take_it_twice(jay):
+    change = {"memory_id": stored(jay, "x" * 20_000), "updates": {"content": "y" * 20_000}, "merge_strategy": "append"}
+    first = ok(jay, "update_memory", change, key="k1")
+
+    assert ok(jay, "update_memory", change, key="k1") == first
 
 
 # --- S27 and the other dialects --------------------------------------------------------------------------------------
@@ -632,6 +699,21 @@ def test_s27_who_recalls_anothers_memory(jay, level, seen):
         assert refused(bob, "update_memory", change)["status"] == 404
     assert refused(bob, "recall_memories", {"query": "x", "filters": {"user_id": "ann"}})["status"] == 403
     assert refused(bob, "store_memory", {"content": "x", "context": {"user_id": "ann"}})["status"] == 403
+
+
+@pytest.mark.parametrize(("level", "status"), [("private", 404), ("shared", 404), ("public", 403)])
+def test_s27_without_a_grant_what_is_public_in_a_named_space_is_seen_and_not_changed(jay, level, status):
+    memory = stored(jay, "The lamp is broken", metadata={"access_level": level})
+    guest = Caller(user="otto", role=Role.MEMBER, spaces=frozenset({"elsewhere"}))
+    naming, silent = jay.bound_to(caller=guest, spaces=("default",)), jay.bound_to(caller=guest, spaces=("elsewhere",))
+
+    updates = {"updates": {"importance": 0.9}}
+    for tool, more in (("update_memory", updates), ("forget_memory", {}), ("archive_memory", {})):
+        assert refused(naming, tool, {"memory_id": memory, **more})["status"] == status
+        assert refused(silent, tool, {"memory_id": memory, **more})["status"] == 404
+    assert ok(naming, "list_memories")["total_count"] == (level == "public")
+    related = {"content": "Another lamp", "related_memory_ids": [memory]}
+    assert refused(naming, "store_memory", related)["status"] == 403  # it may not write there at all
 
 
 def test_s27_a_reader_may_see_but_not_change(jay):
@@ -670,6 +752,7 @@ def test_schemas_are_clean(operation):
         ({"scope": "user"}, 400),
         ({"scope": "conversation"}, 400),
         ({"scope": "user", "scope_id": "nobody"}, 404),
+        ({"scope_id": "nobody"}, 404),
         ({"scope": "conversation", "scope_id": "nowhere"}, 404),
         ({"scope": "category", "scope_id": "foo"}, 404),
         ({"time_range": {"start": "2026-11-11T00:00:00Z", "end": "2026-11-10T00:00:00Z"}}, 400),
@@ -723,16 +806,37 @@ def test_s19_the_last_point_of_every_trend_is_the_total(jay, clock, granularity)
     assert values[-1] == body["statistics"]["count"]["total"] == 5
 
 
+def counted(engine, **arguments):
+    return ok(engine, "get_memory_stats", {"metrics": ["count"], **arguments})["statistics"]["count"]["total"]
+
+
 def test_s19_a_member_counts_only_what_it_may_see(jay):
-    team = frozenset({"default"})
-    ann = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER, spaces=team))
-    bob = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=team))
+    ann, bob = member(jay, "ann"), member(jay, "bob")
     stored(ann, "private to Ann")
     stored(ann, "for all", metadata={"access_level": "shared"})
 
-    assert ok(bob, "get_memory_stats", {"metrics": ["count"]})["statistics"]["count"]["total"] == 1
+    assert counted(bob, scope="global") == 1
     assert refused(bob, "get_memory_stats", {"scope": "user", "scope_id": "ann"})["status"] == 403
-    assert ok(jay, "get_memory_stats", {"scope": "global"})["statistics"]["count"]["total"] == 2
+    assert refused(bob, "get_memory_stats", {"scope_id": "ann"})["status"] == 403
+    assert counted(jay, scope="global") == 2
+
+
+def test_a3_9_without_a_scope_it_is_what_the_caller_owns(jay):
+    ann, bob = member(jay, "ann"), member(jay, "bob")
+    stored(ann, "private to Ann")
+    stored(ann, "for all", metadata={"access_level": "shared"})
+
+    assert (counted(ann), counted(bob), counted(jay)) == (2, 0, 2)
+
+
+def test_a3_9_an_id_without_a_scope_is_a_users(jay):
+    stored(jay, "of one user", context={"user_id": "ann"})
+    stored(jay, "of another", context={"user_id": "bob"})
+
+    body = ok(jay, "get_memory_stats", {"scope_id": "ann", "metrics": ["count"]})
+
+    assert (body["scope"], body["scope_id"]) == ("user", "ann")
+    assert body["statistics"]["count"]["total"] == 1
 
 
 # --- the rarer errors ------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ def test_s16_what_cannot_be_consolidated(jay):
     assert refused(jay, "consolidate_memories", {"memory_ids": [one, other]})["status"] == 400
     assert status([one, other], "keep_primary") == 400
     assert status([one, other], "keep_primary", primary_memory_id=unrelated) == 422
+    assert status([one, other], "keep_primary", primary_memory_id="mem_unknown") == 422
     assert status([one, "mem_unknown"]) == 404
     assert status([one, unrelated]) == 409
     assert ok(jay, "list_memories")["total_count"] == 3
@@ -84,6 +85,42 @@ def test_s17_three_become_one(jay, clock):
     assert set(ids(archived["memories"])) == set(memory_ids)
     new = body["consolidated_memory_id"]
     assert {related, new} <= {end for link in jay.links(new) for end in (link.source, link.target)}
+
+
+def test_s17_links_are_moved_and_not_doubled(jay):
+    neighbour = stored(jay, "The harbour master is called Ottilie")
+    names = [stored(jay, SPANISH[0], related_memory_ids=[neighbour]), stored(jay, SPANISH[1])]
+    ok(jay, "consolidate_memories", {"memory_ids": names, "consolidation_strategy": "merge_all"})
+
+    listed = ok(jay, "list_memories", {"include_stats": True, "sort": {"order": "asc"}})["memories"]
+    assert {memory["memory_id"]: memory["stats"]["link_count"] for memory in listed}[neighbour] == 1
+    gone = ok(jay, "forget_memory", {"memory_id": neighbour, "cascade_related": True})
+    assert gone["related_memories_affected"] == 1
+    assert ok(jay, "list_memories", {"filters": {"status": ["archived"]}})["total_count"] == 2
+
+
+def test_sources_and_archives_stand_in_the_order_in_which_they_were_named(jay, clock):
+    names = []
+    for text in SPANISH:
+        clock.move(days=1)
+        names.append(stored(jay, text))
+    named = [names[2], names[0], names[1]]
+
+    body = ok(jay, "consolidate_memories", {"memory_ids": named, "consolidation_strategy": "merge_all"})
+
+    assert body["source_memory_ids"] == named
+    for archive, memory in zip(body["provenance"]["archive_ids"], named, strict=True):
+        assert jay.get(archive).id == memory
+
+
+def test_a3_24_a_primary_whose_time_is_not_to_be_preserved_is_of_now(jay, clock):
+    names = [stored(jay, text) for text in SPANISH[:2]]
+    clock.move(days=1)
+    wanted = {"memory_ids": names, "consolidation_strategy": "keep_primary", "primary_memory_id": names[0]}
+
+    body = ok(jay, "consolidate_memories", {**wanted, "preserve_metadata": {"earliest_timestamp": False}})
+
+    assert body["created_at"] == body["consolidated_at"] == iso(clock())
 
 
 def test_s17_originals_that_are_not_kept_are_softly_deleted(jay):
@@ -239,6 +276,24 @@ def test_a_full_quota_is_507(open_engine, tmp_path):
 # --- S10, the archived half ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("tier", ["cold", "deep_archive"])
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_s18_archived_memories_are_walked_by_their_length(jay, tier, order):
+    names = [stored(jay, "word " * number + str(number)) for number in range(1, 6)]
+    ok(jay, "archive_memory", {"memory_ids": names, "archive_tier": tier})
+    walk = {"filters": {"status": ["archived"]}, "sort": {"field": "content_length", "order": order}}
+    lengths, cursor = [], {}
+
+    for _ in range(3):
+        page = {"limit": 2, **cursor}
+        body = ok(jay, "list_memories", {**walk, "include_stats": True, "pagination": page})
+        lengths += [memory["stats"]["content_length"] for memory in body["memories"]]
+        cursor = {"cursor": body["pagination"]["next_cursor"]}
+
+    assert cursor == {"cursor": None}
+    assert lengths == sorted([6, 11, 16, 21, 26], reverse=order == "desc")
+
+
 @pytest.mark.parametrize("tier", ["cold", "glacier", "deep_archive"])
 def test_s10_archived_memories_are_recalled_only_when_asked_for_and_by_their_words(jay, tier):
     memory = stored(jay, "The harbour master is called Ottilie")
@@ -321,6 +376,18 @@ def test_low_priority_is_done_by_a_job(jay):
     assert body["estimated_time_remaining_ms"] > 0
     jay.jobs.run(body["restore_job_id"])
     assert ok(jay, "job_status", {"job_id": body["restore_job_id"]})["status"] == "completed"
+
+
+def test_a_key_starts_a_job_once(jay):
+    memory = stored(jay, "The harbour master is called Ottilie")
+    ok(jay, "archive_memory", {"memory_id": memory})
+    wanted = {"memory_id": memory, "priority": "low"}
+    first = ok(jay, "restore_memory", wanted, key="k1")
+
+    assert ok(jay, "restore_memory", wanted, key="k1") == first
+    jay.jobs.run(first["restore_job_id"])
+    done = ok(jay, "restore_memory", wanted, key="k1")
+    assert done == {**first, "status": "completed", "estimated_time_remaining_ms": 0}
 
 
 def test_a_corrupted_archive_is_422_a_missing_folder_503_an_unreadable_one_500(jay, tmp_path, monkeypatch):

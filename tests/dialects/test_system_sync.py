@@ -6,6 +6,7 @@ import pytest
 
 from scrubjay.dialects.base import Reach
 from scrubjay.dialects.system import system
+from scrubjay.engine import syncing
 from scrubjay.engine.syncing import LEASE
 from scrubjay.errors import StorageError
 from scrubjay.memory import Caller, Role
@@ -26,6 +27,10 @@ def both_changed(jay, drive, clock):  # noqa: F811
 
 def test_it_is_for_this_machines_owner():
     assert system.operations["sync_memories"].reach is Reach.LOCAL
+
+
+def test_it_is_said_to_take_away():
+    assert system.operations["sync_memories"].destructive
 
 
 def test_a_sync_says_what_it_did(jay, drive):  # noqa: F811
@@ -136,6 +141,36 @@ def test_s20_a_second_sync_while_one_runs_is_423(jay):  # noqa: F811
         assert (error["status"], error["code"]) == (423, "LOCKED")
 
 
+def test_s20_a_second_sync_while_one_is_about_to_run_in_the_background_is_423(jay):  # noqa: F811
+    job = ok(jay, "sync_memories", {"destination": "drive", "background": True})["job_id"]
+
+    for arguments in ({}, {"background": True}):
+        assert refused(jay, "sync_memories", {"destination": "drive", **arguments})["status"] == 423
+    assert ok(jay, "sync_memories", {"destination": "drive", "dry_run": True})
+    jay.jobs.run(job)
+    assert ok(jay, "job_status", {"job_id": job})["status"] == "completed"
+    assert ok(jay, "sync_memories", {"destination": "drive"})
+
+
+def test_a_job_that_no_server_takes_up_does_not_stop_a_sync(jay, clock):  # noqa: F811
+    ok(jay, "sync_memories", {"destination": "drive", "background": True})
+    clock.move(seconds=11)
+
+    assert ok(jay, "sync_memories", {"destination": "drive"})
+
+
+def test_a_job_waits_for_the_run_that_it_meets(jay, drive, monkeypatch):  # noqa: F811
+    stored(jay, "User lives in Austin")
+    job = ok(jay, "sync_memories", {"destination": "drive", "background": True})["job_id"]
+    jay._records.lease(LEASE, holder="another", seconds=60)
+    monkeypatch.setattr(syncing, "sleep", lambda _seconds: jay._records.release(LEASE, holder="another"))
+
+    jay.jobs.run(job)
+
+    assert ok(jay, "job_status", {"job_id": job})["status"] == "completed"
+    assert ok(drive, "list_memories")["total_count"] == 1
+
+
 def test_a_disk_that_fails_on_the_way_is_500(open_engine):  # noqa: F811
     class Broken:
         origin = "elsewhere"
@@ -175,7 +210,7 @@ def test_s20_in_the_background_the_job_is_told_at_once_and_followed(jay, drive):
     assert begun["status"] == "waiting"
     assert "summary" not in begun
     assert (waiting["status"], done["status"]) == ("waiting", "completed")
-    assert done["result"]["created"] == 1
+    assert (done["result"]["id"], done["result"]["created"]) == (begun["sync_id"], 1)
     assert ok(drive, "list_memories")["total_count"] == 1
 
 
@@ -223,3 +258,29 @@ def test_a_key_lets_a_sync_happen_once(jay, drive):  # noqa: F811
 
     assert again == first
     assert ok(drive, "list_memories")["total_count"] == 1
+
+
+def test_a_key_starts_a_sync_in_the_background_once(jay, drive):  # noqa: F811
+    wanted = {"destination": "drive", "background": True}
+    first = ok(jay, "sync_memories", wanted, key="k1")
+
+    again = ok(jay, "sync_memories", wanted, key="k1")
+    jay.jobs.run(first["job_id"])
+    done = ok(jay, "sync_memories", wanted, key="k1")
+
+    assert again == first
+    assert done == {**first, "status": "completed"}
+
+
+def test_links_that_a_consolidation_moved_are_moved_on_both_sides(jay, drive):  # noqa: F811
+    neighbour = stored(jay, "The harbour master is called Ottilie")
+    names = [stored(jay, "User likes tea", related_memory_ids=[neighbour]), stored(jay, "User likes tea a lot")]
+    ok(jay, "sync_memories", {"destination": "drive"})
+    ok(jay, "consolidate_memories", {"memory_ids": names, "consolidation_strategy": "merge_all"})
+    ok(jay, "sync_memories", {"destination": "drive"})
+
+    def links(engine):
+        found = engine._records.links([neighbour, *names])
+        return {(link.kind, link.source, link.target, link.state) for link in found}
+
+    assert links(jay) == links(drive)

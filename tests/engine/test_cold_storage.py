@@ -101,6 +101,18 @@ def test_the_text_of_a_decision_keeps_its_reasoning(jay):
     assert jay.get(memory.id).detail["reasoning"] == "One file"
 
 
+@pytest.mark.parametrize("mode", [Mode.FULL, Mode.EXPEDITED])
+def test_a_decision_gets_the_vector_that_it_had(jay, mode):
+    decision = jay.decisions.save("harbour_fees", "Raise them", reasoning="Dredging costs more").memory
+    before = jay._records.vectors([decision.id])[decision.id]
+    jay.cold_storage.archive([decision.id])
+
+    jay.cold_storage.restore([decision.id], mode=mode)
+    jay._backlog.finish()
+
+    assert (jay._records.vectors([decision.id])[decision.id] == before).all()
+
+
 def test_vectors_that_were_retained_are_searched_and_not_made_anew(jay):
     memory = kept(jay)
     jay.cold_storage.archive([memory.id], Terms(keep_vectors=True))

@@ -152,6 +152,16 @@ def test_what_an_original_had_superseded_stays_superseded(jay, three, keep):
     assert jay.get(old.id).superseded_by == done.memory.id
 
 
+def test_what_an_original_had_superseded_and_was_released_stays_current(jay, three):
+    old = jay.store("User wants to learn Spanish").memory
+    jay.supersede(old=old.id, new=three[0].id)
+    jay.curation.release(old.id)
+
+    jay.consolidation.merge(plan([jay.get(one.id) for one in three]))
+
+    assert jay.get(old.id).superseded_by is None
+
+
 def test_an_open_conflict_between_the_originals_is_settled(real_jay, clock):
     old = real_jay.store("User lives in Seattle").memory
     clock.move(days=1)

@@ -57,6 +57,26 @@ def test_what_was_superseded_is_released(jay):
         jay.curation.release(old.id)
 
 
+def test_what_was_released_is_not_named_again_by_what_had_superseded_it(jay):
+    old, new, newest = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
+    jay.supersede(old=old, new=new)
+    jay.curation.release(old)
+    jay.supersede(old=new, new=newest)
+    jay.forget(newest)
+
+    assert jay.get(new).supersedes is None
+
+
+def test_what_supersedes_many_names_the_one_before_when_the_last_is_released(jay):
+    one, other, new = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
+    jay.supersede(old=one, new=new)
+    jay.supersede(old=other, new=new)
+
+    jay.curation.release(other)
+
+    assert jay.get(new).supersedes == one
+
+
 def test_what_was_released_may_be_superseded_again_and_the_other_way_round(jay):
     one, other = jay.store("Ottilie leads").memory, jay.store("Ada leads").memory
     jay.supersede(old=one.id, new=other.id)
@@ -67,6 +87,28 @@ def test_what_was_released_may_be_superseded_again_and_the_other_way_round(jay):
     jay.supersede(old=one.id, new=other.id)
 
     assert jay.get(one.id).superseded_by == other.id
+
+
+def test_a_released_memory_stays_released_when_another_successor_comes_and_goes(jay):
+    old, released, later = (jay.store(text).memory for text in ("Ottilie leads", "Ada leads", "Mo leads"))
+    jay.supersede(old=old.id, new=released.id)
+    jay.curation.release(old.id)
+
+    jay.supersede(old=old.id, new=later.id)
+    jay.forget(later.id)
+
+    assert jay.get(old.id).superseded_by is None, "the supersession by Ada was taken back"
+
+
+def test_a_memory_does_not_supersede_again_what_was_released_when_its_own_successor_goes(jay):
+    old, new, newest = (jay.store(text).memory for text in ("Ottilie leads", "Ada leads", "Mo leads"))
+    jay.supersede(old=old.id, new=new.id)
+    jay.curation.release(old.id)
+
+    jay.supersede(old=new.id, new=newest.id)
+    jay.forget(newest.id)
+
+    assert jay.get(new.id).supersedes is None
 
 
 def test_versions_are_compared_field_by_field(jay):

@@ -130,6 +130,15 @@ def test_forgetting_the_head_makes_the_one_before_it_current(jay):
     assert current == [last.id]
 
 
+def test_a_decision_saved_by_a_clock_that_was_set_back_is_the_current_one(jay, clock):
+    jay.decisions.save("caching", "Redis")
+    clock.move(seconds=-60)
+    last = jay.decisions.save("caching", "LRU").memory
+
+    current = [memory.id for memory in jay.decisions.chain("caching") if memory.superseded_by is None]
+    assert current == [last.id]
+
+
 def test_decisions_loaded_in_bulk_form_a_chain_too(jay):
     jay.store_many([{"content": f"Choice {n}", "kind": "decision", "topic": "caching"} for n in range(3)])
 
@@ -298,6 +307,16 @@ def test_a_decision_is_found_by_its_topic(jay):
     jay.decisions.save("kubernetes_ingress", "Use the nginx one")
 
     assert contents(hit.memory for hit in jay.search("kubernetes ingress", words_only=True)) == ["Use the nginx one"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_what_was_found_is_shown_however_long_its_chain(jay, limit):
+    found = jay.decisions.save("hosting", "Kubernetes").memory
+    later = [jay.decisions.save("hosting", f"Option {n}").memory.id for n in range(4)]
+
+    rows = jay.decisions.search("Kubernetes", limit=limit).rows
+
+    assert [row.memory.id for row in rows] == [*later[::-1][: limit - 1], found.id]
 
 
 def test_a_long_chain_does_not_hide_other_topics(jay):

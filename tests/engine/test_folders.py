@@ -534,6 +534,21 @@ def test_a_read_only_folder_refuses_a_memory_and_is_still_read(jay, small_disk):
     assert document(small_disk / "notes", "project/harbour").content == "Changed elsewhere"
 
 
+@pytest.mark.parametrize("blocked", ["a link", "a file"])
+def test_a_place_that_cannot_be_written_keeps_no_other_file_waiting(jay, folder, filed, tmp_path, blocked):
+    place = folder / "archive"
+    place.write_text("in the way") if blocked == "a file" else place.symlink_to(tmp_path)
+    assert jay.paths.add(STORE, "archive/first", "Text").waits is not None
+
+    assert jay.paths.add(STORE, "project/second", "Text").waits is None
+    assert jay.paths.update(STORE, "project/harbour", {"content": "Changed"}).waits is None
+    assert document(folder, "project/second").content == "Text"
+    assert document(folder, "project/harbour").content == "Changed"
+    place.unlink()
+    look(jay)
+    assert document(folder, "archive/first").content == "Text"
+
+
 def test_a_file_that_vanishes_during_the_walk_is_no_error(jay, folder, filed, monkeypatch):
     file(folder, "project/new").write_text("---\n---\nText\n")
     read = Folder.read

@@ -22,6 +22,7 @@ def held(jay):
         lambda jay, it: jay.forget(it),
         lambda jay, it: jay.forget(it, hard=True),
         lambda jay, it: jay.supersede(old=it, new=jay.store("User lives in Austin").memory.id),
+        lambda jay, it: jay.supersede(old=jay.store("User lives in Austin").memory.id, new=it),
     ],
 )
 def test_a_change_by_another_is_refused(jay, held, change):

@@ -70,6 +70,17 @@ def test_every_memory_gets_the_new_models_vector(open_engine):
     assert jay.check().with_vectors == len(ids)
 
 
+def test_a_decisions_topic_is_in_its_new_vector_too(open_engine):
+    """As it was in the first: what is embedded does not depend on when."""
+    decision = open_engine().decisions.save("harbour_fees", "Raise them", reasoning="Dredging costs more").memory
+    jay = open_engine(Wider())
+
+    jay.reembed()
+
+    [expected] = Wider().embed([decision.embeddable])
+    assert (jay._records.vectors([decision.id])[decision.id] == expected).all()
+
+
 def test_a_store_that_is_this_models_already_is_left_alone(open_engine):
     jay = open_engine()
     fill(jay, 10)

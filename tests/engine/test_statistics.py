@@ -22,7 +22,7 @@ from scrubjay.engine.statistics import (
 )
 from scrubjay.errors import Forbidden, InvalidInput
 from scrubjay.memory import AccessLevel, Caller, Category, Role, State, Status
-from scrubjay.stores.base import Activity, Level, Totals
+from scrubjay.stores.statistics import Activity, Level, Totals
 from tests.conftest import Clock
 
 ANN, BOB = Caller(user="ann", role=Role.MEMBER), Caller(user="bob", role=Role.MEMBER)

@@ -62,10 +62,16 @@ def test_the_same_is_said_once_and_the_newest_is_right(real_jay, clock, contents
     assert made(real_jay, clock, *contents) == expected
 
 
-def test_a_sentence_that_tells_much_more_stays_beside_what_contradicts_it(real_jay, clock):
-    text = made(real_jay, clock, "Deploys run on Tuesdays and need two approvals.", "Deploys now run on Thursdays.")
-
-    assert text == "Deploys run on Tuesdays and need two approvals. Deploys now run on Thursdays."
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Deploys run on Tuesdays and need two approvals.", "Deploys now run on Thursdays."),
+        ("User prefers dark mode in the editor and a large font.", "User prefers light mode in the editor."),
+        ("User is learning Spanish and wants conversational practice", "User studies Spanish at intermediate level"),
+    ],
+)
+def test_a_sentence_that_tells_more_stays_beside_what_contradicts_it(real_jay, clock, older, newer):
+    assert made(real_jay, clock, older, newer) == f"{older.rstrip('.')}. {newer}"
 
 
 def test_it_is_the_same_every_time(real_jay, clock):

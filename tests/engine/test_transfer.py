@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from scrubjay.dialects.mama import mama
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
@@ -32,6 +33,8 @@ def through_json(lines):
         {"content": "x", "colour": "red"},
         {"content": "x", "status": "lost"},
         {"content": "x", "created_at": "yesterday"},
+        {"content": "x", "created_at": True},
+        {"content": "x", "created_at": 1e300},
         {"content": "x", "id": ""},
         {"content": "x", "id": "a\nb"},
         {"content": "x", "id": "x" * 1_000},
@@ -119,6 +122,27 @@ def test_a_list_made_by_hand_comes_in_as_new_memories(jay):
 
     assert result.stored == 2
     assert [memory.provenance.transport for memory in jay.list()] == ["import", "import"]
+
+
+@pytest.mark.parametrize("when", [1732530000, 1732530000.0, 1732530000000, "2024-11-25T10:20:00Z"])
+def test_a4_3_times_in_seconds_and_in_milliseconds_come_in(jay, when):
+    jay.import_from([{"content": "Use Redis", "kind": "decision", "topic": "caching", "created_at": when}])
+
+    [row] = mama.call(jay, "search", {}).body["results"]
+    assert row["created_at"] == 1732530000
+
+
+def test_decisions_of_a_list_made_by_hand_form_a_chain(jay, clock):
+    def line(content, at):
+        return {"content": content, "kind": "decision", "topic": "caching", "created_at": at}
+
+    now = int(clock().timestamp())
+    jay.decisions.save("caching", "Use what there is")
+    jay.import_from([line("Use Redis", now - 9), line("Use Memcached", now - 6), line("Use an LRU cache", now - 3)])
+
+    chain = jay.decisions.chain("caching")
+    assert [one.content for one in chain] == ["Use what there is", "Use an LRU cache", "Use Memcached", "Use Redis"]
+    assert [one.content for one in chain if one.superseded_by is None] == ["Use what there is"]
 
 
 def test_a_path_that_is_taken_gets_a_number(jay, other):

@@ -56,6 +56,14 @@ def test_times_are_read_however_yaml_takes_them(written, hour):
     assert parsed(f"---\ncreated_at: {written}\n---\nx".encode()).created_at == AT.replace(hour=hour)
 
 
+@pytest.mark.parametrize("tags", ["[no, 3.10, 012, 12:30, True, 1e3]", "\n- no\n- 3.10\n- 012\n- 12:30\n- True\n- 1e3"])
+def test_tags_are_the_words_that_stand_there(tags):
+    document = parsed(f"---\ntags: {tags}\ntopic: 3.10\n---\nx".encode())
+
+    assert document.tags == ("no", "3.10", "012", "12:30", "True", "1e3")
+    assert document.topic == "3.10"
+
+
 def test_front_matter_in_one_line_is_read():
     document = parsed(b"---\n{tags: [a], other: 1}\n---\nText")
 

@@ -12,6 +12,7 @@ BROKEN = {
     "a list": "- a\n- b\n",
     "no path": "stores:\n  notes: {description: x}\n",
     "empty path": 'stores:\n  notes: {path: ""}\n',
+    "nobody's home": "stores:\n  notes: {path: ~nobody-of-that-name/x}\n",
     "bad name": "stores:\n  Bad_Name: {path: /x}\n",
     "a name twice": "stores:\n  notes: {path: /x}\n  notes: {path: /y}\n",
     "a custom tag": "stores: !!python/object:os.system {}\n",

@@ -269,6 +269,23 @@ def test_a_change_happens_only_to_the_version_that_if_match_names(http, jay):
     assert update("*").json()["version"] == 3
 
 
+def test_what_takes_a_memory_away_asks_for_the_version_that_if_match_names_too(http, jay):
+    old, new = jay.store("Tea at four.").memory.id, jay.store("Tea at five.").memory.id
+
+    def supersede(tag):
+        body = {"old_memory_id": old, "new_memory_id": new}
+        return http.post("/api/memento/supersede_memory", json=body, headers={"if-match": tag})
+
+    def forget(tag):
+        return http.post("/api/system/forget_memory", json={"memory_id": old}, headers={"if-match": tag})
+
+    assert supersede('"7"').status_code == 409
+    assert jay.get(old).superseded_by is None
+    assert supersede('"1"').status_code == 200
+    assert forget('"1"').status_code == 409
+    assert forget('"2"').status_code == 200
+
+
 def test_a_large_reply_carries_fewer_items(http, jay):
     jay.store_many([{"content": f"{number} " + "x" * 40_000} for number in range(40)])
 

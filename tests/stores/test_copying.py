@@ -29,7 +29,7 @@ from scrubjay.memory import (
     State,
     Status,
 )
-from scrubjay.stores.base import Part, Store
+from scrubjay.stores.base import Store
 from scrubjay.stores.contract import (
     EVERYTHING,
     NOW,
@@ -58,6 +58,7 @@ from scrubjay.stores.postgres_copying import PostgresCopy
 from scrubjay.stores.replication import Endpoint, Heard, SyncConflict
 from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.stores.sqlite_copying import SqliteCopy
+from scrubjay.stores.statistics import Part
 from tests.postgres import Stores, server_url
 
 pytestmark = pytest.mark.postgres

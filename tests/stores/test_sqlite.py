@@ -42,7 +42,7 @@ from scrubjay.memory import (
     State,
 )
 from scrubjay.stores import sqlite_file, sqlite_words
-from scrubjay.stores.base import Level, Of, Part, Position, milliseconds
+from scrubjay.stores.base import Position, milliseconds
 from scrubjay.stores.contract import (
     EVERYTHING,
     NOW,
@@ -68,6 +68,7 @@ from scrubjay.stores.sqlite import SqliteStore
 from scrubjay.stores.sqlite_errors import translated_errors
 from scrubjay.stores.sqlite_filters import FEW
 from scrubjay.stores.sqlite_lists import INDEXES, MAX_ARMS
+from scrubjay.stores.statistics import Level, Of, Part
 from scrubjay.stores.vectors import to_blob
 from tests.reliability.rounds import short_and_long
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from scrubjay.engine import values
-from scrubjay.engine.peers import Manner, Parcel, Peer, StorePeer, Taken
+from scrubjay.engine.peers import Manner, Parcel, Peer, Taken
+from scrubjay.engine.store_peer import StorePeer
 from scrubjay.stores.sqlite import SqliteStore
 from tests.sync.lines import inside, over_http
 from tests.sync.simulation import simulate

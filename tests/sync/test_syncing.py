@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.engine.access import EVERYTHING
+from scrubjay.engine.consolidation import Plan, Strategy
 from scrubjay.engine.merging import Policy
 from scrubjay.engine.peers import Manner, Parcel
 from scrubjay.engine.syncing import KIND, LEASE, Keep, Resolution, SyncFilter, SyncRequest, SyncType
@@ -693,6 +694,21 @@ def test_erasing_a_memory_erases_its_conflicts(jay, drive, clock):
     assert (record.ours, record.theirs, record.outcome) == (None, None, "erased")
 
 
+def test_a_chain_whose_ends_two_stores_forget_is_the_same_in_both(jay, drive):
+    first, second, third = (jay.store(text).memory.id for text in ("Tea", "Coffee", "Cocoa"))
+    jay.supersede(old=first, new=second)
+    jay.supersede(old=second, new=third)
+    run(jay)
+
+    jay.forget(second)
+    run(jay)
+    assert [engine.get(first).superseded_by for engine in (jay, drive)] == [third, third]
+
+    drive.forget(third)
+    run(jay)
+    assert [engine.get(first).superseded_by for engine in (jay, drive)] == [None, None]
+
+
 def test_an_edit_does_not_lose_to_what_merely_follows_from_a_deletion(jay, drive, clock):
     """Forgetting a successor brings its predecessor back; somebody edits that one elsewhere meanwhile."""
     old, new = jay.store("Tea").memory.id, jay.store("Coffee").memory.id
@@ -790,6 +806,22 @@ def test_what_follows_from_links_survives_the_same_change_made_on_both_sides(jay
     for engine in (jay, drive):
         [kept] = engine._records.get([new], EVERYTHING)
         assert kept.supersedes == old
+
+
+def test_what_a_consolidation_did_to_links_travels(jay, drive):
+    """A link that says something else is a change like any other, and carries a stamp of its own."""
+    notes = [jay.store(f"User is learning Spanish {how}").memory for how in ("alone", "with a teacher")]
+    jay.store("The teacher is called Inés", related=(notes[1].id,))
+    jay.sync.run(destination="drive")
+
+    jay.consolidation.merge(Plan(ids=tuple(one.id for one in notes), strategy=Strategy.MERGE_ALL))
+    jay.sync.run(destination="drive")
+
+    def states(engine):
+        return {(one.kind, one.source, one.target): one.state for one in engine._records.links([notes[1].id])}
+
+    assert "replaced" in states(jay).values()
+    assert states(drive) == states(jay)
 
 
 def test_an_older_state_of_a_link_that_comes_late_changes_nothing(jay, clock):

@@ -17,7 +17,8 @@ from pathlib import Path
 from scrubjay.engine import values
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.peers import Changes, Manner, Parcel, Peer, StorePeer, Taken
+from scrubjay.engine.peers import Changes, Manner, Parcel, Peer, Taken
+from scrubjay.engine.store_peer import StorePeer
 from scrubjay.engine.syncing import Resolution, SyncType
 from scrubjay.errors import EndpointUnreachable, Error, Undecided
 from scrubjay.memory import Memory, Status

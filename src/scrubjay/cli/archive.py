@@ -106,9 +106,7 @@ def described(
 
 def show_archived(done: Archived, session: Session, *, dry_run: bool) -> None:
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(done))
+        print_json(done)
         return
     rows = [(one.memory, one.archive or "", f"{one.hot_bytes:,}", f"{one.packed_bytes:,}") for one in done.memories]
     print_table(("memory", "archive", "bytes before", "packed"), rows)
@@ -118,9 +116,7 @@ def show_archived(done: Archived, session: Session, *, dry_run: bool) -> None:
 
 def show_restored(done: Restored, session: Session) -> None:
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(done))
+        print_json(done)
         return
     for one in done.memories:
         click.echo(f"{one.memory} is back.")

@@ -66,9 +66,7 @@ def audit(
     with session.engine(meaning=False) as engine:
         acts = engine.callers.audit(wanted, limit=limit)
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(list(acts)))
+        print_json(list(acts))
     elif acts:
         rows = [
             (
@@ -91,9 +89,7 @@ def show_recalls(session: Session, memory: str, limit: int) -> None:
     with session.engine(meaning=False) as engine:
         recalls = engine.shown_to(memory, limit=limit)
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(list(recalls)))
+        print_json(list(recalls))
     elif recalls:
         rows = [(when(one.at), one.user, one.client, one.space, str(len(one.memories))) for one in recalls]
         print_table(("when", "user", "through", "space", "memories"), rows)

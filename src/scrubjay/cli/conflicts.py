@@ -42,9 +42,7 @@ def conflicts(
             return
         found = engine.open_conflicts(limit=limit)
         if session.as_json:
-            from scrubjay.engine.values import plain
-
-            print_json(plain(tuple(found)))
+            print_json(tuple(found))
         elif found:
             print_table(("likely", "old", "says", "new", "says", "stored"), [row(one) for one in found])
             note("Settle one with --supersede OLD NEW or --keep OLD NEW.", session)

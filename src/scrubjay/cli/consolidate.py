@@ -48,9 +48,7 @@ def consolidate(
             Plan(ids=ids, strategy=chosen, primary=into, instructions=instructions, keep_originals=not forget)
         )
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(done))
+        print_json(done)
         return
     click.echo(done.memory.id)
     for sentence in done.notes:

@@ -43,9 +43,7 @@ def decisions(session: Session, topic: str | None, shape: str, steps: int, limit
             return
         graph = engine.decisions.graph(topic, steps=steps, limit=limit)
     if session.as_json or shape == "json":
-        from scrubjay.engine.values import plain
-
-        print_json(plain(graph))
+        print_json(graph)
     elif shape == "tree":
         print_tree(graph, topic or "")
     else:

@@ -30,9 +30,7 @@ def duplicates(session: Session, /, *, limit: int) -> None:
     with session.engine(meaning=False) as engine:
         found = list(islice(engine.duplicates(), limit))
         if session.as_json:
-            from scrubjay.engine.values import plain
-
-            print_json([{"newer": plain(one.newer), "older": plain(one.older), "cosine": one.cosine} for one in found])
+            print_json([{"newer": one.newer, "older": one.older, "cosine": one.cosine} for one in found])
         elif found:
             print_table(
                 ("older", "says", "newer", "says", "stored"),

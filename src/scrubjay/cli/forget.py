@@ -78,9 +78,7 @@ def forget(
             except NotFound:
                 missing.append(one)
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(done))
+        print_json(done)
     for memory in () if session.as_json else done:
         click.echo(sentence(memory, hard=hard, undo=undo))
     if missing:
@@ -94,10 +92,8 @@ def forget_many(ctx: click.Context, filters: dict[str, Any], *, preview: bool, r
     with session.engine(meaning=False) as engine:
         named = engine.bulk.preview(which)
         if preview:
-            from scrubjay.engine.values import plain
-
             if session.as_json:
-                return print_json(plain(named))
+                return print_json(named)
             rows = [(one.id, when(one.created_at), one.provenance.client, one.text) for one in named.memories]
             print_table(("id", "stored", "came from", "memory"), rows)
             return note(f"{named.total:,} memories.", session)

@@ -36,9 +36,7 @@ def history(session: Session, id: str, restore: int | None) -> None:
         memory = engine.get(id) if restore is None else engine.restore_version(id, restore)
         former = engine.history(memory.id)
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json({"current": plain(memory), "former": plain(list(former))})
+        print_json({"current": memory, "former": list(former)})
     elif restore is not None:
         click.echo(f"{safe(memory.id)} is as it was at version {restore}, and is now at version {memory.version}.")
     else:

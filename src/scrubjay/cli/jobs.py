@@ -37,9 +37,7 @@ def list_jobs(session: Session, unfinished: bool, limit: int) -> None:
     with session.engine(meaning=False) as engine:
         found = engine.jobs.list(unfinished=unfinished, limit=limit)
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(list(found)))
+        print_json(list(found))
         return
     rows = [(one.id, one.kind, str(one.status), far(one), when(one.created_at), failure(one)) for one in found]
     print_table(("job", "kind", "status", "done", "created", "error"), rows)
@@ -79,9 +77,7 @@ def run(session: Session, id: str) -> None:
 
 def print_job(job: Job, session: Session) -> None:
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(job))
+        print_json(job)
         return
     for name, value in facts(job):
         click.echo(f"{name:<10}  {safe(value)}")

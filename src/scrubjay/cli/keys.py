@@ -101,9 +101,7 @@ def list_keys(session: Session) -> None:
     with session.engine(meaning=False) as engine:
         found = engine.callers.credentials()
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(list(found)))
+        print_json(list(found))
         return
     rows = [
         (
@@ -130,9 +128,7 @@ def revoke(session: Session, id: str, reason: str | None) -> None:
     with session.engine(meaning=False) as engine:
         done = engine.callers.revoke(id, reason=reason)
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(done))
+        print_json(done)
     else:
         note(f"{done.id} of {done.user} is revoked.", session)
 

@@ -11,7 +11,7 @@ from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
 from scrubjay.cli.output import note, nothing, print_json, print_table, when
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
-from scrubjay.memory import MAX_LIMIT, Memory, Order, State
+from scrubjay.memory import AT_HAND, MAX_LIMIT, Memory, Order, State
 
 ORDERS = {
     "created": Order.CREATED,
@@ -62,7 +62,7 @@ def list_(
     if all_states:
         which = chosen(**filters, states=ALL_STATES, expired=None)
     elif expired:
-        which = chosen(**filters, states=frozenset(named or {State.ACTIVE, State.SUPERSEDED}), expired=True)
+        which = chosen(**filters, states=frozenset(named or AT_HAND), expired=True)
     elif named:
         which = chosen(**filters, states=frozenset(named), expired=None)
     else:
@@ -70,9 +70,7 @@ def list_(
     with session.engine(meaning=False) as engine:
         page = engine.list(which, order=ORDERS[order], descending=not reverse, limit=limit, offset=offset, counted=True)
         if session.as_json:
-            from scrubjay.engine.values import plain
-
-            print_json(plain(page.memories))
+            print_json(page.memories)
         elif page.memories:
             print_table(("id", "stored", "category", "tags", "state", "memory"), [row(memory) for memory in page])
             if len(page) < (page.total or 0):

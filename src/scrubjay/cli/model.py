@@ -12,7 +12,11 @@ from scrubjay.cli.output import note, print_json, print_table
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 
-WITHOUT_FILES = {"none": "No embedding model is configured.", "hashing": "The hashing embedder needs no files."}
+WITHOUT_FILES = {
+    "none": "No embedding model is configured.",
+    "hashing": "The hashing embedder needs no files.",
+    "remote": "The configured model answers on another server; it needs no files here.",
+}
 
 
 @click.group(

@@ -42,10 +42,12 @@ def when(moment: datetime | None) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One document in UTF-8, whatever the terminal thinks of."""
+    """One document in UTF-8, whatever the terminal thinks of; our own values by the names of their fields."""
     import json
 
-    write_bytes(json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n")
+    from scrubjay.engine.values import plain
+
+    write_bytes(json.dumps(plain(value), ensure_ascii=False, indent=2).encode() + b"\n")
 
 
 def write_bytes(data: bytes) -> None:

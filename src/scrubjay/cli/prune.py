@@ -26,9 +26,7 @@ def prune(session: Session, dry_run: bool) -> None:
     with session.engine(meaning=False) as engine:
         pruned = engine.prune(dry_run=dry_run)
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(list(pruned)))
+        print_json(list(pruned))
         return
     print_table(("id", "expired", "memory"), [(one.id, when(one.expires_at), one.text) for one in pruned])
     verb = "would be forgotten" if dry_run else "forgotten"

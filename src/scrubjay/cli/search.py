@@ -44,9 +44,7 @@ def search(
         for period in found.periods if explain else ():
             note(f"Preferred, for {period.words!r}: {when(period.start)} to {when(period.end)}.", session)
         if session.as_json:
-            from scrubjay.engine.values import plain
-
-            print_json(plain(found.hits))
+            print_json(found.hits)
         elif found.hits:
             print_table(("score", "id", "memory", "tags", "stored", "state", "why"), [row(hit) for hit in found])
         else:

@@ -45,10 +45,8 @@ def show(session: Session, id: str) -> None:
         ends = {end for link in links for end in (link.source, link.target)} - {memory.id}
         titles = {other.id: other.title for other in known(engine, ends)} | {one.id: one.title for one in chain}
     if session.as_json:
-        from scrubjay.engine.values import plain
-
         chained = [one.id for one in chain] if len(chain) > 1 else []
-        print_json({"memory": plain(memory), "links": plain(links), "chain": chained})
+        print_json({"memory": memory, "links": links, "chain": chained})
         return
     click.echo(safe(memory.text, lines=True) + "\n")
     for name, value in facts(memory):

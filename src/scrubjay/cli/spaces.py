@@ -33,9 +33,7 @@ def list_spaces(session: Session) -> None:
     with session.engine(meaning=False) as engine:
         found = engine.list_spaces()
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(list(found)))
+        print_json(list(found))
     else:
         rows = [(one.name, f"{one.memories:,}", when(one.created_at), one.description or "") for one in found]
         print_table(("space", "memories", "created", "description"), rows)
@@ -67,9 +65,7 @@ def grants(session: Session) -> None:
     with session.engine(meaning=False) as engine:
         found = engine.callers.grants()
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(list(found)))
+        print_json(list(found))
     else:
         rows = [(one.space, one.user, when(one.at), one.by) for one in found]
         print_table(("space", "user", "since", "by"), rows)

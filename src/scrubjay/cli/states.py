@@ -9,6 +9,6 @@ from scrubjay.times import utc_now
 def state_of(memory: Memory) -> str:
     """Empty for a memory that searches find."""
     states = [] if memory.state is State.ACTIVE else [memory.state.name.lower()]
-    if memory.expires_at is not None and memory.expires_at <= utc_now():
+    if memory.expired(utc_now()):
         states.append("expired")
     return ", ".join(states)

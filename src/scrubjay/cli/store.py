@@ -72,9 +72,7 @@ def store(
             conversation_id=conversation,
         )
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json(plain(stored))
+        print_json(stored)
         return
     click.echo(stored.memory.id)
     advise(stored, session)

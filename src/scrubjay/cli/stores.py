@@ -44,7 +44,7 @@ def list_stores(session: Session) -> None:
     if session.as_json:
         from scrubjay.engine.values import plain
 
-        print_json([plain({**plain(one), "path": None if one.path is None else str(one.path)}) for one in found])
+        print_json([{**plain(one), "path": None if one.path is None else str(one.path)} for one in found])
         return
     rows = [
         (

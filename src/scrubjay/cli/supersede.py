@@ -26,8 +26,6 @@ def supersede(session: Session, old: str, new: str) -> None:
     with session.engine(meaning=False) as engine:
         outdated, successor = engine.supersede(old=old, new=new)
     if session.as_json:
-        from scrubjay.engine.values import plain
-
-        print_json({"old": plain(outdated), "new": plain(successor)})
+        print_json({"old": outdated, "new": successor})
     else:
         click.echo(f"{safe(outdated.id)} is outdated by {safe(successor.id)}.")

@@ -155,7 +155,7 @@ def run(session: Session, name: str, kind: str, on_conflict: str, dry_run: bool)
     with session.engine() as engine:
         done = engine.sync.run(request)
     if session.as_json:
-        print_json(plain(done))
+        print_json(done)
     else:
         click.echo(sentence(done))
 
@@ -198,15 +198,9 @@ def resolve(session: Session, number: int, keep: str) -> None:
     with session.engine() as engine:
         memory = engine.sync.resolve(number, keep)
     if session.as_json:
-        print_json(None if memory is None else plain(memory))
+        print_json(memory)
     else:
         click.echo("The memory is erased." if memory is None else f"{memory.id} is settled.")
-
-
-def plain(value: Any) -> Any:
-    from scrubjay.engine.values import plain
-
-    return plain(value)
 
 
 def shown_endpoint(endpoint: Endpoint) -> Any:

@@ -63,16 +63,12 @@ def update(
         fields["content"] = given_text(content)
     if not fields and not tags and not untags:
         raise click.UsageError("Say what to change: --content, --tag, --importance … (see --help).")
-    with session.engine(meaning=content is not None) as engine:
-        version = None
-        if tags or untags:
-            current = engine.get(id)
-            version = current.version  # so that tags added by another meanwhile are not lost
-            fields["tags"] = [tag for tag in (*current.tags, *tags) if tag not in untags]
-        memory = engine.update(id, reason=reason, expected_version=version, **fields)
-    if session.as_json:
-        from scrubjay.engine.values import plain
+    from scrubjay.engine.intake import TagChange
 
-        print_json(plain(memory))
+    retag = TagChange(add=tags, remove=untags) if tags or untags else None
+    with session.engine(meaning=content is not None) as engine:
+        memory = engine.revise(id, tag_change=retag, reason=reason, **fields).memory
+    if session.as_json:
+        print_json(memory)
     else:
         click.echo(f"{safe(memory.id)} is now at version {memory.version}.")

@@ -123,6 +123,7 @@ class Operation:
     asks: bool = False  # may ask the client's own language model
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # beside POST /api/{dialect}/{name}
+    earlier: Route | None = None  # where clients of a predecessor look for it
     streams: Pieces | None = None  # how its pieces are written, if it may answer with a Stream
     says: Callable[[Body], str] | None = None  # the sentence shown for a success, where a specification fixes one
 
@@ -190,6 +191,7 @@ class Dialect:
         asks: bool = False,
         reach: Reach = Reach.MEMORY,
         route: Route | None = None,
+        earlier: Route | None = None,
         streams: Pieces | None = None,
         says: Callable[[Body], str] | None = None,
     ) -> Callable[[Given], Given]:
@@ -211,6 +213,7 @@ class Dialect:
                 asks=asks,
                 reach=reach,
                 route=route,
+                earlier=earlier,
                 streams=streams,
                 says=says,
             )
@@ -294,8 +297,26 @@ def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: b
     return schema
 
 
-# Beside a list that was cut because the reply would have been too large (servers/bounds.py).
+# Beside a list that was cut because the reply would have been too large: by servers/bounds.py, or before, where a reply
+# counts its items or says where to go on.
 LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
+ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for what stands beside them
+
+
+def fitting(items: Iterable[Body]) -> int:
+    """For how many of the items a reply has room; for one at least."""
+    room, count = ROOM, 0
+    for item in items:
+        room -= len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()) + len(",")
+        if room < 0 and count:
+            break
+        count += 1
+    return count
+
+
+def left_out(count: int) -> Body:
+    """How a reply says that it was cut."""
+    return {"left_out": count} if count else {}
 
 
 def either(ok: Schema, error: Schema) -> Schema:

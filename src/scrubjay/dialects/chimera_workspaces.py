@@ -214,6 +214,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
     destructive=True,
     listed=False,
     route=Route("DELETE", "/api/memories/{memory_id}"),
+    earlier=Route("DELETE", "/api/mcp/memory/{memory_id}/delete"),
     takes=object_schema({"memory_id": MEMORY_ID}, required=("memory_id",)),
     gives=gives(DONE),
 )

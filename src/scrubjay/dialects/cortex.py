@@ -22,8 +22,8 @@ from scrubjay.dialects.base import (
     object_schema,
     served,
 )
-from scrubjay.engine.filing import written_by
-from scrubjay.engine.paths import Placed, has_expired
+from scrubjay.engine.documents import written_by
+from scrubjay.engine.paths import Placed
 from scrubjay.errors import (
     Conflict,
     Error,
@@ -41,7 +41,7 @@ from scrubjay.errors import (
 )
 from scrubjay.memory import MAX_CONTENT, Memory
 from scrubjay.places import full_path
-from scrubjay.stores.base import Entry
+from scrubjay.stores.files import Entry
 from scrubjay.times import iso, parse_time
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def error_body(error: Error, operation: str) -> Body:
     if isinstance(error, Conflict) and operation.endswith("add_memory"):
         hint = f"Use {served('update_memory')} to change it."
     message = error.message if hint is None else f"{error.message.removesuffix('.')}. {hint}"
+    if code == "INVALID_STORE_NAME":
+        message = message.replace("A space's name", "A store's name")
     return {"error": {"code": code, "mcp_code": number, "message": message}}
 
 
@@ -423,7 +425,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
         "category": found.section or "all",
         "exists": found.exists,
         "count": len(found.entries),
-        "memories": [listed(entry, is_expired=has_expired(entry, now)) for entry in found.entries],
+        "memories": [listed(entry, is_expired=entry.expired(now)) for entry in found.entries],
         "subcategories": [
             {
                 "path": section.path,

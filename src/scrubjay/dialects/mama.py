@@ -238,8 +238,7 @@ def save(engine: Engine, args: Body) -> Body:
     gives=FOUND,
 )
 def search(engine: Engine, args: Body) -> Body:
-    """Search decisions and checkpoints. Semantic search with query, or list recent items without query. Shows how a
-    decision evolved (newest first within a topic), what it is linked with, and its outcome."""
+    """Search decisions and checkpoints. Semantic search with query, or list recent items without query."""
     query, limit, kind = args.get("query", ""), int(args.get("limit", 10)), args.get("type", "all")
     kinds = {} if kind == "all" else {"kinds": (Kind(kind),)}
     if query.strip():

@@ -92,15 +92,16 @@ memento = Dialect(
     error_body=error_body,
 )
 
+TIMESTAMP = {"type": "string", "format": "date-time", "description": "ISO 8601 timestamp"}
 MEMORY = object_schema(
     {
         "id": {"type": "string", "description": "Unique identifier"},
         "content": {"type": "string", "description": "The memory text"},
-        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+        "confidence": {"type": "number", "minimum": 0, "maximum": 1, "description": "0-1 score"},
         "source": {"type": "string", "enum": ["explicit", "extracted"]},
-        "created_at": {"type": "string", "format": "date-time"},
-        "updated_at": {"type": "string", "format": "date-time"},
-        "accessed_at": {"type": "string", "format": "date-time"},
+        "created_at": TIMESTAMP,
+        "updated_at": TIMESTAMP,
+        "accessed_at": TIMESTAMP,
         "supersedes": {"type": "string", "description": "ID of memory this replaces"},
         "superseded_by": {"type": "string", "description": "ID of memory that replaces this"},
         "relevance_score": {"type": "number", "minimum": 0, "maximum": 1, "description": "Only in search results"},
@@ -123,6 +124,8 @@ DEGRADED = {
     "description": "Present when the embedding model is not available and only words are used, with the reason.",
 }
 MEMORIES = {"type": "array", "items": MEMORY}
+SUCCESS = {"type": "boolean", "description": "Whether the operation succeeded"}
+MESSAGE = {"type": "string", "description": "Confirmation or error message"}
 
 
 STORE = object_schema(
@@ -165,11 +168,15 @@ STORE_IN_BOTH_SPELLINGS = {
     gives=either(
         object_schema(
             {
-                "created": MEMORY,
-                "similar": {**MEMORIES, "description": "Similar existing memories that might be outdated"},
+                "created": {**MEMORY, "description": "The newly created memory with id, content, confidence, etc."},
+                "similar": {
+                    **MEMORIES,
+                    "description": "Array of similar existing memories that might be outdated",
+                },
                 "action_required": {
                     "type": ["string", "null"],
-                    "description": "Specific action to take if conflicts found",
+                    "description": "Specific action to take if conflicts found, e.g., "
+                    "'Call supersede_memory(old_id, new_id)'",
                 },
                 "degraded": DEGRADED,
                 "left_out": LEFT_OUT,
@@ -220,14 +227,11 @@ def store_memory(engine: Engine, args: Body) -> Body:
     ),
     gives=either(
         object_schema(
-            {
-                "success": {"type": "boolean", "const": True},
-                "message": {"type": "string", "description": "Confirmation message"},
-            },
+            {"success": {**SUCCESS, "const": True}, "message": MESSAGE},
             required=("success", "message"),
         ),
         object_schema(
-            {"success": {"type": "boolean", "const": False}, "message": {"type": "string"}, "error": ERROR},
+            {"success": {**SUCCESS, "const": False}, "message": MESSAGE, "error": ERROR},
             required=("success", "message", "error"),
         ),
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, either, object_schema
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, either, fitting, left_out, object_schema
 from scrubjay.dialects.shapes import fields_of, filled, shape
 from scrubjay.engine import intake
 from scrubjay.engine.values import plain
@@ -224,9 +224,10 @@ def list_memories(engine: Engine, args: Body) -> Body:
         offset=int(args.get("offset", 0)),
         cursor=args.get("cursor"),
         counted=True,
+        room=lambda found: fitting(map(plain, found)),
     )
     more = {} if page.cursor is None else {"cursor": page.cursor}
-    return {"memories": plain(page.memories), "total": page.total, **more}
+    return {"memories": plain(page.memories), "total": page.total, **more, **left_out(page.left_out)}
 
 
 @native.operation(

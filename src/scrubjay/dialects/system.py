@@ -13,7 +13,17 @@ from importlib import resources
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Schema, either, object_schema, request_id
+from scrubjay.dialects.base import (
+    LEFT_OUT,
+    Body,
+    Dialect,
+    Schema,
+    either,
+    fitting,
+    left_out,
+    object_schema,
+    request_id,
+)
 from scrubjay.engine.intake import Merge, TagChange
 from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
 from scrubjay.errors import (
@@ -65,6 +75,7 @@ if TYPE_CHECKING:
 
 API_VERSION = "1.0.0"
 MAX_FILTER_VALUES = 100
+TOLERANCE = 0.001  # by which weights may miss their sum; compared to nine digits, because 1 - 0.999 is a little more
 
 INSTRUCTIONS = """\
 This server is your long-term memory: it stores, ranks, versions and forgets.
@@ -315,13 +326,16 @@ def recall_memories(engine: Engine, args: Body) -> Body:
             weights=weights(args.get("ranking", {})),
         )
     )
+    memories = [recalled(hit) for hit in hits]
+    count = fitting(memories)
     return succeeded(
         query=args["query"],
         total_results=hits.total,
-        returned_count=len(hits),
-        memories=[recalled(hit) for hit in hits],
+        returned_count=count,
+        memories=memories[:count],
         execution_time_ms=round((perf_counter() - begun) * 1000),
         **({"degraded": hits.degraded} if hits.degraded else {}),
+        **left_out(len(memories) - count),
     )
 
 
@@ -332,7 +346,7 @@ def weights(ranking: Mapping[str, Any]) -> Weights:
     if not given:
         return Weights(decay=decay)
     total = sum(given.values())
-    if abs(total - 1) > 0.001:
+    if round(abs(total - 1), 9) > TOLERANCE:
         raise InvalidInput(
             f"ranking.weights must sum to 1.0, not {round(total, 4)}.",
             hint="Weights that are left out count 0.",
@@ -538,16 +552,18 @@ def list_memories(engine: Engine, args: Body) -> Body:
     """Browse memories with comprehensive filtering, sorting, and pagination capabilities."""
     filters, sort, pagination = args.get("filters", {}), args.get("sort", {}), args.get("pagination", {})
     limit, offset = int(pagination.get("limit", 20)), int(pagination.get("offset", 0))
-    cursor = pagination.get("cursor")
+    cursor, content = pagination.get("cursor"), args.get("include_content", True)
     if cursor is not None and offset:
         raise InvalidInput("cursor and offset exclude each other.", field="pagination")
     between = filters.get("importance_range", {})
     check_range(between.get("min"), between.get("max"), "filters.importance_range")
-    states = {state for status in filters.get("status") or ["active"] for state in STATES[status]}
+    statuses = filters.get("status") or ["active"]
     page = engine.list(
         chosen(
             filters,
-            states=frozenset(states),
+            states=frozenset(state for status in statuses for state in STATES[status]),
+            # What was pruned is to be found among the deleted: only of active memories the expired ones are hidden.
+            expired=False if "active" in statuses else None,
             min_importance=between.get("min"),
             max_importance=between.get("max"),
         ),
@@ -558,16 +574,15 @@ def list_memories(engine: Engine, args: Body) -> Body:
         cursor=cursor,
         counted=True,
         linked=args.get("include_stats", False),
+        room=lambda found: fitting(listed(memory, content=content) for memory in found),
     )
     now = engine.now()
     memories = []
     for memory in page:
-        item = listed(memory)
-        if not args.get("include_content", True) or not memory.content:  # the deep archive is not opened for a list
-            del item["content"]
+        item = listed(memory, content=content)
         if args.get("include_stats", False):
             item["stats"] = {
-                "content_length": len(memory.text),
+                "content_length": page.lengths.get(memory.id, len(memory.text)),
                 "link_count": page.links[memory.id],
                 "days_since_creation": max(0, round((now - memory.created_at).total_seconds() / 86_400)),
                 "days_since_access": max(0, round((now - memory.accessed_at).total_seconds() / 86_400)),
@@ -581,12 +596,13 @@ def list_memories(engine: Engine, args: Body) -> Body:
         pagination={
             "has_more": more,
             "next_cursor": page.cursor,
-            "next_offset": offset + limit if more and cursor is None else None,
+            "next_offset": offset + len(page) if more and cursor is None else None,
         },
+        **left_out(page.left_out),
     )
 
 
-def listed(memory: Memory) -> Body:
+def listed(memory: Memory, *, content: bool) -> Body:
     item: Body = {
         **shown(memory),
         "updated_at": iso(memory.updated_at),
@@ -596,6 +612,8 @@ def listed(memory: Memory) -> Body:
     }
     if memory.superseded_by:
         item["superseded_by"] = memory.superseded_by
+    if not content or not memory.content:  # the deep archive is not opened for a list
+        del item["content"]
     return item
 
 
@@ -683,8 +701,7 @@ def get_memory_stats(engine: Engine, args: Body) -> Body:
     granularity = Granularity(args.get("granularity", "day"))
     found = engine.statistics(
         StatsQuery(
-            # Without a scope: everything that the caller may see. A named one needs its id.
-            scope=StatsScope(args["scope"]) if "scope" in args else StatsScope.EVERYTHING,
+            scope=stats_scope(args),
             scope_id=args.get("scope_id"),
             start=moment(between, "start"),
             end=moment(between, "end"),
@@ -706,6 +723,11 @@ def get_memory_stats(engine: Engine, args: Body) -> Body:
         points = [{"date": iso(point.at)[:length], "value": point.value} for point in found.memory_count]
         body["trends"] = {"memory_count": points}
     return body
+
+
+def stats_scope(args: Body) -> StatsScope:
+    """A named one needs its id. The default is a user, and without an id what is the caller's."""
+    return StatsScope(args.get("scope", "user")) if {"scope", "scope_id"} & args.keys() else StatsScope.OWN
 
 
 def whole(value: Any) -> Any:

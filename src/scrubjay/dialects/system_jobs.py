@@ -32,7 +32,7 @@ JOB: Schema = {
     "created_at": TIME,
     "started_at": NULLABLE_TIME,
     "finished_at": NULLABLE_TIME,
-    "result": {"type": ["object", "null"], "description": "What the call would have answered, once it is completed"},
+    "result": {"type": ["object", "null"], "description": "What it did, once it is completed"},
     "error": {
         "type": ["object", "null"],
         "properties": {"code": {"type": "string"}, "message": {"type": "string"}},

@@ -75,6 +75,7 @@ SUMMARY: Schema = dict.fromkeys(
     "sync_memories",
     title="Sync memories",
     changes=True,
+    destructive=True,  # a deletion travels, and the losing side of a conflict is overwritten
     idempotent=True,
     reach=Reach.LOCAL,
     takes=TAKES,

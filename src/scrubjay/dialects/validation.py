@@ -52,6 +52,7 @@ RULES: dict[str, Callable[[Any], str]] = {
     "maxLength": lambda kind: f"must have at most {kind.limit} characters.",
     "minItems": lambda kind: f"must have at least {kind.limit} items.",
     "maxItems": lambda kind: f"must have at most {kind.limit} items.",
+    "minProperties": lambda kind: f"must have at least {kind.limit} field{'s' * (kind.limit > 1)}.",
     "format": lambda kind: f"must be a {kind.format}, such as 2026-11-15T10:00:00Z.",
 }
 

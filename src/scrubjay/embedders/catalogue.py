@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scrubjay.errors import InvalidInput, ModelMissing
+from scrubjay.places import expanded
 
 Knots = tuple[tuple[float, float], ...]
 Pooling = Literal["cls", "mean"]
@@ -167,7 +168,7 @@ def find(name: str) -> Model:
     :raises ModelMissing: if a folder of one's own lacks a file
     """
     if name.startswith("folder:"):
-        return _in_folder(Path(name.removeprefix("folder:")).expanduser())
+        return _in_folder(expanded(name.removeprefix("folder:"), field="embedder"))
     try:
         return CATALOGUE[name]
     except KeyError:

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from scrubjay.addresses import LOOPBACK_NAMES
 from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.local import checked
 from scrubjay.errors import EmbeddingError, InvalidInput
@@ -37,7 +38,6 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 20.0  # also of what the server asks for
 LARGEST_REPLY = 64 * 1024 * 1024
 TRY_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 NETWORK_ERRORS = (urllib.error.URLError, ConnectionError, TimeoutError, ssl.SSLError, http.client.HTTPException)
 
 
@@ -62,7 +62,7 @@ class RemoteEmbedder(Embedder):
         self._pause = pause
         self._lock = threading.Lock()
         handlers: list[urllib.request.BaseHandler] = [NoRedirects()]
-        if urlsplit(self._url).hostname in LOOPBACK:
+        if urlsplit(self._url).hostname in LOOPBACK_NAMES:
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
 
@@ -159,7 +159,7 @@ def checked_url(url: str, key: str) -> str:
             hint="Write https://HOST/v1, the part before /embeddings.",
             field="remote_url",
         )
-    if key and parts.scheme == "http" and parts.hostname not in LOOPBACK:
+    if key and parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES:
         raise InvalidInput("The server's key would travel in the clear.", hint="Use https.", field="remote_url")
     return f"{url.rstrip('/').removesuffix('/embeddings')}/embeddings"
 

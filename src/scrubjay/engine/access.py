@@ -33,12 +33,13 @@ def audience_in(caller: Caller, spaces: Sequence[str]) -> Audience:
     )
 
 
-def audience_anywhere(caller: Caller) -> Audience:
-    """What the caller sees when it names a memory and no space: every space granted to it."""
+def audience_anywhere(caller: Caller, named: Sequence[str] = ()) -> Audience:
+    """What the caller sees when it names a memory: every space granted to it, and what is public in those it names."""
     sight = SIGHT[caller.role]
     if caller.spaces is None:
         return Audience(caller.user, (Scope(None, sight),))
-    return Audience(caller.user, tuple(Scope(space, sight) for space in sorted(caller.spaces)))
+    elsewhere = [Scope(space, Sight.PUBLIC) for space in named if not granted(caller, space)]
+    return Audience(caller.user, (*(Scope(space, sight) for space in sorted(caller.spaces)), *elsewhere))
 
 
 def may_change(caller: Caller, memory: Memory) -> bool:

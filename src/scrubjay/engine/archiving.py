@@ -22,7 +22,18 @@ from scrubjay.engine.holding import holding
 from scrubjay.engine.packing import Kept, packed
 from scrubjay.errors import AlreadyArchived, Error, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Archive, Category, Filter, Memory, Order, State, Status, Tier, Version, random_suffix
+from scrubjay.memory import (
+    AT_HAND,
+    Archive,
+    Category,
+    Filter,
+    Memory,
+    Order,
+    Status,
+    Tier,
+    Version,
+    random_suffix,
+)
 from scrubjay.stores.base import Position, Transaction
 
 MOST = 1_000  # ids in one call
@@ -45,7 +56,7 @@ class Criteria:
             raise InvalidInput("auto_archive_criteria names no criterion.", field="auto_archive_criteria")
         idle = None if self.inactive_days is None else days_before(now, self.inactive_days)
         return Filter(
-            states=frozenset({State.ACTIVE, State.SUPERSEDED}),
+            states=AT_HAND,
             accessed_until=idle,
             max_importance=None if self.below_importance is None else math.nextafter(self.below_importance, -1.0),
             categories=self.categories,
@@ -143,7 +154,7 @@ class Archiving(Archives):
         memory = self._desk._ledger.changeable(self._desk._records, id)
         if memory.status is Status.ARCHIVED:
             raise AlreadyArchived(f"Memory {memory.id} is already archived.", memory_id=memory.id)
-        if memory.expires_at is not None and memory.expires_at <= self._desk.now():
+        if memory.expired(self._desk.now()):
             raise Unprocessable(
                 f"Memory {memory.id} has expired.", hint="Prune it, or give it another date.", memory_id=memory.id
             )

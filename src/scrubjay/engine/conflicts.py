@@ -146,7 +146,7 @@ def logit(probability: float) -> float:
 
 def current(old: Memory, new: Memory, now: datetime) -> bool:
     """Only what still counts as true can be outdated, and only by something newer."""
-    alive = old.status is Status.ACTIVE and (old.expires_at is None or old.expires_at > now)
+    alive = old.status is Status.ACTIVE and not old.expired(now)
     # A memory that is just being stored has no arrival number yet.
     earlier = (old.created_at, old.seq) < (new.created_at, new.seq or math.inf)
     return old.id != new.id and old.superseded_by is None and alive and earlier

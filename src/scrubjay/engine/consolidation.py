@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrubjay.engine import access, intake, lifecycle, subjects, synthesis
 from scrubjay.engine.archiving import Terms
 from scrubjay.engine.holding import holding
-from scrubjay.errors import InvalidInput, ProviderError, SynthesisFailed, TooDissimilar, Unprocessable
+from scrubjay.errors import InvalidInput, NotFound, ProviderError, SynthesisFailed, TooDissimilar, Unprocessable
 from scrubjay.frozen import dataclass
 from scrubjay.memory import MAX_CONTENT, AccessLevel, Kind, LinkKind, Memory, NewMemory, Source, Status, new_id
 from scrubjay.stores.base import Transaction
@@ -80,9 +80,15 @@ class Change(NamedTuple):
     """What a consolidation does to memories that exist."""
 
     plan: Plan
+    named: tuple[str, ...]  # the sources in the order in which they were named
     sources: Sequence[Memory]  # oldest first
     primary: Memory
-    leaving: Sequence[Memory]  # the sources whose place the result takes
+
+    @property
+    def leaving(self) -> Sequence[Memory]:
+        """The sources whose place the result takes, in the order in which they were named."""
+        stays = self.primary.id if self.plan.strategy is Strategy.KEEP_PRIMARY else None
+        return [memory for name in self.named for memory in self.sources if memory.id == name != stays]
 
 
 class Consolidation:
@@ -107,11 +113,11 @@ class Consolidation:
             raise InvalidInput("Name at least two different memories.", field="memory_ids")
         with holding(desk, names) as held:
             sources = self._sources(held, names)
-            primary = self._primary(plan, sources)
+            change = Change(plan, tuple(dict.fromkeys(names)), sources, self._primary(plan, sources))
             if plan.strategy is Strategy.KEEP_PRIMARY:
-                return self._take_in(held, plan, sources, primary)
+                return self._take_in(held, change)
             self._check_alike(sources)
-            return self._make(held, plan, sources, primary)
+            return self._make(held, change)
 
     # --- what may be merged ------------------------------------------------------------------------------------------
 
@@ -126,13 +132,7 @@ class Consolidation:
         now = self._desk.now()
         found = [held._ledger.changeable(held._records, name) for name in dict.fromkeys(names)]
         for memory in found:
-            expired = memory.expires_at is not None and memory.expires_at <= now
-            superseded = memory.superseded_by is not None
-            archived = memory.status is Status.ARCHIVED
-            why = "archived" * archived or "superseded" * superseded or "expired" * expired
-            if memory.kind is not Kind.MEMORY:
-                why = f"a {memory.kind}, which keeps its own words"
-            if why:
+            if (why := unfit(memory, now)) is not None:
                 raise Unprocessable(f"Memory {memory.id} is {why}.", memory_id=memory.id)
         if len({memory.space for memory in found}) > 1:
             raise Unprocessable("The memories lie in different spaces.", hint="Consolidate each space by itself.")
@@ -145,10 +145,11 @@ class Consolidation:
         """The named one, else the newest."""
         if plan.primary is None:
             return sources[-1]
-        wanted = self._desk._ledger.seen(self._desk._records, plan.primary)
-        for memory in sources:
-            if memory.id == wanted.id:
-                return memory
+        with suppress(NotFound):  # what is nowhere is not among them either
+            wanted = self._desk._ledger.seen(self._desk._records, plan.primary)
+            for memory in sources:
+                if memory.id == wanted.id:
+                    return memory
         raise Unprocessable("primary_memory_id is not among memory_ids.", memory_id=plan.primary)
 
     def _check_alike(self, sources: Sequence[Memory]) -> None:
@@ -202,8 +203,9 @@ class Consolidation:
 
     # --- the result --------------------------------------------------------------------------------------------------
 
-    def _make(self, held: Engine, plan: Plan, sources: Sequence[Memory], primary: Memory) -> Consolidated:
+    def _make(self, held: Engine, change: Change) -> Consolidated:
         """A new memory in the place of all."""
+        plan, sources, primary = change.plan, change.sources, change.primary
         text, writer, notes = self._written(plan, sources)
         if len(text) > MAX_CONTENT:
             raise Unprocessable(
@@ -233,30 +235,26 @@ class Consolidation:
                 now=held.now(),
             )
         )
-        embedded, _ = held._embedded(admitted.text)
+        embedded, _ = held._embedded(admitted)
         memory = held._enriched(admitted, new, embedded.first)
 
         def write(tx: Transaction) -> Memory:
             return held._ledger.add(tx, memory, embedded, judged=True)
 
-        change = Change(plan, sources, primary, leaving=sources)
         done = self._replace(held, change, write, writer=writer, notes=(*notes, *more))
         if not embedded.whole:
             held._backlog.wake()
         return done
 
-    def _take_in(self, held: Engine, plan: Plan, sources: Sequence[Memory], primary: Memory) -> Consolidated:
+    def _take_in(self, held: Engine, change: Change) -> Consolidated:
         """The primary memory in the place of all: its own words, the others' time, importance, tags and links."""
-        fields, notes = self._preserved(plan, sources, primary)
-        if not plan.earliest_time:
-            del fields["created_at"]
+        fields, notes = self._preserved(change.plan, change.sources, change.primary)
 
         def write(tx: Transaction) -> Memory:
-            current = held._ledger.changeable(tx, primary.id)
+            current = held._ledger.changeable(tx, change.primary.id)
             return held._ledger.change(tx, replace(current, **fields), "consolidated", *fields)
 
-        others = [memory for memory in sources if memory.id != primary.id]
-        return self._replace(held, Change(plan, sources, primary, leaving=others), write, notes=notes)
+        return self._replace(held, change, write, notes=notes)
 
     def _preserved(
         self, plan: Plan, sources: Sequence[Memory], primary: Memory
@@ -304,7 +302,7 @@ class Consolidation:
             tx.count_consolidation(result.id, sources=len(change.sources), at=held.now())
             return Consolidated(
                 memory=next(iter(tx.get([result.id], access.EVERYTHING))),
-                sources=tuple(memory.id for memory in change.sources),
+                sources=change.named,
                 strategy=plan.strategy,
                 at=held.now(),
                 writer=writer,
@@ -314,6 +312,17 @@ class Consolidation:
 
         with ready as prepared:
             return held._transact(Consolidated, lambda tx: consolidate(tx, prepared))
+
+
+def unfit(memory: Memory, now: datetime) -> str | None:
+    """What a memory is that keeps it from being consolidated."""
+    if memory.kind is not Kind.MEMORY:
+        return f"a {memory.kind}, which keeps its own words"
+    if memory.status is Status.ARCHIVED:
+        return "archived"
+    if memory.superseded_by is not None:
+        return "superseded"
+    return "expired" if memory.expired(now) else None
 
 
 def check_unchanged(held: Engine, tx: Transaction, sources: Sequence[Memory]) -> None:
@@ -330,14 +339,14 @@ def move_links(held: Engine, tx: Transaction, result: Memory, leaving: Sequence[
     for link in tx.links(sorted(own)):
         if {link.source, link.target} <= own | {result.id}:
             if link.kind is LinkKind.MAY_OUTDATE:
-                tx.relate(replace(link, state="superseded"))
+                held._ledger.mark(tx, link, "superseded")
             continue
         outgoing = link.source in own
-        replaces = link.kind is LinkKind.SUPERSEDES and outgoing
+        replaces = link.kind is LinkKind.SUPERSEDES and outgoing and link.state != lifecycle.RELEASED
         if replaces or (link.kind in CARRIED and only in (None, link.source if outgoing else link.target)):
+            held._ledger.mark(tx, link, "replaced")  # first: of two links the one with the later stamp counts
             moved = replace(link, hlc=tx.tick(held.now()), origin=held._records.origin)
             tx.relate(replace(moved, source=result.id) if outgoing else replace(moved, target=result.id))
-            tx.relate(replace(link, state="replaced"))
 
 
 def common_category(sources: Sequence[Memory]) -> Any:

@@ -17,6 +17,7 @@ from scrubjay.engine.fence import fenced
 from scrubjay.errors import Conflict, NotFound, ProviderError
 from scrubjay.frozen import dataclass
 from scrubjay.memory import (
+    AT_HAND,
     DEFAULT_SPACE,
     MAX_CONTENT,
     Conversation,
@@ -29,7 +30,6 @@ from scrubjay.memory import (
     Page,
     Query,
     Speaker,
-    State,
     Stored,
     random_suffix,
 )
@@ -43,7 +43,6 @@ HISTORY = 10  # messages of a context
 MAX_ANSWER = 200_000  # characters
 LAST_SAID = 3  # messages that say what a conversation is about
 MAX_TITLE = 200
-LISTED = frozenset({State.ACTIVE, State.SUPERSEDED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +124,7 @@ class Conversations:
     ) -> Belongings:
         """What was stored in a conversation or put into it, newest first; outdated memories too."""
         at = self._at(workspace, conversation)
-        wanted = Filter(belongs_to=conversation, states=LISTED)
+        wanted = Filter(belongs_to=conversation, states=AT_HAND)
         page = at.list(wanted, limit=limit, offset=offset, counted=True)
         return Belongings(page=page, active=self._active(at, conversation))
 
@@ -143,9 +142,19 @@ class Conversations:
         return Injected(memories=memories, text=fenced(memories), active=active)
 
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
-        """Forget what was stored in a conversation; it can be undone as one deed."""
+        """Forget everything that was stored in a conversation; it can be undone as one deed."""
         at = self._at(workspace, conversation)
-        return at.bulk.forget(Filter(conversation_id=conversation), reason=f"conversation {conversation} cleared")
+        which, reason = Filter(conversation_id=conversation), f"conversation {conversation} cleared"
+        done = at.bulk.forget(which, reason=reason)
+        left = done.left if len(self._cleared(at, done)) == done.count else 0  # else it came again, and is all done
+        at._request = None  # what follows belongs to the same call
+        while left:
+            left = at.bulk.forget(which, reason=reason, deed=done.deed).left
+        return replace(done, count=len(self._cleared(at, done)), left=0)
+
+    def _cleared(self, at: Engine, done: Done) -> Sequence[str]:
+        deed = at._records.deed(done.deed)
+        return () if deed is None else deed.memories
 
     # --- what somebody puts in ---------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from scrubjay.engine.ledger import Text
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.frozen import dataclass
 from scrubjay.memory import (
+    AT_HAND,
     Filter,
     Hit,
     Kind,
@@ -43,16 +44,16 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.engine import Engine
 
-CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 NAMED = frozenset({LinkKind.BUILDS_ON, LinkKind.DEBATES, LinkKind.SYNTHESIZES})
 EDGES = NAMED | {LinkKind.SUPERSEDES}
 DECISIONS = frozenset({Kind.DECISION})
 
 SIMILAR_MOST = 3
-SIMILAR = 0.87  # cosine of two stored texts: worth a look
-ALIKE = 0.92  # nearly the same text on another topic
+SIMILAR = 0.948  # calibrated, of two stored texts: worth a look
+ALIKE = 0.968  # nearly the same text on another topic
 LINKED_MOST = 5  # decisions shown for one that links to them
 MAX_REASON = 2_000
+SAME_TOPIC = "a newer decision on the same topic"
 AROUND = timedelta(hours=1)  # decisions that belong to a checkpoint
 AROUND_MOST = 10
 
@@ -173,7 +174,7 @@ class Decisions:
         detail = {name: value for name, value in given.detail.items() if name != "name"}  # names are ours to give
         given = replace(given, detail=detail)
         admitted = desk._admitted(given)
-        text, degraded = desk._embedded(admitted.embeddable)
+        text, degraded = desk._embedded(admitted)
         desk._strict(degraded)
         memory = desk._enriched(admitted, given, text.first)
         similar = self._similar(memory, text.first)
@@ -193,15 +194,23 @@ class Decisions:
             desk._backlog.wake()
         return saved
 
-    def add(self, tx: Transaction, memory: Memory, text: Text) -> tuple[Memory, int]:
-        """Write a decision, let it outdate its topic's current one, and link what its reasoning names."""
+    def add(self, tx: Transaction, memory: Memory, text: Text, *, imported: bool = False) -> tuple[Memory, int]:
+        """Write a decision, let it outdate its topic's current one, and link what its reasoning names.
+
+        An imported one that was made before the current one is outdated by it instead.
+        """
         ledger = self._desk._ledger
         heads = self._heads(tx, memory)
+        newer = [head for head in heads if imported and head.created_at > memory.created_at]
+        older = [head for head in heads if head not in newer]
         decision = ledger.add(
-            tx, replace(memory, supersedes=heads[0].id if heads else memory.supersedes), text, judged=True
+            tx, replace(memory, supersedes=older[0].id if older else memory.supersedes), text, judged=True
         )
-        for head in heads:
-            lifecycle.outdate(ledger, tx, head, decision, reason="a newer decision on the same topic")
+        for head in older:
+            lifecycle.outdate(ledger, tx, head, decision, reason=SAME_TOPIC)
+        for head in newer[-1:]:
+            decision = lifecycle.outdate(ledger, tx, decision, head, reason=SAME_TOPIC)
+            lifecycle.settle(tx, head)
         edges = edges_in(decision.detail.get("reasoning"))
         seen = access.audience_anywhere(ledger.caller)
         links = 0
@@ -248,7 +257,7 @@ class Decisions:
     def search(self, question: str, *, kinds: Iterable[Kind] = tuple(Kind), limit: int = 10) -> Found:
         """Find by words and meaning, best first; beside each decision its topic's chain and what it is linked with."""
         desk = self._desk
-        wanted = Filter(states=CURRENT, kinds=frozenset(kinds))
+        wanted = Filter(states=AT_HAND, kinds=frozenset(kinds))
         query = intake.query(Query(text=question, limit=limit, filter=wanted), {})
         now, audience = desk.now(), desk._audience(wanted)
         candidates, vector, degraded, _ = desk._candidates(query, audience, now)
@@ -261,7 +270,7 @@ class Decisions:
 
     def recent(self, *, kinds: Iterable[Kind] = (Kind.DECISION, Kind.CHECKPOINT), limit: int = 10) -> Found:
         """The newest ones, outdated ones included."""
-        page = self._desk.list(Filter(states=CURRENT, kinds=frozenset(kinds)), limit=limit)
+        page = self._desk.list(Filter(states=AT_HAND, kinds=frozenset(kinds)), limit=limit)
         return Found(rows=tuple(self._rows(page.memories, {})))
 
     def resume(self) -> Resumed | None:
@@ -270,7 +279,7 @@ class Decisions:
         here = access.audience_in(desk.caller, desk.spaces[:1])
         newest = Filter(kinds=frozenset({Kind.CHECKPOINT}))
         for checkpoint in desk._records.list(newest, here, now=desk.now(), limit=1):
-            around = Filter(states=CURRENT, kinds=DECISIONS, created_since=checkpoint.created_at - AROUND)
+            around = Filter(states=AT_HAND, kinds=DECISIONS, created_since=checkpoint.created_at - AROUND)
             decisions = desk._records.list(around, here, now=desk.now(), limit=AROUND_MOST)
             desk._count_reads([checkpoint])
             return Resumed(
@@ -286,7 +295,7 @@ class Decisions:
         :raises NotFound: if nothing was decided on it
         """
         desk = self._desk
-        wanted = Filter(states=CURRENT, kinds=DECISIONS, topic=topic)
+        wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=topic)
         chain = desk._records.list(wanted, desk._audience(wanted), now=desk.now(), limit=limit)
         if not chain:
             raise NotFound(f"There is no decision on {topic[:100]!r}.", hint="`scrubjay decisions` lists the topics.")
@@ -302,14 +311,14 @@ class Decisions:
         desk = self._desk
         audience = access.audience_anywhere(desk.caller)
         if topic is None:
-            steps, found = 0, list(self._desk.list(Filter(states=CURRENT, kinds=DECISIONS), limit=limit))
+            steps, found = 0, list(self._desk.list(Filter(states=AT_HAND, kinds=DECISIONS), limit=limit))
         else:
             found = list(self.chain(topic, limit=limit))
         known = {memory.id: memory for memory in found}
         for _ in range(steps):
             links = desk._records.links(list(known), kinds=EDGES)
             ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
-            further = [one for one in desk._records.get(list(ends), audience) if one.state in CURRENT]
+            further = [one for one in desk._records.get(list(ends), audience) if one.state in AT_HAND]
             known |= {memory.id: memory for memory in further[: max(0, limit - len(known))]}
         links = [
             link
@@ -323,7 +332,7 @@ class Decisions:
 
     def _on(self, decision: Memory) -> Filter:
         """All decisions on this one's topic that are still there."""
-        states = frozenset({*CURRENT, State.ARCHIVED})
+        states = frozenset({*AT_HAND, State.ARCHIVED})
         return Filter(states=states, expired=None, kinds=DECISIONS, topic=decision.topic)
 
     def _heads(self, tx: Transaction, memory: Memory) -> list[Memory]:
@@ -339,16 +348,13 @@ class Decisions:
         if vector is None or memory.kind is not Kind.DECISION:
             return ()
         audience = desk._own_audience(memory)
-        near = {
-            match.memory: match.score
-            for match in desk._records.nearest(
-                vector, Filter(kinds=DECISIONS), audience, now=desk.now(), limit=2 * SIMILAR_MOST
-            )
-            if match.score >= SIMILAR
-        }
+        nearest = desk._records.nearest(
+            vector, Filter(kinds=DECISIONS), audience, now=desk.now(), limit=2 * SIMILAR_MOST
+        )
+        near = {match.memory: desk._embedding.calibrate(match.score) for match in nearest}
         others = [
             Hit(memory=other, score=near[other.id])
-            for other in desk._records.get(list(near), audience)
+            for other in desk._records.get([one for one in near if near[one] >= SIMILAR], audience)
             if topic_key(other.topic or "") != topic_key(memory.topic or "")
         ]
         return tuple(others[:SIMILAR_MOST])
@@ -362,7 +368,7 @@ class Decisions:
                 break
             if hit.id in page:
                 continue
-            chain = self._chain_around(hit, hits, limit) if hit.kind is Kind.DECISION else [hit]
+            chain = self._chain_around(hit, hits, limit, limit - len(page)) if hit.kind is Kind.DECISION else [hit]
             for memory in chain:
                 page[memory.id] = memory
             for memory in chain:
@@ -370,16 +376,16 @@ class Decisions:
                     page.setdefault(other.id, other)
         return list(page.values())[:limit]
 
-    def _chain_around(self, hit: Memory, hits: Sequence[Memory], limit: int) -> list[Memory]:
-        """The newest decisions on the hit's topic and every hit among the older ones, newest first."""
+    def _chain_around(self, hit: Memory, hits: Sequence[Memory], limit: int, room: int) -> list[Memory]:
+        """The hits on this one's topic and, where there is room, its newest decisions; newest first."""
         desk = self._desk
-        wanted = Filter(states=CURRENT, kinds=DECISIONS, topic=hit.topic)
+        wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=hit.topic)
         here = access.audience_in(desk.caller, (hit.space,))
         newest = desk._records.list(wanted, here, now=desk.now(), limit=max(3, limit // 2))
         key = topic_key(hit.topic or "")
         alike = [one for one in hits if one.topic and one.space == hit.space and topic_key(one.topic) == key]
-        chain = {memory.id: memory for memory in (*newest, *alike)}
-        return sorted(chain.values(), key=lambda memory: (memory.created_at, memory.seq), reverse=True)
+        chain = list({memory.id: memory for memory in (*alike, *newest)}.values())[:room]
+        return sorted(chain, key=lambda memory: (memory.created_at, memory.seq), reverse=True)
 
     def _linked(self, hits: Sequence[Memory], wanted: Filter) -> dict[str, list[Memory]]:
         """What the hits build on, debate or synthesize, and what does so with them."""
@@ -427,8 +433,8 @@ class Decisions:
 
 def fits(memory: Memory, wanted: Filter, desk: Engine) -> bool:
     """Whether something that a link leads to may be shown here."""
-    living = memory.expires_at is None or memory.expires_at > desk.now()
-    return living and memory.state in wanted.states and (wanted.kinds is None or memory.kind in wanted.kinds)
+    meant = memory.state in wanted.states and (wanted.kinds is None or memory.kind in wanted.kinds)
+    return meant and not memory.expired(desk.now())
 
 
 # A bullet, a number, a box, in any combination that people write: "- [ ] 1. text", "2) text", "[x] text".

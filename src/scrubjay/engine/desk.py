@@ -53,7 +53,8 @@ from scrubjay.memory import (
     Weights,
     new_id,
 )
-from scrubjay.stores.base import Of, Part, Position, Request, Store, Transaction
+from scrubjay.stores.base import Position, Request, Store, Transaction
+from scrubjay.stores.statistics import Of, Part
 from scrubjay.times import utc_now
 
 if TYPE_CHECKING:
@@ -343,9 +344,9 @@ class Desk:
             return Category.INSTRUCTION if found is Category.INSTRUCTION else Category.FACT
         return found
 
-    def _embedded(self, content: str) -> tuple[Text, str | None]:
-        """The first parts' vectors within the waiting time, or none and the reason."""
-        parts = self._embedding.split(content)
+    def _embedded(self, memory: Memory) -> tuple[Text, str | None]:
+        """The vectors of a text's first parts within the waiting time, or none and the reason."""
+        parts = self._embedding.split(memory.embeddable)
         if (reason := self._cannot_embed()) is not None:
             return Text(vectors=(), parts=len(parts)), reason
         try:
@@ -478,7 +479,7 @@ class Desk:
     def _check_unique(self, tx: Transaction, memory: Memory) -> None:
         """:raises Duplicate: if its user has the same words in this space already"""
         for twin in tx.twins(intake.fingerprint(memory), access.EVERYTHING):
-            if twin.superseded_by is None and (twin.expires_at is None or twin.expires_at > self.now()):
+            if twin.superseded_by is None and not twin.expired(self.now()):
                 raise Duplicate(
                     f"The same text is already stored as {twin.id}.",
                     hint="Update that one instead.",
@@ -550,6 +551,8 @@ class Desk:
 
     def _cursor(self, last: Memory, filter: Filter, order: Order, descending: bool) -> str:
         position = Position.of(last, order)
+        if order is Order.LENGTH and last.id in (lengths := self._lengths([last])):
+            position = Position(value=lengths[last.id], seq=last.seq)
         return cursors.written(position, key=self.signing_key(), question=self._question(filter, order, descending))
 
     def _question(self, filter: Filter, order: Order, descending: bool) -> str:
@@ -566,10 +569,15 @@ class Desk:
                 tx.set_fact("cursor_key", key)
         return bytes.fromhex(key)
 
+    def _lengths(self, memories: Sequence[Memory]) -> dict[str, int]:
+        """How long the contents are that lie elsewhere."""
+        away = [memory.id for memory in memories if not memory.content and memory.status is not Status.ACTIVE]
+        return {name: glimpse.length for name, glimpse in self._records.glimpses(away).items()} if away else {}
+
     def _link_counts(self, memories: Sequence[Memory]) -> dict[str, int]:
         counts = dict.fromkeys((memory.id for memory in memories), 0)
         for link in self._ledger.links_seen(self._records, list(counts)):
-            for end in {link.source, link.target} & counts.keys():
+            for end in {link.source, link.target} & counts.keys() if link.stands else ():
                 counts[end] += 1
         return counts
 

@@ -18,6 +18,7 @@ from scrubjay.engine.desk import Desk
 from scrubjay.engine.ledger import Text
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
 from scrubjay.memory import (
+    AT_HAND,
     DEFAULT_SPACE,
     Audience,
     Filter,
@@ -59,9 +60,9 @@ if TYPE_CHECKING:
     from scrubjay.engine.upkeep import Upkeep
     from scrubjay.engine.workspaces import Workspaces
 
-BATCH = 64  # memories of a bulk load per transaction
+BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
+MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 ATTEMPTS = 5  # at a change that others keep overtaking
-CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 
 
 class Engine(Desk):
@@ -92,7 +93,7 @@ class Engine(Desk):
         if given.kind is not Kind.MEMORY:
             return self.decisions.keep(given).stored
         admitted = self._admitted(given)
-        text, degraded = self._embedded(admitted.text)
+        text, degraded = self._embedded(admitted)
         self._strict(degraded)
         memory = self._enriched(admitted, given, text.first)
         neighbours = self._neighbours(memory, text.first)
@@ -168,6 +169,8 @@ class Engine(Desk):
         **fields: Any,
     ) -> Revised:
         """Change a memory and say where its former state is kept. Only changed text is embedded anew."""
+        if (kept := self._kept(Revised)) is not None:
+            return kept  # before it is looked at: what it has become may not allow the change a second time
         expected = expected_version or self._expected_version
         for _ in range(ATTEMPTS):
             known = self._ledger.changeable(self._records, id)
@@ -176,7 +179,7 @@ class Engine(Desk):
             if changed.keys() & {"content", "title", "metadata"}:
                 examined = self._examined(intake.retitled(known, changed))
                 changed, flags = {name: getattr(examined, name) for name in changed}, examined.flags
-            text = self._embedded(changed["content"])[0] if "content" in changed else None
+            text = self._embedded(intake.retitled(known, changed))[0] if "content" in changed else None
 
             def write(
                 tx: Transaction, known: Memory = known, changed: Any = changed, flags: Any = flags, text: Any = text
@@ -247,7 +250,7 @@ class Engine(Desk):
 
         :raises NotFound: if there is none, or none that the caller may see
         """
-        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted)])
+        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted, elsewhere=True)])
         return memory
 
     def list(
@@ -261,10 +264,12 @@ class Engine(Desk):
         cursor: str | None = None,
         counted: bool = False,
         linked: bool = False,
+        room: Callable[[Sequence[Memory]], int] | None = None,
     ) -> Page:
         """Memories in order, newest first unless asked otherwise; a cursor goes on where a page ended.
 
-        `counted` also says how many there are in all, `linked` how many links each has.
+        `counted` also says how many there are in all, `linked` how many links each has. `room` says for how many of a
+        page's memories there is room, at least one: the page ends there.
         """
         intake.check_limit(limit, offset)
         wanted = filter or Filter()
@@ -274,13 +279,17 @@ class Engine(Desk):
         memories = self._records.list(
             wanted, audience, now=now, order=order, descending=descending, limit=limit + 1, offset=offset, after=after
         )
-        page = memories[:limit]
-        more = len(memories) > limit
+        asked = self._whole(memories[:limit], deep=False)
+        whole = asked if room is None else asked[: room(asked)]
+        page = memories[: len(whole)]
+        more = len(memories) > len(page)
         return Page(
-            memories=tuple(self._whole(page, deep=False)),
+            memories=tuple(whole),
             total=self._records.count(wanted, audience, now=now) if counted else None,
             cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
             links=self._link_counts(page) if linked else {},
+            lengths=self._lengths(whole),
+            left_out=len(asked) - len(whole),
         )
 
     def history(self, id: str) -> Sequence[Version]:
@@ -321,6 +330,8 @@ class Engine(Desk):
 
     def restore_version(self, id: str, version: int) -> Memory:
         """Make a former state the current one again; today's state joins the history."""
+        if (kept := self._kept(Revised)) is not None:
+            return kept.memory
         former = next((one.memory for one in self.history(id) if one.memory.version == version), None)
         if former is None:
             raise NotFound(f"Memory {id} has no former version {version}.", hint="`scrubjay history` lists them.")
@@ -330,13 +341,24 @@ class Engine(Desk):
         return self.update(id, reason=f"restored version {version}", **fields)
 
     def prune(self, *, dry_run: bool = False) -> Sequence[Memory]:
-        """Softly delete what has expired in this engine's spaces, and say which; a dry run only says."""
-        expired = Filter(states=CURRENT, expired=True)
-        found = self._records.list(expired, self._audience(expired), now=self.now(), limit=100_000)
+        """Softly delete what has expired in this engine's spaces, and say which; a dry run only says.
+
+        A batch at a time: an error leaves those before it pruned.
+        """
+        if not dry_run and (kept := self._kept(tuple[Memory, ...])) is not None:
+            return kept
+        expired = Filter(states=AT_HAND, expired=True)
+        audience, now = self._audience(expired), self.now()
+        found = self._records.list(expired, audience, now=now, limit=MOST_PRUNED)
         pruned = [memory for memory in found if access.may_change(self.caller, memory)]
-        for memory in () if dry_run else pruned:
-            self.forget(memory.id, reason="expired")
-        return pruned
+        if dry_run:
+            return pruned
+        for batch in batches(pruned):
+            still = replace(expired, ids=frozenset(memory.id for memory in batch))
+            with self._records.writing() as tx:
+                for memory in tx.list(still, audience, now=now, limit=BATCH):
+                    lifecycle.forget(self._ledger, tx, memory.id, hard=False, reason="expired")
+        return self._transact(tuple[Memory, ...], lambda _tx: tuple(pruned))
 
     @property
     def bulk(self) -> Bulk:
@@ -347,7 +369,7 @@ class Engine(Desk):
 
     @property
     def curation(self) -> Curation:
-        """What people do by hand: settle conflicts, take back a supersession, compare, look around."""
+        """What people do by hand: take back a supersession, compare, look around."""
         from scrubjay.engine.curation import Curation
 
         return Curation(self)
@@ -528,7 +550,12 @@ class Engine(Desk):
         texts = self._embedded_at_leisure(memories) if texts is None else texts
         with self._records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
-                self._ledger.add(tx, replace(memory, path=names.free_path(tx, memory)), text, judged=True)
+                placed = replace(memory, path=names.free_path(tx, memory))
+                by_hand = memory.name == memory.id  # then it is in no chain yet
+                if memory.kind is Kind.DECISION and by_hand and memory.state is State.ACTIVE:
+                    self.decisions.add(tx, placed, text, imported=True)
+                else:
+                    self._ledger.add(tx, placed, text, judged=True)
             ends = {end for link in links for end in (link.source, link.target)}
             known = {memory.id for memory in tx.get(sorted(ends), access.EVERYTHING)}
             kept = [link for link in links if {link.source, link.target} <= known]

@@ -20,21 +20,21 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake, lifecycle, names
+from scrubjay.engine.documents import document_of, level_of, parts_of, said_otherwise
 from scrubjay.engine.ledger import Text
-from scrubjay.errors import Conflict, Error, FileDamaged, InvalidInput
+from scrubjay.errors import Conflict, Error, FileDamaged, InvalidInput, StorageError
 from scrubjay.folders import markdown
 from scrubjay.folders.folder import Bytes, Folder, Walk
 from scrubjay.folders.markdown import Document
 from scrubjay.folders.paths import file_of_path, path_of_file
 from scrubjay.frozen import dataclass
-from scrubjay.memory import AccessLevel, Kind, LinkKind, Memory, NewMemory, Source, State, Status, new_id
-from scrubjay.stores.base import File, Transaction
-from scrubjay.times import iso
+from scrubjay.memory import AT_HAND, Kind, Memory, NewMemory, Source, State, Status, new_id
+from scrubjay.stores.base import Transaction
+from scrubjay.stores.files import File
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 OWN_ID = re.compile(r"mem_[0-9a-z]{12}")
 EMBEDDED_AT_ONCE = 8  # files whose texts are embedded within the call that finds them; more wait for the backlog
 BATCH = 64  # files taken in per transaction
@@ -89,7 +89,7 @@ class Filing:
         missing = [
             file
             for file in files
-            if file.state in CURRENT and not file.waiting and file.hash is not None
+            if file.state in AT_HAND and not file.waiting and file.hash is not None
             if file.name not in walk.files and file.name not in walk.refused
         ]
         changes = self._recognised(changes, missing, files)
@@ -128,27 +128,28 @@ class Filing:
         return True
 
     def _kept(self) -> list[File]:
-        return [file for file in self._records.files(self._space) if file.state in CURRENT and file.hash is not None]
+        return [file for file in self._records.files(self._space) if file.state in AT_HAND and file.hash is not None]
 
     def _compared(self, walk: Walk, files: Sequence[File]) -> tuple[list[Change], dict[str, str]]:
         """Files that say something new, and the stamps of those that were only touched."""
         by_name = {file.name: file for file in files if file.name and file.state is not State.PURGED}
-        by_name |= {file.name: file for file in files if file.name and file.state in CURRENT}
+        by_name |= {file.name: file for file in files if file.name and file.state in AT_HAND}
         self._forget_problems(walk, by_name)
         changes, same = [], {}
         for name, stamp in walk.files.items():
             file = by_name.get(name)
-            if file is not None and (file.waiting or (file.stamp == stamp and file.state in CURRENT)):
+            if file is not None and (file.waiting or (file.stamp == stamp and file.state in AT_HAND)):
                 continue
             if (known := self._problems.get(name)) is not None and known.stamp == stamp:
                 continue
             found = self._read(name, file)
             if found is None:
                 continue
-            if file is not None and file.hash == found.bytes.hash and file.state in CURRENT:
+            self._problems.pop(name, None)  # mended, be it by undoing what broke it
+            if file is not None and file.hash == found.bytes.hash and file.state in AT_HAND:
                 if found.bytes.stamp:
                     same[file.memory] = found.bytes.stamp
-            elif file is None or file.state in CURRENT or file.state is State.DELETED:
+            elif file is None or file.state in AT_HAND or file.state is State.DELETED:
                 changes.append(replace(found, file=file))
             else:
                 changes.append(found)  # of an archived memory: its path is free, and this is another one
@@ -202,7 +203,7 @@ class Filing:
         ids = {change.document.id: change for change in new if change.document.id and change.document.id not in filed}
         found = {}
         for memory in self._records.get(list(ids), access.EVERYTHING) if ids else ():
-            if memory.id in ids and memory.space == self._space and memory.state in CURRENT:
+            if memory.id in ids and memory.space == self._space and memory.state in AT_HAND:
                 found[ids[memory.id].name] = _no_file(memory)
         for change in new:
             at_path = self._records.at_path(self._space, path_of_file(change.name), access.EVERYTHING)
@@ -255,11 +256,11 @@ class Filing:
         created = None if document.created_at is None else min(document.created_at, now)
         try:
             new = NewMemory(
-                **_parts(document),
+                **parts_of(document),
                 path=path_of_file(change.name),
                 tags=intake.checked_tags(document.tags),
                 source=Source.EXPLICIT,
-                access_level=_level(document.access_level),
+                access_level=level_of(document.access_level),
                 created_at=created,
                 expires_at=document.expires_at,
             )
@@ -295,7 +296,7 @@ class Filing:
         if embed:
             return self._desk._embedded_at_leisure(memories)
         if at_once:
-            return [self._desk._embedded(memory.embeddable)[0] for memory in memories]
+            return [self._desk._embedded(memory)[0] for memory in memories]
         return [Text(vectors=(), parts=len(self._desk._embedding.split(memory.embeddable))) for memory in memories]
 
     def _revise(self, change: Change, file: File, done: dict[str, int], *, at_once: bool) -> bool:
@@ -331,7 +332,7 @@ class Filing:
         """An edited decision is a new one on its topic; the old one keeps its text, and its file says so again."""
         newer = next(iter(self._records.get([known.superseded_by or ""], access.EVERYTHING)), None)
         if newer is None or newer.text != change.document.content:  # else a kill kept us from noting it
-            parts = _parts(change.document, known)
+            parts = parts_of(change.document, known)
             newer = self._desk.decisions.save(
                 known.topic or "",
                 parts["content"],
@@ -395,7 +396,7 @@ class Filing:
             return False
         with self._records.writing() as tx:
             now = tx.file_of(file.memory)
-            if now is None or now.waiting or now.state not in CURRENT or now.name != file.name:
+            if now is None or now.waiting or now.state not in AT_HAND or now.name != file.name:
                 return False
             forgotten = lifecycle.forget(
                 self._desk._ledger, tx, file.memory, hard=False, reason="its file was deleted"
@@ -408,27 +409,35 @@ class Filing:
     def write_out(self, *, seconds: float | None = None, progress: Progress | None = None) -> None:
         """Write the files that wait, for some seconds if given. The caller holds the lock of folders.
 
-        :raises StorageError: if the folder cannot be written to; what is not written goes on waiting
+        :raises StorageError: if the folder, or a part of it, cannot be written to; what is not written goes on waiting
         """
         waiting = self._records.files(self._space, waiting=True)
-        if any(file.state in CURRENT for file in waiting):
+        if any(file.state in AT_HAND for file in waiting):
             self._folder.check_writable()
             self._folder.prepare()
         if not self._is_known():
             return  # files can only be removed from a folder that is there
         waiting = self._records.files(self._space, waiting=True)
         deadline = None if seconds is None else monotonic() + seconds
+        failed: StorageError | None = None
         for number, file in enumerate(waiting, 1):
-            self._write_one(file)
+            try:
+                self._write_one(file)
+            except StorageError as error:
+                if error.retryable:  # nothing can be written now
+                    raise
+                failed = failed or error  # nothing can be written there; the others do not wait for it
             if deadline is not None and monotonic() > deadline:
-                return
+                break
             if progress:
                 progress(number, len(waiting))
+        if failed is not None:
+            raise failed
 
     def _write_one(self, file: File) -> None:
         memory = next(iter(self._records.get([file.memory], access.EVERYTHING)), None)
         try:
-            if memory is None or file.state not in CURRENT:
+            if memory is None or file.state not in AT_HAND:
                 self._remove(file, memory)
             else:
                 self._write(file, memory)
@@ -456,16 +465,17 @@ class Filing:
                 tx.in_sync(file.memory, name=file.name, hash=file.hash, stamp="", version=file.version)
 
     def _write(self, file: File, memory: Memory) -> None:
-        found = self._folder.read(file.name) if file.name else None
-        document = None if found is None else markdown.parsed(found.data)
-        if found is not None and found.hash != file.hash and not self._was_ours(found, memory):
+        found, others = self._folder.read(file.name) if file.name else None, ""
+        if found is not None:
             change = Change(name=file.name, bytes=found, document=markdown.parsed(found.data), file=file)
-            if not self._revise(change, file, {"changed": 0, "moved": 0}, at_once=True):
-                return
-            with self._records.writing() as tx:
-                tx.keep_as_file([memory.id])  # what else changed is still to be written
-            memory = next(iter(self._records.get([memory.id], access.EVERYTHING)))
-        data = markdown.rendered(self._document(memory, "" if document is None else document.others))
+            others = change.document.others
+            if found.hash != file.hash and not self._was_ours(found, memory):
+                if not self._revise(change, file, {"changed": 0, "moved": 0}, at_once=True):
+                    return
+                with self._records.writing() as tx:
+                    tx.keep_as_file([memory.id])  # what else changed is still to be written
+                memory = next(iter(self._records.get([memory.id], access.EVERYTHING)))
+        data = markdown.rendered(document_of(memory, self._records, others))
         name = file.name if file.name and file.agreed_path in ("", memory.path) else file_of_path(memory.path)
         if found is not None and name == file.name and found.data == data:
             stamp = found.stamp
@@ -516,36 +526,6 @@ class Filing:
         said = [memory, *(one.memory for one in self._records.versions(memory.id) if one.memory.version > since)]
         return any(not said_otherwise(document, one) for one in said)
 
-    def _document(self, memory: Memory, others: str) -> Document:
-        links = [link for link in self._records.links([memory.id]) if link.kind is not LinkKind.MAY_OUTDATE]
-        linked = {
-            one.id: one.path
-            for one in self._records.get(
-                sorted({link.target for link in links} | ({memory.superseded_by} if memory.superseded_by else set())),
-                access.EVERYTHING,
-            )
-            if one.space == self._space and one.state in CURRENT
-        }
-        by_kind: dict[str, list[str]] = {}
-        for link in links:
-            if link.source == memory.id and link.state == "open" and link.target in linked:
-                by_kind.setdefault(str(link.kind), []).append(linked[link.target])
-        return Document(
-            content=memory.text,
-            created_at=memory.created_at,
-            updated_at=memory.updated_at,
-            expires_at=memory.expires_at,
-            tags=memory.tags,
-            source=written_by(memory),
-            id=memory.id,
-            type=str(memory.kind),
-            topic=memory.topic,
-            access_level=None if memory.access_level is AccessLevel.SHARED else str(memory.access_level),
-            superseded_by=linked.get(memory.superseded_by or "", memory.superseded_by),
-            links=by_kind,
-            others=others,
-        )
-
     # --- what is left alone ---
 
     def _problem(self, name: str, error: Error, *, stamp: str = "", memory: str | None = None) -> None:
@@ -558,41 +538,6 @@ class Filing:
         for name, why in walk.refused.items():
             file = by_name.get(name)
             self._problems[name] = Problem(name=name, why=why, memory=None if file is None else file.memory)
-
-
-def said_otherwise(document: Document, memory: Memory) -> dict[str, Any]:
-    """What a file says that its memory does not: files are the truth for text, tags and expiry.
-
-    Times in files have milliseconds, and line ends are those of Unix.
-    """
-    said: dict[str, Any] = {}
-    if document.content != memory.text.replace("\r\n", "\n"):
-        said["content"] = document.content
-    if intake.checked_tags(document.tags) != memory.tags:
-        said["tags"] = document.tags
-    if _iso(document.expires_at) != _iso(memory.expires_at):
-        said["expires_at"] = document.expires_at
-    return said
-
-
-def _parts(document: Document, known: Memory | None = None) -> dict[str, Any]:
-    """Kind, text and detail: the file of a decision holds the decision, an empty line and its reasoning, that of a
-    checkpoint the summary, an empty line and the next steps."""
-    kind = {"decision": Kind.DECISION, "checkpoint": Kind.CHECKPOINT}.get(document.type or "", Kind.MEMORY)
-    if kind is Kind.MEMORY or (kind is Kind.DECISION and document.topic is None):
-        return {"content": document.content}
-    name = "reasoning" if kind is Kind.DECISION else "next_steps"
-    old = f"\n\n{known.detail.get(name)}" if known is not None and known.detail.get(name) else None
-    if old is not None and document.content.endswith(old):
-        content, more = document.content.removesuffix(old), old.removeprefix("\n\n")
-    else:
-        content, _, more = document.content.partition("\n\n")
-    return {
-        "kind": kind,
-        "content": content,
-        "topic": document.topic if kind is Kind.DECISION else None,
-        "detail": {name: more} if more.strip() else {},
-    }
 
 
 def _age(change: Change) -> float:
@@ -613,25 +558,6 @@ def _no_file(memory: Memory) -> File:
         stamp="",
         waiting=False,
     )
-
-
-def _iso(at: Any) -> str | None:
-    return None if at is None else iso(at)
-
-
-def _level(text: str | None) -> AccessLevel:
-    try:
-        return AccessLevel.SHARED if text is None else AccessLevel(text)
-    except ValueError:
-        raise InvalidInput("access_level must be private, shared or public.") from None
-
-
-def written_by(memory: Memory) -> str:
-    """Cortex's `source`: through what a memory came in."""
-    provenance = memory.provenance
-    if provenance.transport == "file":
-        return provenance.client
-    return "mcp" if provenance.dialect else provenance.transport
 
 
 def ids_of(problems: Iterable[Problem]) -> set[str]:

@@ -22,7 +22,8 @@ from scrubjay.folders.paths import file_of_path
 from scrubjay.folders.registry import Registered, Registry
 from scrubjay.frozen import dataclass
 from scrubjay.memory import DEFAULT_SPACE, Provenance, Role
-from scrubjay.stores.base import File
+from scrubjay.places import expanded
+from scrubjay.stores.files import File
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -441,10 +442,7 @@ def checked_folder(path: Path) -> Path:
     """A folder as its owner names it, absolute."""
     if "\0" in str(path):
         raise InvalidInput("A folder's name cannot hold a NUL.", field="path")
-    try:
-        return path.expanduser().absolute()
-    except RuntimeError:
-        raise InvalidInput("There is no such user's home.", field="path") from None
+    return expanded(path, field="path").absolute()
 
 
 def same_folder(one: Path, other: Path) -> bool:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from scrubjay.engine import access, wire
 from scrubjay.engine.merging import Policy
-from scrubjay.engine.peers import Changes, Manner, Parcel, StorePeer, Taken
+from scrubjay.engine.peers import Changes, Manner, Parcel, Taken
+from scrubjay.engine.store_peer import StorePeer
 from scrubjay.errors import Conflict, Forbidden
 from scrubjay.memory import Audience, Link
 from scrubjay.stores.replication import Heard, Stamp

@@ -167,7 +167,7 @@ def changes(given: Mapping[str, Any]) -> dict[str, Any]:
     :raises InvalidInput: if there are none, or one that cannot be changed
     """
     if not given:
-        raise InvalidInput("No updates were given.", hint=f"Name at least one of {', '.join(CHANGEABLE)}.")
+        raise InvalidInput("No updates were given.", hint="Name at least one field that shall change.")
     check_known(given, CHANGEABLE)
     result = {name: converted(name, value) for name, value in given.items()}
     for name, value in result.items():

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from logging import Logger
 
     from scrubjay.engine.engine import Engine
+    from scrubjay.stores.base import Transaction
 
 LEASE_SECONDS = 15.0
 RENEW_SECONDS = 5.0
@@ -107,9 +108,14 @@ class Jobs:
             raise InvalidInput(f"There is no job {kind!r}.", field="kind")
         intake.check_json(arguments, "arguments")
         job = self.new(kind, arguments, prefix=prefix)
-        job = self._desk._transact(Job, lambda tx: (tx.put_job(job), job)[1])
+
+        def write(tx: Transaction) -> Job:
+            tx.put_job(job)
+            return job
+
+        started = self._desk._transact(Job, write)
         self._desk._worker.wake()
-        return self.get(job.id)
+        return self.get(started.id)
 
     def new(self, kind: str, arguments: Mapping[str, Any], *, prefix: str) -> Job:
         """A job that is not written yet: for work that is done within its call, to write with its result."""

@@ -47,10 +47,14 @@ class Ledger:
     now: Callable[[], datetime]
     holder: str = ""  # in whose name memories may be held
 
-    def seen(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
-        """:raises NotFound: if there is no such memory, or none that the caller may see"""
+    def seen(self, reads: Reads, id: str, *, deleted: bool = False, elsewhere: bool = False) -> Memory:
+        """A memory in the spaces granted to the caller; `elsewhere`, for reading, also a public one in those it names.
+
+        :raises NotFound: if there is no such memory, or none that the caller may see
+        """
         intake.check_id(id)
-        memory = next(iter(reads.get(names.ids_for(id, self.spaces), access.audience_anywhere(self.caller))), None)
+        audience = access.audience_anywhere(self.caller, self.spaces if elsewhere else ())
+        memory = next(iter(reads.get(names.ids_for(id, self.spaces), audience)), None)
         if memory is None or (memory.status is Status.DELETED and not deleted):
             raise NotFound(f"Memory with ID {id} not found", memory_id=id)
         return memory
@@ -58,7 +62,7 @@ class Ledger:
     def changeable(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
         """:raises NotFound: as :meth:`seen` :raises Forbidden: if it is not the caller's to change
         :raises Locked: while long work holds it"""
-        memory = self.seen(reads, id, deleted=deleted)
+        memory = self.seen(reads, id, deleted=deleted, elsewhere=True)
         access.check_change(self.caller, memory)
         self.check_free(reads, [memory.id])
         return memory

@@ -1,11 +1,13 @@
 """What happens to a memory after it was stored: superseded, forgotten, recovered, pruned.
 
 Superseded, expired and deleted are three things that never mix. A memory is superseded while at least one of its
-successors is not deleted: deleting the successor brings it back, recovering the successor hides it again.
+successors is not deleted, through any number of steps: deleting the last of a chain brings the one before it back,
+recovering it hides that again, and deleting one in between changes nothing for those before it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -44,7 +46,7 @@ def outdate(
 ) -> Memory:
     """Let one memory be outdated by another that already says so."""
     for link in tx.links([outdated.id], kinds=SUPERSEDES):
-        if link.target == outdated.id:
+        if link.target == outdated.id and link.state != RELEASED:
             ledger.mark(tx, link, "replaced")
     for link in tx.links([outdated.id], kinds=MAY_OUTDATE):
         if (link.source, link.target) == (successor.id, outdated.id):
@@ -65,10 +67,11 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
     for link in tx.links([memory.id], kinds=SUPERSEDES):
         if link.target != memory.id or link.state == RELEASED:
             continue
-        tx.relate(replace(link, state=RELEASED, hlc=tx.tick(ledger.now()), origin=ledger.origin))
+        ledger.mark(tx, link, RELEASED)
         for successor in tx.get([link.source], access.EVERYTHING):
             if successor.supersedes == memory.id:
-                ledger.change(tx, replace(successor, supersedes=None), "updated", "supersedes")
+                before = newest_predecessor(tx, successor)
+                ledger.change(tx, replace(successor, supersedes=before), "updated", "supersedes")
     former = next((one.memory for one in tx.versions(memory.id) if one.memory.superseded_by is None), memory)
     return ledger.change(
         tx,
@@ -106,7 +109,7 @@ def forget(
 ) -> Forgotten:
     """Delete softly, or erase for good; hard works on softly deleted ones too."""
     memory = ledger.changeable(tx, id, deleted=hard)
-    links = ledger.links_seen(tx, [memory.id])
+    links = [link for link in ledger.links_seen(tx, [memory.id]) if link.stands]
     forgotten = _forget_one(ledger, tx, memory, hard=hard, reason=reason, days=days)
     related = len(links)
     if cascade:
@@ -177,12 +180,22 @@ def recover(ledger: Ledger, tx: Transaction, id: str) -> Memory:
 
 def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> None:
     """After a memory went or came back: point what it superseded at the newest successor still there, or at none."""
-    for link in tx.links([memory.id], kinds=SUPERSEDES):
-        if link.source != memory.id:
-            continue
-        for outdated in tx.get([link.target], access.EVERYTHING):
-            if settle(tx, outdated):
-                ledger.record(tx, outdated, "superseded", "superseded_by")
+    for outdated in predecessors(tx, [memory.id]):
+        if settle(tx, outdated):
+            ledger.record(tx, outdated, "superseded", "superseded_by")
+
+
+def predecessors(reads: Reads, ids: Iterable[str]) -> Iterator[Memory]:
+    """What these supersede and, where that is deleted, what it had superseded in turn."""
+    found = set(ids)
+    front = found
+    while front:
+        links = reads.links(sorted(front), kinds=SUPERSEDES)
+        front = {link.target for link in links if link.source in front} - found
+        found |= front
+        memories = reads.get(sorted(front), access.EVERYTHING)
+        yield from memories
+        front -= {memory.id for memory in memories if memory.status is not Status.DELETED}
 
 
 def settle(tx: Transaction, memory: Memory) -> bool:
@@ -199,20 +212,32 @@ def settle(tx: Transaction, memory: Memory) -> bool:
 
 
 def newest_predecessor(reads: Reads, memory: Memory) -> str | None:
-    links = [link for link in reads.links([memory.id], kinds=SUPERSEDES) if link.source == memory.id]
+    links = [
+        link
+        for link in reads.links([memory.id], kinds=SUPERSEDES)
+        if link.source == memory.id and link.state != RELEASED
+    ]
     return max(links, key=lambda link: (link.hlc, link.origin)).target if links else None
 
 
 def newest_successor(reads: Reads, outdated: Memory) -> str | None:
-    links = [
-        link
-        for link in reads.links([outdated.id], kinds=SUPERSEDES)
-        if link.target == outdated.id and link.state != RELEASED
-    ]
-    alive = {
-        memory.id
-        for memory in reads.get([link.source for link in links], access.EVERYTHING)
-        if memory.status is not Status.DELETED
-    }
-    links = [link for link in links if link.source in alive]
-    return max(links, key=lambda link: (link.hlc, link.origin)).source if links else None
+    """The newest that supersedes a memory; in the place of those that are deleted stand their own successors."""
+    found = {outdated.id}
+    front = found
+    while front:
+        links = [
+            link
+            for link in reads.links(sorted(front), kinds=SUPERSEDES)
+            if link.target in front and link.source not in found and link.state != RELEASED
+        ]
+        front = {link.source for link in links}
+        found |= front
+        alive = {
+            memory.id
+            for memory in reads.get(sorted(front), access.EVERYTHING)
+            if memory.status is not Status.DELETED
+        }
+        if alive:
+            links = [link for link in links if link.source in alive]
+            return max(links, key=lambda link: (link.hlc, link.origin)).source
+    return None

@@ -17,13 +17,13 @@ from scrubjay.engine.folders import checked_description
 from scrubjay.errors import Conflict, Expired, InvalidInput, NotFound, SectionNotFound
 from scrubjay.folders.paths import checked_path, checked_section, section_of, sections_above
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Filter, Memory, NewMemory, Order, Source, State
-from scrubjay.stores.base import Entry, Reads, Transaction
+from scrubjay.memory import AT_HAND, Filter, Memory, NewMemory, Order, Revised, Source
+from scrubjay.stores.base import Reads, Transaction
+from scrubjay.stores.files import Entry
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-CURRENT = frozenset({State.ACTIVE, State.SUPERSEDED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,13 +112,15 @@ class Paths:
         :raises FileDamaged: if its file cannot be read
         """
         memory = self._found(self._folders.check(store), path)
-        if not expired and has_expired(memory, self._desk.now()):
+        if not expired and memory.expired(self._desk.now()):
             raise Expired(f"Memory expired: {memory.path}", hint="Ask for expired ones too, or prune them.")
         self._records.count_reads({memory.id: 1}, at=self._desk.now())
         return memory
 
     def update(self, store: str, path: str, fields: Mapping[str, Any]) -> Placed:
         """Change text, tags or expiry; what is not named stays."""
+        if (kept := self._desk._kept(Revised)) is not None:
+            return self._placed(kept.memory)
         known = self._found(self._folders.check(store), path)
         return self._placed(self._desk.revise(known.id, **fields).memory)
 
@@ -156,25 +158,7 @@ class Paths:
         """Softly delete what has expired in a store, and say which; a dry run only says."""
         space = self._folders.check(store)
         self._folders.look([space])
-
-        def write(tx: Transaction) -> tuple[Memory, ...]:
-            expired = self._expired(tx, space)
-            for memory in expired:
-                lifecycle.forget(self._desk._ledger, tx, memory.id, hard=False, reason="expired")
-            return expired
-
-        if dry_run:
-            return self._expired(self._records, space)
-        return self._desk._transact(tuple[Memory, ...], write)
-
-    def _expired(self, reads: Reads, space: str) -> tuple[Memory, ...]:
-        found = reads.list(
-            Filter(states=CURRENT, expired=True),
-            access.audience_in(self._desk.caller, (space,)),
-            now=self._desk.now(),
-            limit=100_000,
-        )
-        return tuple(memory for memory in found if access.may_change(self._desk.caller, memory))
+        return self._desk.bound_to(spaces=(space,)).prune(dry_run=dry_run)
 
     # --- lists -------------------------------------------------------------------------------------------------------
 
@@ -186,7 +170,7 @@ class Paths:
         problems = self._folders.problems(space)
         broken, now = ids_of(problems), self._desk.now()
         below = self._entries(space, place)
-        shown = [entry for entry in below if entry.id not in broken and (expired or not has_expired(entry, now))]
+        shown = [entry for entry in below if entry.id not in broken and (expired or not entry.expired(now))]
         described = self._records.sections(space)
         return Contents(
             section=place,
@@ -201,7 +185,7 @@ class Paths:
         space = self._folders.check(store)
         prefix = None if section is None else checked_section(section)
         page = self._desk.bound_to(spaces=(space,)).list(
-            Filter(states=CURRENT, path_prefix=prefix), order=Order.UPDATED, limit=limit
+            Filter(states=AT_HAND, path_prefix=prefix), order=Order.UPDATED, limit=limit
         )
         return page.memories
 
@@ -305,10 +289,6 @@ def _direct(
 
 def _within(path: str, section: str) -> bool:
     return path == section or section in sections_above(f"{path}/")
-
-
-def has_expired(one: Memory | Entry, now: datetime) -> bool:
-    return one.expires_at is not None and one.expires_at <= now
 
 
 def taken(path: str) -> Conflict:

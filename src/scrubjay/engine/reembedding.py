@@ -129,7 +129,7 @@ class Reembedding:
 
     def _embed(self, batch: Sequence[Pending]) -> None:
         """All missing parts of these memories, written together; who has changed meanwhile waits anew."""
-        split = [self._embedding.split(one.memory.text) for one in batch]
+        split = [self._embedding.split(one.memory.embeddable) for one in batch]
         missing = [parts[one.next_part :] for one, parts in zip(batch, split, strict=True)]
         vectors = iter(self._embedding.at_leisure([part for parts in missing for part in parts]))
         made = [[next(vectors) for _ in parts] for parts in missing]

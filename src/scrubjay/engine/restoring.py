@@ -20,7 +20,7 @@ from scrubjay.engine.names import free_path
 from scrubjay.engine.packing import Kept
 from scrubjay.errors import AlreadyActive, NotFound, Unprocessable
 from scrubjay.frozen import dataclass
-from scrubjay.memory import JobStatus, Memory, Status, Tier
+from scrubjay.memory import Job, JobStatus, Memory, Status, Tier
 from scrubjay.stores.base import Transaction
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ class Restoring(Archives):
         """
         desk = self._desk
         check_count(ids, MOST)
-        if (kept := desk._kept(Restored)) is not None:
+        if background and (begun := desk._kept(Job)) is not None:
+            return restored_by(desk.jobs.get(begun.id), mode, ids)
+        if not background and (kept := desk._kept(Restored)) is not None:
             return kept
         memories = [self._restorable(name, mode) for name in ids]
         names = list(dict.fromkeys(memory.id for memory in memories))
@@ -104,8 +106,7 @@ class Restoring(Archives):
 
     def _restore_later(self, ids: Sequence[str], mode: Mode, *, embed: bool, reason: str | None) -> Restored:
         arguments = {"ids": list(ids), "mode": str(mode), "embed": embed, "reason": reason}
-        job = self._desk.jobs.start("restore", arguments, prefix="restore_job")
-        return Restored(job=job.id, status=job.status, mode=mode, remaining_ms=RESTORE_MS * len(ids))
+        return restored_by(self._desk.jobs.start("restore", arguments, prefix="restore_job"), mode, ids)
 
     def _restore(self, held: Engine, ids: Sequence[str], mode: Mode, *, embed: bool, reason: str | None) -> Restored:
         desk = self._desk
@@ -156,8 +157,14 @@ class Restoring(Archives):
         if not embed:
             return Text(vectors=(), parts=0)
         if mode is Mode.EXPEDITED:
-            return Text(vectors=(), parts=len(self._desk._embedding.split(kept.memory.text)))
-        return self._desk._embedded(kept.memory.text)[0]
+            return Text(vectors=(), parts=len(self._desk._embedding.split(kept.memory.embeddable)))
+        return self._desk._embedded(kept.memory)[0]
+
+
+def restored_by(job: Job, mode: Mode, ids: Sequence[str]) -> Restored:
+    """What can be said while a job does it."""
+    remaining = 0 if job.finished else RESTORE_MS * len(set(ids))
+    return Restored(job=job.id, status=job.status, mode=mode, remaining_ms=remaining)
 
 
 class Back(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from scrubjay.engine.ledger import Ledger
@@ -43,6 +42,6 @@ def settle(ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool) -
     if proposed.state == "superseded":
         raise Conflict(f"{outdated.id} is already superseded by {successor.id}.", memory_id=outdated.id)
     if proposed.state != "kept":
-        tx.relate(replace(proposed, state="kept", hlc=tx.tick(ledger.now())))
+        ledger.mark(tx, proposed, "kept")
         ledger.record(tx, outdated, "kept")
     return outdated, successor

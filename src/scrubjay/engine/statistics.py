@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -15,8 +16,9 @@ from functools import partial
 from scrubjay.engine import access
 from scrubjay.errors import InvalidInput
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Audience, Caller, Category, Filter, Order, State
-from scrubjay.stores.base import Activity, Level, Of, Part, Reads, Totals
+from scrubjay.memory import Audience, Caller, Category, Filter, Order, Role, State
+from scrubjay.stores.base import Reads
+from scrubjay.stores.statistics import Activity, Level, Of, Part, Totals
 
 MAX_POINTS = 1_000  # of a trend; the newest ones are shown
 MAX_RECALL_POINTS = 30  # each is counted by itself
@@ -29,6 +31,7 @@ SHOWN = frozenset({State.ACTIVE, State.SUPERSEDED, State.ARCHIVED})
 class StatsScope(StrEnum):
     EVERYTHING = "everything"  # all that the caller may see in its spaces
     GLOBAL = "global"  # the same in every space that the caller may use
+    OWN = "own"  # what is the caller's: of an owner all in its spaces, of others what they are the user of
     USER = "user"
     CONVERSATION = "conversation"
     CATEGORY = "category"
@@ -152,6 +155,7 @@ def statistics(
     :raises Forbidden: if it names another user without the right
     :raises InvalidInput: if the time range is reversed, or the scope needs an id and has none
     """
+    query = _of_caller(query, caller)
     part, audience = _part(query), _audience(caller, spaces, query)
     totals = records.totals(part, audience, now=now)
     start, end = _range(query, totals, now)
@@ -183,6 +187,15 @@ def statistics(
 
 
 # --- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def _of_caller(query: StatsQuery, caller: Caller) -> StatsQuery:
+    """The same question, with what is the caller's own named."""
+    if query.scope is not StatsScope.OWN:
+        return query
+    if caller.role is Role.OWNER:
+        return replace(query, scope=StatsScope.EVERYTHING)
+    return replace(query, scope=StatsScope.USER, scope_id=caller.user)
 
 
 def _part(query: StatsQuery) -> Part:

@@ -5,7 +5,7 @@
 
 A run goes through the speaker's feed from where the listener last stopped, sends what the listener does not have, and
 remembers the place after every stretch; so a run that breaks off goes on there. Both ways means: first the destination
-speaks and conflicts are decided here, then the source speaks. What two states become is `merging.py`, what a store can
+speaks and conflicts are decided here, then the source speaks. What two states become is `merging.py`, what a place can
 be asked is `peers.py`. Only owners sync: what travels includes other people's private memories.
 """
 
@@ -19,12 +19,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake, values
 from scrubjay.engine.merging import Policy, Winner
-from scrubjay.engine.peers import Manner, Parcel, Peer, StorePeer, Taken, without_vectors
+from scrubjay.engine.peers import Manner, Parcel, Peer, Taken
+from scrubjay.engine.store_peer import StorePeer, without_vectors
 from scrubjay.errors import (
     EndpointNotFound,
     EndpointUnreachable,
@@ -40,7 +41,7 @@ from scrubjay.errors import (
     Undecided,
 )
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Category, Job, Link, Memory, Role, random_suffix
+from scrubjay.memory import Category, Job, JobStatus, Link, Memory, Role, random_suffix
 from scrubjay.places import store_address
 from scrubjay.stores.replication import Endpoint, Heard, Replica, SyncConflict
 
@@ -53,6 +54,9 @@ KIND = "sync"  # of its jobs
 LOCAL = "local"  # this store's own name as an endpoint
 LEASE = "sync"
 LEASE_SECONDS = 60.0
+LOOK_SECONDS = 0.2  # between looks whether the lease is free
+TAKEN_UP = timedelta(seconds=10)  # by when a live server has taken up a job: it looks every five seconds
+RUNNING, LATER = "Another sync of this store is running.", "Try again when it is done."
 STRETCH = 500  # events of a feed at once
 PARCEL = 100  # memories that travel at once
 AGAIN_AFTER = timedelta(hours=12)
@@ -258,7 +262,7 @@ class Syncing:
 
         :raises EndpointNotFound: if one of them was never named
         :raises EndpointUnreachable: if one of them cannot be opened
-        :raises Locked: while another sync of this store runs
+        :raises Locked: while another sync of this store runs, or is about to in the background
         :raises Undecided: if conflicts are left for somebody to decide; all else is synced
         :raises SyncFailed: if it broke off; the next run goes on there
         """
@@ -267,7 +271,19 @@ class Syncing:
         self.check(asked)
         if (kept := self._desk._kept(Synced)) is not None:
             return kept
-        with self._alone(asked), self._both(asked) as (source, destination):
+        with self._alone(asked):
+            if not asked.dry_run and any(self._is_at_hand(job) for job in self._unfinished()):
+                raise Locked(RUNNING, hint=LATER)
+            return self._done(asked)
+
+    def run_job(self, request: SyncRequest) -> Synced:
+        """The same for a job, which had its turn promised: it waits for a run that it meets."""
+        self.check(request)
+        with self._alone(request, patient=True):
+            return self._done(request)
+
+    def _done(self, asked: SyncRequest) -> Synced:
+        with self._both(asked) as (source, destination):
             try:
                 synced = Run(self, asked, source, destination).done()
             except (StorageBusy, StorageFull, StorageTooNew):
@@ -287,10 +303,19 @@ class Syncing:
         :raises Locked: while another sync of this store runs or waits to
         """
         self.check(request)
+        if (kept := self._desk._kept(Job)) is not None:
+            return self._desk.jobs.get(kept.id)
         with self._alone(request):
-            if any(job.kind == KIND for job in self._records.jobs(unfinished=True)):
-                raise Locked("Another sync of this store is running.", hint="Try again when it is done.")
-        return self._desk.jobs.start(KIND, values.plain(request), prefix=KIND)
+            if self._unfinished():
+                raise Locked(RUNNING, hint=LATER)
+            return self._desk.jobs.start(KIND, values.plain(request), prefix=KIND)
+
+    def _unfinished(self) -> Sequence[Job]:
+        return [job for job in self._records.jobs(unfinished=True) if job.kind == KIND]
+
+    def _is_at_hand(self, job: Job) -> bool:
+        """Whether it runs, or a server will take it up; one that waits for longer has no server and stops nobody."""
+        return job.status is JobStatus.RUNNING or self._desk.now() - job.created_at < TAKEN_UP
 
     def check(self, request: SyncRequest) -> None:
         """Refuse what could not be run, before anything is begun."""
@@ -310,14 +335,17 @@ class Syncing:
             )
 
     @contextmanager
-    def _alone(self, request: SyncRequest) -> Iterator[None]:
+    def _alone(self, request: SyncRequest, *, patient: bool = False) -> Iterator[None]:
         """Hold the lease of sync; a dry run writes nothing and needs none."""
         if request.dry_run:
             yield
             return
         holder = random_suffix()
-        if not self._records.lease(LEASE, holder=holder, seconds=LEASE_SECONDS):
-            raise Locked("Another sync of this store is running.", hint="Try again when it is done.")
+        while not self._records.lease(LEASE, holder=holder, seconds=LEASE_SECONDS):
+            if not patient:
+                raise Locked(RUNNING, hint=LATER)
+            self._desk._progress(0, None, "waiting for another sync")  # ends it, if the job is to end
+            sleep(LOOK_SECONDS)
         self._holder = holder
         try:
             yield
@@ -327,7 +355,7 @@ class Syncing:
     def still_alone(self) -> None:
         """Renew the lease between stretches."""
         if not self._records.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
-            raise Locked("Another sync of this store took over.", hint="Try again when it is done.")
+            raise Locked("Another sync of this store took over.", hint=LATER)
 
     @contextmanager
     def _both(self, request: SyncRequest) -> Iterator[tuple[Peer, Peer]]:
@@ -584,10 +612,10 @@ class Run:
                     tx.put_endpoint(replace(endpoint, synced_at=now))
 
 
-def in_background(engine: Engine, arguments: Mapping[str, Any], _handle: Handle) -> Mapping[str, Any]:
+def in_background(engine: Engine, arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:
     """The job: a run like any other. What was heard is kept, so begun anew it goes on where it was."""
-    synced = engine.sync.run(values.read(SyncRequest, json.dumps(arguments)))
-    result: Mapping[str, Any] = values.plain(synced)
+    synced = engine.sync.run_job(values.read(SyncRequest, json.dumps(arguments)))
+    result: Mapping[str, Any] = values.plain(replace(synced, id=handle.id))  # what its start was answered with
     return result
 
 

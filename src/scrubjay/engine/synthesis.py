@@ -1,8 +1,8 @@
 """Several memories as one text: by a language model, or here, by rules.
 
 Rules take the sentences of all memories, oldest first. Of two that say the same the fuller one stays, of two that
-contradict each other the newer, unless the older tells much more besides; everything else stays as it was written. So
-nothing is ever made up.
+contradict each other the newer, unless the older tells more than what is contradicted; everything else stays as it was
+written. So nothing is ever made up, and no fact is lost for standing beside one that has changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 
 SAME = 0.93  # cosine from which two sentences with the same numbers say the same
 SAME_WORDS = 0.8  # share of common words, where there are no vectors
-MUCH_MORE = 2  # words
+CONTRADICTED = 2  # words of a sentence that another one contradicts: lives in Seattle, 30 seconds
 MOST_COMPARED = 400  # sentences; more are compared by their words only
 MAX_TOKENS = 2_000
 
@@ -122,8 +122,8 @@ def _loser(
     if cosine >= SAME and alike(one, other):
         return _shorter(older, newer, found)
     told, said = one.words | one.numbers, other.words | other.numbers
-    if old.source == new.source or len(told - said) > len(said - told) + MUCH_MORE:
-        return None  # what one memory says of itself stands, and so does what tells much more than what contradicts it
+    if old.source == new.source or len(told - said) > CONTRADICTED:
+        return None  # what one memory says of itself stands, and so does what tells more than what is contradicted
     return older if judge().outdates(old.text, new.text, vectors[older], vectors[newer]) else None
 
 

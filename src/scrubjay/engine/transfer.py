@@ -20,9 +20,9 @@ from scrubjay.engine import intake
 from scrubjay.engine.values import plain
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Audience, Filter, Link, LinkKind, Memory, Order, Provenance, State, Status
+from scrubjay.memory import TIMES, Audience, Filter, Link, LinkKind, Memory, Order, Provenance, State, Status
 from scrubjay.stores.base import Position, Store
-from scrubjay.times import iso, milliseconds, parse_time
+from scrubjay.times import iso, parse_time, read_time
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 PAGE = 500
 ALL_BUT_PURGED = Filter(states=frozenset(State) - {State.PURGED}, expired=None)
-TIMES = ("created_at", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_until", "verified_at",
-         "deleted_at", "recoverable_until")  # fmt: skip
 LEFT_OUT = ("seq", "hlc", "origin")  # of the store it lay in
 
 
@@ -56,7 +54,7 @@ def exported(
             links[link.kind, link.source, link.target] = link
         for memory in whole(page, strict=True):  # an export that lacks texts would be believed to have them
             yield line_of(memory)
-        after = Position(value=milliseconds(page[-1].created_at), seq=page[-1].seq)
+        after = Position.of(page[-1], Order.CREATED)
     for link in links.values():
         yield {"type": "link", **plain(link, leave_out=LEFT_OUT)}
 
@@ -136,7 +134,7 @@ def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tup
 def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
     """A complete memory from a full line, or from what somebody wrote by hand."""
     given: dict[str, Any] = {
-        name: parse_time(value, field=name) if name in TIMES else value for name, value in line.items()
+        name: read_time(value, field=name) if name in TIMES else value for name, value in line.items()
     }
     given.pop("type", None)
     context = given.pop("context", None) or {}

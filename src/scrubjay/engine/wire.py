@@ -18,7 +18,7 @@ from scrubjay.engine import intake, values
 from scrubjay.engine.peers import Parcel
 from scrubjay.errors import InvalidInput
 from scrubjay.frozen import dataclass
-from scrubjay.memory import MAX_CONTENT, Link, Memory
+from scrubjay.memory import MAX_CONTENT, TIMES, Link, Memory
 from scrubjay.stores.replication import Replica
 
 if TYPE_CHECKING:
@@ -143,8 +143,7 @@ def checked_link(link: Link) -> Link:
 
 
 def _check_times(memory: Memory) -> None:
-    for name in ("created_at", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_until", "verified_at",
-                 "deleted_at", "recoverable_until"):  # fmt: skip
+    for name in TIMES:
         value: datetime | None = getattr(memory, name)
         if intake.checked_time(value, name) is not None and not 1 < value.year < 9_999:  # type: ignore[union-attr]
             raise InvalidInput(f"{name} is out of range.", field=name)  # no zone may carry it over the edge

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.engine import access, intake
 from scrubjay.errors import SpaceNotFound
-from scrubjay.memory import Filter, NewMemory, Page, Query, Space, State, Stored
+from scrubjay.memory import AT_HAND, Filter, NewMemory, Page, Query, Space, Stored
 from scrubjay.projects import slug
 from scrubjay.stores.base import Transaction
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 PREFIX = "workspace-"
 MAX_NAME = 200
-LISTED = frozenset({State.ACTIVE, State.SUPERSEDED})
 
 
 def id_of(space: str) -> str:
@@ -68,7 +67,7 @@ class Workspaces:
         """A workspace's memories, newest first; with a search the best first."""
         at = self._in(workspace)
         if search is None:
-            return at.list(Filter(states=LISTED), limit=limit, offset=offset, counted=True)
+            return at.list(Filter(states=AT_HAND), limit=limit, offset=offset, counted=True)
         hits = at.search(Query(text=search, limit=limit, offset=offset))
         return Page(memories=tuple(hit.memory for hit in hits), total=hits.total)
 

@@ -153,7 +153,14 @@ def _mapping(head: str) -> dict[Any, Any]:
         return {}
     if not isinstance(value, dict):
         raise FileDamaged("Its front matter is not a list of keys.")
-    return value
+    return value | {key.value: _as_written(part) for key, part in node.value if key.value in ("tags", *TEXTS)}
+
+
+def _as_written(node: Any) -> Any:
+    """The words that stand there. To YAML the tag `no` is a truth, 3.10 is the number 3.1 and 12:30 is 750."""
+    if isinstance(node.value, str):
+        return None if node.tag == "tag:yaml.org,2002:null" else node.value
+    return {} if node.id == "mapping" else [_as_written(part) for part in node.value]
 
 
 def _check_nodes(top: Any) -> None:

@@ -24,6 +24,7 @@ from scrubjay.folders.lock import FolderLock
 from scrubjay.folders.paths import SLUG
 from scrubjay.frozen import dataclass
 from scrubjay.memory import DEFAULT_SPACE, random_suffix
+from scrubjay.places import expanded
 
 FILE = "stores.yaml"
 MAX_BYTES = 1_000_000
@@ -166,10 +167,14 @@ class Registry:
         path = entry.get("path") if isinstance(entry, dict) else None
         if not isinstance(path, str) or not path.strip() or "\0" in path:
             raise RegistryDamaged(f"stores.yaml: store {name} has no path.", hint=HINT)
+        try:
+            place = expanded(path, field=f"stores.yaml: the path of store {name}")
+        except InvalidInput as error:
+            raise RegistryDamaged(error.message, hint=HINT) from None
         description = entry.get("description")
         return Registered(
             name=name,
-            path=self._file.parent / Path(path).expanduser(),
+            path=self._file.parent / place,
             description=None if description is None else str(description),
             more={key: value for key, value in entry.items() if key not in ("path", "description")},
         )

@@ -7,12 +7,14 @@ request names a foreign host or a foreign origin, and is refused. No answer ever
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from scrubjay.frozen import dataclass
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
 
@@ -24,8 +26,22 @@ SECONDS = 30.0  # for a body to come, and for each piece of an answer to go
 CLOSE = {"connection": "close"}
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not let in."""
+
+    status: int
+    code: str
+    message: str
+    headers: dict[str, str] | None = None
+
+    def plain(self) -> JSONResponse:
+        """Where no dialect has the word."""
+        return failure(self.status, self.code, self.message, self.headers)
+
+
 class Guard:
-    """Refuses before anything else sees the request."""
+    """Refuses before anything else sees the request; `refused` makes the answer."""
 
     def __init__(
         self,
@@ -35,6 +51,7 @@ class Guard:
         any_address: bool = False,
         max_body_bytes: int = MAX_BODY_BYTES,
         seconds: float = SECONDS,
+        refused: Callable[[Scope, Refusal], Response] = lambda _scope, refusal: refusal.plain(),
     ) -> None:
         """`any_address`: numbers are good as a host, since no name can be made to point elsewhere with them."""
         names = "|".join([LOOPBACK, *map(re.escape, allowed_hosts), *((ADDRESS,) if any_address else ())])
@@ -44,6 +61,7 @@ class Guard:
         self._origin = re.compile(f"https?://(?:{own}){PORT}", re.IGNORECASE)
         self._max_body_bytes = max_body_bytes
         self._seconds = seconds
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -51,15 +69,15 @@ class Guard:
         if scope["type"] != "http":  # nothing here speaks WebSocket
             return await send({"type": "websocket.close", "code": 1008})
         if refusal := self._refusal(Headers(scope=scope)):
-            return await refusal(scope, receive, send)
+            return await self._refused(scope, refusal)(scope, receive, send)
         try:
             with anyio.fail_after(self._seconds):
                 body = await read_body(receive, self._max_body_bytes)
         except TimeoutError:
-            slow = failure(408, "too_slow", f"The body took longer than {self._seconds:g} seconds.", CLOSE)
-            return await slow(scope, receive, send)
+            slow = Refusal(408, "too_slow", f"The body took longer than {self._seconds:g} seconds.", CLOSE)
+            return await self._refused(scope, slow)(scope, receive, send)
         if body is None:
-            return await too_large(self._max_body_bytes)(scope, receive, send)
+            return await self._refused(scope, too_large(self._max_body_bytes))(scope, receive, send)
         if body["type"] == "http.request":  # else the client has left
             await self._app(scope, replayed(body, receive), self._in_time(send))
 
@@ -72,13 +90,13 @@ class Guard:
 
         return sent
 
-    def _refusal(self, headers: Headers) -> JSONResponse | None:
+    def _refusal(self, headers: Headers) -> Refusal | None:
         if not all(self._host.fullmatch(host) for host in headers.getlist("host") or [""]):
-            return failure(421, "misdirected", "This server answers to loopback addresses only.")
+            return Refusal(421, "misdirected", "This server answers to loopback addresses only.")
         if not all(self._is_ours(origin, headers) for origin in headers.getlist("origin")):
-            return failure(403, "forbidden", "Pages of other origins may not use this server.")
+            return Refusal(403, "forbidden", "Pages of other origins may not use this server.")
         if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may believe the other one
-            return failure(400, "unreadable", "The request states its length in two ways.", CLOSE)
+            return Refusal(400, "unreadable", "The request states its length in two ways.", CLOSE)
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._max_body_bytes:
             return too_large(self._max_body_bytes)
@@ -118,7 +136,7 @@ def failure(status: int, code: str, message: str, headers: dict[str, str] | None
     return JSONResponse({"error": {"code": code, "message": message}}, status_code=status, headers=headers)
 
 
-def too_large(max_bytes: int) -> JSONResponse:
+def too_large(max_bytes: int) -> Refusal:
     # The rest of the body is not worth reading, so the connection ends with this answer.
     message = f"A request may have at most {max_bytes // 1024} KiB."
-    return failure(413, "too_large", message, CLOSE)
+    return Refusal(413, "too_large", message, CLOSE)

@@ -51,7 +51,7 @@ from scrubjay.servers.mcp import Endpoint, asks, build_endpoint, build_server, o
 from scrubjay.servers.metrics import Metrics
 from scrubjay.servers.openapi import description
 from scrubjay.servers.page import page_routes
-from scrubjay.servers.rest import Stopping, address_of, failed, refused, rest_routes
+from scrubjay.servers.rest import Stopping, address_of, failed, refused, rest_routes, turned_away
 from scrubjay.servers.sessions import SignInLink, session_routes
 from scrubjay.servers.tokens import Tokens
 from scrubjay.servers.workers import SECONDS, Workers
@@ -111,7 +111,13 @@ def build_app(
         ],
         middleware=[
             Middleware(Journal, metrics=metrics),
-            Middleware(Guard, allowed_hosts=allowed_hosts, any_address=any_address, max_body_bytes=max_body_bytes),
+            Middleware(
+                Guard,
+                allowed_hosts=allowed_hosts,
+                any_address=any_address,
+                max_body_bytes=max_body_bytes,
+                refused=lambda scope, refusal: turned_away(address_of(rest, scope), refusal),
+            ),
             Middleware(
                 Admission,
                 engine=engine,

@@ -106,8 +106,9 @@ def operation(address: Address, linked: dict[str, list[tuple[str, str, str]]]) -
 
 
 def operation_id(address: Address) -> str:
-    own = address.path != f"/api/{address.dialect.name}/{address.operation.name}"
-    return f"{address.dialect.name}.{address.operation.name}{'.route' if own and address.dialect.tools else ''}"
+    asked = address.operation
+    earlier = ".earlier" if asked.earlier is not None and address.path == asked.earlier.path else ""
+    return f"{address.dialect.name}.{asked.name}{earlier or ('.route' if address.specified else '')}"
 
 
 def parameter(name: str, place: str, takes: Schema, *, required: bool) -> Document:

@@ -51,7 +51,7 @@ from scrubjay.errors import (
 from scrubjay.frozen import dataclass
 from scrubjay.servers.bounds import MAX_BYTES, bounded
 from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, fault
-from scrubjay.servers.guard import failure
+from scrubjay.servers.guard import Refusal, failure
 from scrubjay.servers.limits import Rate
 
 Stopping = Callable[[], bool]  # whether the server is about to end: streams do not keep it waiting
@@ -97,6 +97,11 @@ class Address:
     operation: Operation
     status: int
 
+    @property
+    def specified(self) -> bool:
+        """Whether a dialect's specification names it; the others are ours."""
+        return self.dialect.tools and self.path != f"/api/{self.dialect.name}/{self.operation.name}"
+
 
 def addresses(dialects: Sequence[Dialect]) -> Iterator[Address]:
     """Where every operation is found, in the table's order."""
@@ -104,9 +109,9 @@ def addresses(dialects: Sequence[Dialect]) -> Iterator[Address]:
         for operation in dialect.operations.values():
             if dialect.tools:
                 yield Address("POST", f"/api/{dialect.name}/{operation.name}", dialect, operation, 200)
-            if operation.route is not None:
-                route = operation.route
-                yield Address(route.method, route.path, dialect, operation, route.status)
+            for route in (operation.route, operation.earlier):
+                if route is not None:
+                    yield Address(route.method, route.path, dialect, operation, route.status)
 
 
 def rest_routes(dialects: Sequence[Dialect], service: Service, stopping: Stopping) -> list[Route]:
@@ -119,10 +124,10 @@ def rest_routes(dialects: Sequence[Dialect], service: Service, stopping: Stoppin
 
 
 def address_of(routes: Sequence[Route], scope: Scope) -> Address | None:
-    """The operation that a request is for, if it is for one."""
+    """The operation that a request is for, if it is for one; of one with another method, any at the same path."""
     for route in routes:
         if isinstance(route.endpoint, Endpoint) and route.matches(scope)[0] is not Match.NONE:
-            return route.endpoint.address(scope["method"])
+            return route.endpoint.address(scope["method"]) or route.endpoint.any_address
     return None
 
 
@@ -137,10 +142,14 @@ class Endpoint:
     def address(self, method: str) -> Address | None:
         return self._by_method.get("GET" if method == "HEAD" else method)
 
+    @property
+    def any_address(self) -> Address:
+        return next(iter(self._by_method.values()))
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = self.address(scope["method"])
         if address is None:
-            response: Response = method_not_allowed(self._by_method)
+            response: Response = turned_away(self.any_address, method_not_allowed(self._by_method))
         else:
             scope["state"]["route"] = address.path
             response = await self._answer(address, Request(scope, receive))
@@ -305,9 +314,18 @@ def said(error: Error) -> str:
     return error.message if error.hint is None else f"{error.message} {error.hint}"
 
 
-def method_not_allowed(methods: Mapping[str, Any]) -> Response:
+def method_not_allowed(methods: Mapping[str, Any]) -> Refusal:
     allowed = ", ".join([*methods, *(("HEAD",) if "GET" in methods else ())])
-    return failure(405, "method_not_allowed", f"Send a {allowed.replace(', ', ' or a ')}.", {"allow": allowed})
+    return Refusal(405, "method_not_allowed", f"Send a {allowed.replace(', ', ' or a ')}.", {"allow": allowed})
+
+
+def turned_away(address: Address | None, refusal: Refusal) -> Response:
+    """A refusal from before any operation. At an address that a specification names, its clients know no other error
+    than the dialect's own."""
+    if address is None or not address.specified:
+        return refusal.plain()
+    body = address.dialect.failure(InvalidInput(refusal.message), address.operation.name).body
+    return Response(written(body), refusal.status, refusal.headers, "application/json")
 
 
 # --- streams ---------------------------------------------------------------------------------------------------------

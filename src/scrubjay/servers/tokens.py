@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine.callers import REFUSED
 from scrubjay.errors import InvalidInput, Unauthenticated
+from scrubjay.places import expanded
 
 if TYPE_CHECKING:
     from jwt import PyJWK, PyJWKClient, PyJWKSet
@@ -35,7 +36,7 @@ class Tokens:
 
             self._client = PyJWKClient(keys, timeout=FETCH_SECONDS)
         else:
-            self._set = read_keys(Path(keys).expanduser())
+            self._set = read_keys(expanded(keys, field="token_keys"))
 
     def subject(self, token: str) -> str:
         """Whom a token names.

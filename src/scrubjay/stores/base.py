@@ -1,6 +1,15 @@
 """What a store promises: rows, words, vectors, history and events, kept together or not at all.
 
-Read it as the specification of a backend; `contract.py` says the same as tests, and both change together.
+Read it as the specification of a backend; `contract.py` says the same as tests, and both change together. Here is what
+concerns memories themselves; what stands beside them has a file of its own, as it has in the contract:
+
+    files.py          paths, and files that memories are kept in
+    conversations.py  messages, and memories put into conversations
+    statistics.py     what there is, and what happened when
+    archives.py       memories that were put away
+    jobs.py           long work, and memories held meanwhile
+    callers.py        credentials, grants, sessions, the audit
+    replication.py    memories as they travel between stores
 
 Invariants that callers rely on:
  1. A transaction is all or nothing. When `writing()` ends without an error its changes are durable (they survive
@@ -22,36 +31,33 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.frozen import dataclass
 from scrubjay.memory import (
-    Archive,
     Audience,
-    Category,
-    Conversation,
     Deed,
     Event,
     Filter,
     Glimpse,
-    Injection,
-    Job,
     Link,
     LinkKind,
     Match,
     Memory,
-    Message,
     Order,
     Recall,
     Space,
-    State,
     Topic,
     Version,
 )
+from scrubjay.stores.archives import ArchiveChanges, ArchiveReads
 from scrubjay.stores.callers import CallerChanges, CallerReads
+from scrubjay.stores.conversations import ConversationChanges, ConversationReads
+from scrubjay.stores.files import FileChanges, FileReads
+from scrubjay.stores.jobs import JobChanges, JobReads
 from scrubjay.stores.replication import ReplicaReads, ReplicaWrites
+from scrubjay.stores.statistics import StatisticsChanges, StatisticsReads
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
@@ -117,91 +123,6 @@ class Request:
     arguments: bytes  # their SHA-256
 
 
-class Of(StrEnum):
-    ALL = "all"
-    USER = "user"
-    CONVERSATION = "conversation"
-    CATEGORY = "category"
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Which memories a statistic is about, beside who may see them."""
-
-    of: Of = Of.ALL
-    name: str = ""  # of the user, conversation or category
-
-
-class Level(StrEnum):
-    """How important a memory is, in three words."""
-
-    HIGH = "high"  # 0.7 and above
-    MEDIUM = "medium"
-    LOW = "low"  # below 0.3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """What there is, tombstones included. Groups without a memory are left out."""
-
-    states: Mapping[State, int] = field(default_factory=dict)
-    categories: Mapping[Category, int] = field(default_factory=dict)
-    levels: Mapping[Level, int] = field(default_factory=dict)
-    expired: int = 0  # of the active and superseded ones
-    text_bytes: Mapping[State, int] = field(default_factory=dict)  # content, metadata and detail, in UTF-8
-    vector_bytes: Mapping[State, int] = field(default_factory=dict)
-    reads: int = 0  # how often memories were handed out
-    squared_reads: int = 0  # the squares of the memories' own counts, added up
-    read_memories: int = 0  # how many were handed out at least once
-    judged: int = 0  # how many had their category compared with their neighbours' …
-    agreed: int = 0  # … and how many of those agreed
-    repeats: int = 0  # neither deleted nor the first of their text (by fingerprint) that is not
-    since: datetime | None = None  # the hour in which the first was created
-
-    @property
-    def memories(self) -> int:
-        return sum(self.states.values())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
-    """What happened in a stretch of time."""
-
-    reads: Mapping[tuple[int, int], int] = field(default_factory=dict)  # by weekday (Monday 0) and hour of the day, UTC
-    deleted: int = 0  # deleted in that time and still gone, softly or for good
-    consolidations: int = 0
-    consolidated: int = 0  # memories that went into them
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A memory as a list of paths shows it: without its text."""
-
-    id: str
-    path: str
-    title: str
-    length: int  # of the text, in code points
-    updated_at: datetime
-    expires_at: datetime | None = None
-    superseded_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class File:
-    """The file that a memory is kept in, and what both sides last agreed on."""
-
-    memory: str
-    path: str  # the memory's; empty once it is purged
-    state: State  # the memory's; DELETED also if it has left the file's space
-    version: int  # the memory's
-    name: str  # below the space's folder, with forward slashes; empty until one was chosen
-    agreed_path: str  # the memory's, when both sides last agreed
-    agreed_version: int  # the memory's, then; 0 before the first time
-    hash: bytes | None  # of the file's bytes then; None before the first time
-    stamp: str  # what the file system said of the file then; empty if that is not to be believed
-    waiting: bool  # the memory has changed since, and its file is to be written
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
     """What `doctor` wants to know of a store. Counts are of memories that are not purged."""
@@ -217,7 +138,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(CallerReads, ReplicaReads):
+class Reads(CallerReads, ReplicaReads, FileReads, StatisticsReads, ConversationReads, JobReads, ArchiveReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     @abstractmethod
@@ -313,30 +234,6 @@ class Reads(CallerReads, ReplicaReads):
         """All spaces by name but those that were dropped, with how many active memories each holds."""
 
     @abstractmethod
-    def conversation(self, space: str, id: str) -> Conversation | None:
-        """A space's conversation with this id."""
-
-    @abstractmethod
-    def conversations(self, space: str, *, limit: int = 20, offset: int = 0) -> List[Conversation]:
-        """A space's conversations, those with the latest message or change first."""
-
-    @abstractmethod
-    def spaces_of_conversation(self, id: str) -> List[str]:
-        """The names of the spaces that have a conversation with this id, in order."""
-
-    @abstractmethod
-    def messages(self, space: str, id: str, *, limit: int, offset: int = 0) -> List[Message]:
-        """The last messages of a conversation in the order in which they came; `offset` leaves out the very last."""
-
-    @abstractmethod
-    def answer_to(self, space: str, id: str, message: str) -> Message | None:
-        """The message of a conversation that answers this one."""
-
-    @abstractmethod
-    def injections(self, space: str, id: str) -> List[Injection]:
-        """The memories put into a conversation, in the order in which that was done."""
-
-    @abstractmethod
     def deed(self, id: str) -> Deed | None:
         """What was done to many memories at once under this id."""
 
@@ -367,91 +264,17 @@ class Reads(CallerReads, ReplicaReads):
         For the store's own housekeeping: whoever they belong to, in every space.
         """
 
-    @abstractmethod
-    def totals(self, part: Part, audience: Audience, *, now: datetime) -> Totals:
-        """What there is of a part, as far as the audience sees it; counted reads not yet written included."""
 
-    @abstractmethod
-    def created_before(self, part: Part, audience: Audience, moments: Sequence[datetime]) -> List[int]:
-        """For each moment how many memories, whatever became of them since, were created before it."""
-
-    @abstractmethod
-    def activity(self, part: Part, audience: Audience, *, since: datetime, until: datetime) -> Activity:
-        """What happened from one moment to another, both included.
-
-        Reads and consolidations are counted by the hour, so for them the stretch is widened to whole hours. They
-        belong to where the memory was then; a memory that is moved takes only its later ones along.
-        """
-
-    # --- paths, and files that memories are kept in ---
-
-    @abstractmethod
-    def at_path(self, space: str, path: str, audience: Audience) -> Memory | None:
-        """The active memory at a path; there is at most one."""
-
-    @abstractmethod
-    def entries(self, space: str, section: str, audience: Audience) -> List[Entry]:
-        """The active memories below a section of a space ("" for all of it), expired ones included, by path."""
-
-    @abstractmethod
-    def sections(self, space: str) -> dict[str, str | None]:
-        """Sections that were made or described, with their descriptions; others exist by what lies in them."""
-
-    @abstractmethod
-    def files(self, space: str, *, waiting: bool = False) -> List[File]:
-        """Every memory of a space that is or was kept as a file, by name; purged ones while their file waits.
-
-        `waiting` leaves out those whose file need not be written. For the engine's own bookkeeping: whoever they belong
-        to.
-        """
-
-    @abstractmethod
-    def file_of(self, id: str) -> File | None:
-        """The file of one memory; None if it is not kept as one."""
-
-    @abstractmethod
-    def file_named(self, space: str, name: str) -> File | None:
-        """The file with this name, if an active memory is kept in it."""
-
-    @abstractmethod
-    def waiting(self) -> dict[str, int]:
-        """How many files wait to be written, by space; spaces where none does are left out."""
-
-    @abstractmethod
-    def mirrored(self, space: str) -> bool:
-        """Whether every memory of the space is kept as a file."""
-
-
-    @abstractmethod
-    def job(self, id: str) -> Job | None:
-        """A job by its id. One that is not finished is running while somebody's lease `job:<id>` runs, else waiting."""
-
-    @abstractmethod
-    def jobs(self, *, user: str | None = None, unfinished: bool = False, limit: int = 100) -> List[Job]:
-        """Jobs, newest first: those of one user, those not finished yet, or all."""
-
-    @abstractmethod
-    def archives(self, ids: Sequence[str]) -> dict[str, Archive]:
-        """Where the texts of those of these memories are that were put away (`Transaction.put_away`)."""
-
-    @abstractmethod
-    def hot_bytes(self, ids: Sequence[str], *, vectors: bool) -> dict[str, int]:
-        """What `put_away` would free of each memory; with or without its vectors."""
-
-    @abstractmethod
-    def archived_bytes(self) -> int:
-        """How much is packed in all, in the store and elsewhere."""
-
-    @abstractmethod
-    def objects_due(self, now: datetime, limit: int) -> List[str]:
-        """Names of archived objects that are to be removed by now, longest due first."""
-
-    @abstractmethod
-    def held(self, ids: Sequence[str], *, but: str = "") -> List[str]:
-        """Those of these memories that long work holds (`Transaction.hold`); what this holder holds is left out."""
-
-
-class Transaction(CallerChanges, ReplicaWrites, Reads):
+class Transaction(
+    CallerChanges,
+    ReplicaWrites,
+    FileChanges,
+    StatisticsChanges,
+    ConversationChanges,
+    JobChanges,
+    ArchiveChanges,
+    Reads,
+):
     """A set of changes that become visible and durable together, or never."""
 
     @abstractmethod
@@ -496,14 +319,6 @@ class Transaction(CallerChanges, ReplicaWrites, Reads):
         """
 
     @abstractmethod
-    def judge_category(self, id: str, *, agreed: bool) -> None:
-        """Note whether a memory's category is that of most of its neighbours. Changes no version."""
-
-    @abstractmethod
-    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
-        """Count that this memory was made from, or took in, so many others."""
-
-    @abstractmethod
     def relate(self, link: Link) -> None:
         """Write a link; one of the same kind between the same memories is replaced."""
 
@@ -546,36 +361,6 @@ class Transaction(CallerChanges, ReplicaWrites, Reads):
         """
 
     @abstractmethod
-    def put_conversation(self, conversation: Conversation) -> None:
-        """Write a conversation; one with the same id in the same space is replaced, its messages stay.
-
-        :raises SpaceNotFound: if its space was never created
-        """
-
-    @abstractmethod
-    def drop_conversation(self, space: str, id: str) -> bool:
-        """Erase a conversation, its messages and injections; memories stay. False if there is none."""
-
-    @abstractmethod
-    def add_message(self, space: str, id: str, message: Message) -> None:
-        """Add to a conversation.
-
-        :raises NotFound: if there is no such conversation
-        :raises Conflict: if the message that it answers has an answer already
-        """
-
-    @abstractmethod
-    def inject(self, space: str, id: str, injection: Injection) -> None:
-        """Put a memory into a conversation; where it is in already, only `active` changes.
-
-        :raises NotFound: if there is no such conversation, or no such memory in its space that is not deleted
-        """
-
-    @abstractmethod
-    def take_out(self, space: str, id: str, memory: str) -> bool:
-        """Take a memory out of a conversation. False if it was not in it."""
-
-    @abstractmethod
     def note_deed(self, deed: Deed) -> None:
         """Remember what was done to these memories together; a deed noted before is given more of them."""
 
@@ -596,92 +381,6 @@ class Transaction(CallerChanges, ReplicaWrites, Reads):
     @abstractmethod
     def keep_result(self, request: Request, result: str, *, memories: Sequence[str], at: datetime) -> None:
         """Remember the result for a day, or until one of the memories that it mentions is purged."""
-
-    # --- paths, and files that memories are kept in ---
-    #
-    # A change of a memory that is kept as a file (`put`, `purge`, a link) lets the file wait, whoever makes it; so does
-    # a new memory in a mirrored space.
-
-    @abstractmethod
-    def keep_as_file(self, ids: Sequence[str]) -> None:
-        """Keep memories as files of their space from now on, and let the files wait to be written."""
-
-    @abstractmethod
-    def in_sync(self, id: str, *, name: str, hash: bytes, stamp: str, version: int) -> None:
-        """Note that a memory, at a version, and a file say the same; the file waits no longer unless it has changed
-        since that version. A deleted memory that had a file of this name before has none any more."""
-
-    @abstractmethod
-    def restamp(self, stamps: Mapping[str, str]) -> None:
-        """Note what the file system says now of the files of these memories, whose bytes are the same."""
-
-    @abstractmethod
-    def drop_files(self, ids: Sequence[str]) -> None:
-        """Memories are no longer kept as files, and nothing waits for them."""
-
-    @abstractmethod
-    def mirror(self, space: str, *, on: bool) -> None:
-        """Keep every memory of a space as a file from now on (those there already wait), or only those that are."""
-
-    @abstractmethod
-    def put_section(self, space: str, path: str, *, description: str | None) -> None:
-        """Make a section, or change its description."""
-
-    @abstractmethod
-    def drop_sections(self, space: str, path: str) -> None:
-        """Forget a section and those below it; memories stay."""
-
-    @abstractmethod
-    def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
-        """Take a memory's text out of the hot tables.
-
-        The row stays with what lists are filtered, sorted and counted by, so a memory that is read again has empty
-        text, title, path, metadata and detail (but for a `name` in it) and no former versions: the caller has packed
-        all of them. Its words are still matched where a filter names `State.ARCHIVED`; its vectors only if they are
-        kept. `put` changes everything else of it. Nothing of this changes its version.
-
-        :raises Conflict: if it is put away already
-        """
-
-    @abstractmethod
-    def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
-        """Undo `put_away`: the text comes from `memory`, everything else from the row as it is now.
-
-        The archive is forgotten, and its object, if it has one, is due for removal.
-
-        :raises NotFound: if the memory was not put away
-        """
-
-    @abstractmethod
-    def describe(self, memory: Memory) -> None:
-        """Bring title, path, metadata of a memory that was put away back into its row, and leave it put away."""
-
-    @abstractmethod
-    def announce_objects(self, objects: Sequence[str], *, due: datetime) -> None:
-        """Note objects that are about to be written: unless `put_away` names them by then, they are to be removed."""
-
-    @abstractmethod
-    def objects_removed(self, objects: Sequence[str]) -> None:
-        """Note that objects are gone."""
-
-    @abstractmethod
-    def put_job(self, job: Job) -> None:
-        """Write a job as it is now, new or known. Whether it waits or runs is not written: the lease says so."""
-
-    @abstractmethod
-    def drop_jobs(self, *, finished_before: datetime) -> None:
-        """Forget jobs that were finished before a moment."""
-
-    @abstractmethod
-    def hold(self, ids: Sequence[str], *, holder: str, seconds: float) -> str | None:
-        """Hold memories for long work, or hold them longer: all of them, or none and the id of one that another holds.
-
-        Others may read them meanwhile; their changes are refused above.
-        """
-
-    @abstractmethod
-    def let_go(self, holder: str) -> None:
-        """Give back every memory that this holder holds."""
 
     @abstractmethod
     def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:

@@ -13,10 +13,7 @@ from scrubjay.memory import (
     State,
     Status,
 )
-from scrubjay.stores.base import (
-    Part,
-    Store,
-)
+from scrubjay.stores.base import Store
 from scrubjay.stores.contract_samples import (
     DIMENSION,
     EVERY_STATE,
@@ -34,6 +31,7 @@ from scrubjay.stores.contract_samples import (
     put_away,
     some,
 )
+from scrubjay.stores.statistics import Part
 
 
 class ArchivesContract:

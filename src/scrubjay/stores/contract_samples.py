@@ -30,15 +30,9 @@ from scrubjay.memory import (
     Tier,
     new_id,
 )
-from scrubjay.stores.base import (
-    Change,
-    Part,
-    Request,
-    Store,
-    Totals,
-    Transaction,
-)
+from scrubjay.stores.base import Change, Request, Store, Transaction
 from scrubjay.stores.replication import Replica
+from scrubjay.stores.statistics import Part, Totals
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 EVERYTHING = Audience("local", (Scope(None, Sight.ALL),))

@@ -25,14 +25,7 @@ from scrubjay.memory import (
     State,
     Status,
 )
-from scrubjay.stores.base import (
-    Activity,
-    Level,
-    Of,
-    Part,
-    Store,
-    Totals,
-)
+from scrubjay.stores.base import Store
 from scrubjay.stores.contract_samples import (
     DIMENSION,
     EVERYTHING,
@@ -52,6 +45,7 @@ from scrubjay.stores.contract_samples import (
     some,
     totals,
 )
+from scrubjay.stores.statistics import Activity, Level, Of, Part, Totals
 
 
 class StatisticsContract:

@@ -13,11 +13,7 @@ from scrubjay.memory import (
     State,
     Status,
 )
-from scrubjay.stores.base import (
-    Part,
-    Store,
-    milliseconds,
-)
+from scrubjay.stores.base import Store, milliseconds
 from scrubjay.stores.contract_samples import (
     EVERYTHING,
     NOTHING,
@@ -36,6 +32,7 @@ from scrubjay.stores.contract_samples import (
     unit,
 )
 from scrubjay.stores.replication import Endpoint, Erased, Heard, Replica, Stamp, SyncConflict
+from scrubjay.stores.statistics import Part
 
 
 class SyncContract:
@@ -157,9 +154,7 @@ class SyncContract:
         with pytest.raises(Conflict):
             take(store, Replica(memory=some("there", path="notes/a"), parts=1), ())
 
-        assert store.path_holder("default", "notes/a", EVERYTHING) == holder
-        assert store.path_holder("default", "notes/b", EVERYTHING) is None
-        assert store.path_holder("nowhere", "notes/a", EVERYTHING) is None
+        assert store.at_path("default", "notes/a", EVERYTHING) == holder
 
     def test_an_alias_of_another_memory_stays_its_own(self, store: Store) -> None:
         first = put(store, some("first"))

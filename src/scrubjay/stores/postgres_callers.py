@@ -16,6 +16,7 @@ from scrubjay.stores.base import milliseconds, moment
 from scrubjay.stores.callers import ActFilter, CallerChanges, CallerReads
 from scrubjay.stores.postgres_filters import Condition, among, joined
 from scrubjay.stores.postgres_history import Connection
+from scrubjay.stores.rows import maybe_milliseconds
 from scrubjay.stores.side_rows import act_of, credential_of, session_of
 
 CREDENTIAL = "id, kind, user_id, role, spaces, name, created_at, created_by, expires_at, revoked_at"
@@ -101,8 +102,8 @@ class PostgresCallerChanges(PostgresCallers, CallerChanges):
                 credential.name,
                 milliseconds(credential.created_at),
                 credential.created_by,
-                _milliseconds(credential.expires_at),
-                _milliseconds(credential.revoked_at),
+                maybe_milliseconds(credential.expires_at),
+                maybe_milliseconds(credential.revoked_at),
                 secret,
             ),
         )
@@ -186,7 +187,3 @@ def _wanted(filter: ActFilter) -> Iterator[Condition]:
         yield "at >= %s", [milliseconds(filter.since)]
     if filter.until is not None:
         yield "at <= %s", [milliseconds(filter.until)]
-
-
-def _milliseconds(at: datetime | None) -> int | None:
-    return None if at is None else milliseconds(at)

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import psycopg
 
 from scrubjay.stores.postgres_rows import COUNTED
+from scrubjay.stores.sums import DAY
 from scrubjay.stores.tally import HOUR
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-
-DAY = 24  # hours
 
 
 class Counted(NamedTuple):

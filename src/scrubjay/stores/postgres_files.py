@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from scrubjay.errors import SpaceNotFound
 from scrubjay.memory import Audience, Memory
-from scrubjay.stores.base import Entry, File, List, Transaction
+from scrubjay.stores.base import List, Transaction
+from scrubjay.stores.files import Entry, File
 from scrubjay.stores.postgres_filters import Condition, joined, seen, views_of
 from scrubjay.stores.postgres_history import Connection, PostgresHistory
 from scrubjay.stores.postgres_rows import COLUMNS, memory_of

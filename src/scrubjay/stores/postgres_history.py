@@ -49,22 +49,6 @@ class PostgresHistory(Reads):
             )
             return [link_of(row) for row in rows]
 
-    def open_proposals(self, *, limit: int, offset: int = 0) -> List[Link]:
-        with self._reading() as con:
-            rows = con.execute(
-                # links_open
-                """
-                SELECT kind, source, target, score, state, given, reason, created_at, hlc, origin
-                FROM links
-                WHERE kind = 'may_outdate'
-                AND state = 'open'
-                ORDER BY number DESC
-                LIMIT %s OFFSET %s
-                """,
-                (limit, offset),
-            )
-            return [link_of(row) for row in rows]
-
     def versions(self, id: str) -> List[Version]:
         with self._reading() as con:
             rows = con.execute(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import psycopg
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
-from scrubjay.memory import Archive, Memory, State, Version, random_suffix
+from scrubjay.memory import AT_HAND, Archive, Memory, State, Version, random_suffix
 from scrubjay.stores import (
     postgres_archives,
     postgres_signatures,
@@ -331,7 +331,7 @@ class PostgresMemories(PostgresConversations, Transaction):
             raise Conflict(f"The id {memory.id!r} is taken.")
         if space is None:
             raise SpaceNotFound(f"No space {memory.space!r}.", hint="Create it first.")
-        if path and memory.state in (State.ACTIVE, State.SUPERSEDED):
+        if path and memory.state in AT_HAND:
             raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
         return known, bool(repeated), bool(space)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from scrubjay.memory import Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
+from scrubjay.memory import AT_HAND, Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import postgres_vectors, postgres_words
 from scrubjay.stores.base import OPENING, List, Position, moment
 from scrubjay.stores.postgres_archives import PostgresArchives
@@ -24,7 +24,7 @@ from scrubjay.stores.rows import maybe_moment
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=frozenset({State.ACTIVE, State.SUPERSEDED}))
+DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 # With the reads that are not written yet.
 OVERLAID: Mapping[Order, str] = {

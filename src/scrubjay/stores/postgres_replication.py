@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.errors import Conflict, SpaceNotFound
-from scrubjay.memory import Audience, Memory, State, random_suffix
+from scrubjay.memory import AT_HAND, Audience, Memory, State, random_suffix
 from scrubjay.stores.base import Change, List, milliseconds
 from scrubjay.stores.postgres_filters import Condition, joined, seen, views_of
 from scrubjay.stores.postgres_history import Connection, PostgresHistory
@@ -19,7 +19,7 @@ from scrubjay.stores.postgres_rows import COLUMNS, FIELDS, memory_of, row_of
 from scrubjay.stores.postgres_values import vector_of
 from scrubjay.stores.postgres_words import passages_of
 from scrubjay.stores.replication import Endpoint, Erased, Heard, Replica, ReplicaReads, Stamp, SyncConflict
-from scrubjay.stores.rows import as_json
+from scrubjay.stores.rows import as_json, maybe_milliseconds
 from scrubjay.stores.side_rows import endpoint_of, erased_of, sync_conflict_of
 from scrubjay.stores.words import found_by
 
@@ -93,13 +93,6 @@ class PostgresReplicaReads(PostgresHistory, ReplicaReads):
     def described_spaces(self) -> dict[str, str | None]:
         with self._reading() as con:
             return dict(con.execute("SELECT name, description FROM spaces ORDER BY name"))
-
-    def path_holder(self, space: str, path: str, audience: Audience) -> Memory | None:
-        here: Condition = ("memories.space = %s AND memories.path = %s AND memories.state IN (0, 1)", [space, path])
-        where, values = joined([here, seen(views_of(audience))], "AND")  # memories_by_path
-        with self._reading() as con:
-            row = con.execute(f"SELECT {COLUMNS} FROM memories WHERE {where}", values).fetchone()
-            return None if row is None else self._tally.laid_over(memory_of(row))
 
     def endpoints(self) -> List[Endpoint]:
         with self._reading() as con:
@@ -177,7 +170,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
         if known is None or known.counted.state == State.PURGED:
             return
         state = known.counted.state
-        if state in (State.ACTIVE, State.SUPERSEDED):
+        if state in AT_HAND:
             state = int(superseded_by is not None)
         columns = {"supersedes": supersedes, "superseded_by": superseded_by, "state": state}
         self._update(known.counted.space, known.seq, columns)
@@ -216,7 +209,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
                 endpoint.url,
                 None if endpoint.spaces is None else as_json(endpoint.spaces),
                 milliseconds(endpoint.added_at) if endpoint.added_at else 0,
-                None if endpoint.synced_at is None else milliseconds(endpoint.synced_at),
+                maybe_milliseconds(endpoint.synced_at),
             ),
         )
 
@@ -252,7 +245,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
                 conflict.policy,
                 milliseconds(conflict.at),
                 conflict.outcome,
-                None if conflict.settled_at is None else milliseconds(conflict.settled_at),
+                maybe_milliseconds(conflict.settled_at),
                 conflict.ours,
                 conflict.theirs,
             ),
@@ -295,7 +288,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
             "SELECT 1 FROM memories WHERE space = %s AND path = %s AND state IN (0, 1) AND id <> %s",
             (memory.space, memory.path, memory.id),
         ).fetchone()
-        if taken and memory.state in (State.ACTIVE, State.SUPERSEDED):
+        if taken and memory.state in AT_HAND:
             raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
         return columns
 

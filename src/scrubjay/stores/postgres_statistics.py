@@ -10,20 +10,20 @@ The schema (0002) says what a part is. Moments within an hour are settled by the
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
-from scrubjay.memory import Audience, Category, State
-from scrubjay.stores.base import Activity, Level, List, Of, Part, Totals, milliseconds, moment
-from scrubjay.stores.postgres_counts import DAY, TOTALS
+from scrubjay.memory import Audience
+from scrubjay.stores import sums
+from scrubjay.stores.base import List, milliseconds, moment
+from scrubjay.stores.postgres_counts import TOTALS
 from scrubjay.stores.postgres_filters import Condition, joined, seen, views_of
 from scrubjay.stores.postgres_history import Connection
 from scrubjay.stores.postgres_reads import PostgresReads
+from scrubjay.stores.statistics import Activity, Of, Part, Totals
 from scrubjay.stores.tally import HOUR, Reading
-
-K = TypeVar("K")
 
 _COLUMNS = {Of.USER: "user_id", Of.CONVERSATION: "conversation_id", Of.CATEGORY: "category"}
 _SUMS = ", ".join(f"sum({name})::BIGINT" for name in TOTALS)
@@ -63,23 +63,10 @@ class PostgresStatistics(PostgresReads):
                 """,
                 values,
             ).fetchall()
-            reads, squared_reads, read_memories, judged, agreed, repeats = (
-                sum(row[n] for row in groups) for n in range(6, 12)
-            )
-            new_reads, new_squares, new_memories = self._uncounted(con, among)
-            return Totals(
-                states=_summed((State(row[0]), row[3]) for row in groups),
-                categories=_summed((Category(row[1]), row[3]) for row in groups),
-                levels=_summed((Level(row[2]), row[3]) for row in groups),
-                text_bytes=_summed((State(row[0]), row[4]) for row in groups),
-                vector_bytes=_summed((State(row[0]), row[5]) for row in groups),
+            return sums.totals_of(
+                groups,
+                uncounted=self._uncounted(con, among),
                 expired=_expired(con, among, now),
-                reads=reads + new_reads,
-                squared_reads=squared_reads + new_squares,
-                read_memories=read_memories + new_memories,
-                judged=judged,
-                agreed=agreed,
-                repeats=repeats,
                 since=_since(con, among),
             )
 
@@ -89,22 +76,7 @@ class PostgresStatistics(PostgresReads):
             return [0] * len(moments)
         times = [milliseconds(each) for each in moments]
         with self._reading() as con:
-            by_day = _Series(con, among, DAY, 0, max(times) // HOUR)
-            by_hour = {
-                day: _Series(con, among, 1, day, day + DAY)
-                for day in {_day(time) for time in times if time % (DAY * HOUR)}
-            }
-            counts = []
-            for time in times:
-                count = by_day.before(_day(time))
-                if time % (DAY * HOUR):
-                    count += by_hour[_day(time)].before(time // HOUR)
-                if time % HOUR:
-                    count += _count(
-                        con, among, "created_at >= %s AND created_at < %s", [time // HOUR * HOUR, time]
-                    )  # memories_by_created
-                counts.append(count)
-            return counts
+            return sums.created_before(times, partial(_series, con, among), partial(_created_within, con, among))
 
     def activity(self, part: Part, audience: Audience, *, since: datetime, until: datetime) -> Activity:
         among = _Seen(part, audience)
@@ -129,7 +101,7 @@ class PostgresStatistics(PostgresReads):
             new = self._uncounted_by_hour(con, among, first // HOUR, last // HOUR)
             deleted = "deleted_at BETWEEN %s AND %s AND state >= 3"  # memories_by_deletion
             return Activity(
-                reads=_by_weekday_and_hour([*((at, reads) for at, reads, _, _ in rows if reads), *new]),
+                reads=sums.by_weekday_and_hour([*((at, reads) for at, reads, _, _ in rows if reads), *new]),
                 deleted=_count(con, among, deleted, [first, last]),
                 consolidations=sum(row[2] for row in rows),
                 consolidated=sum(row[3] for row in rows),
@@ -177,33 +149,27 @@ class _Seen:
         return joined([seen(self.views), *self._named], "AND")
 
 
-class _Series:
-    """How many memories were created in each hour or day of a stretch."""
+def _series(con: Connection, among: _Seen, hours: int, first: int, end: int) -> sums.Series:
+    where, values = among.rows("activity")
+    rows = con.execute(
+        # the primary key
+        f"""
+        SELECT at, sum(created)::BIGINT
+        FROM activity
+        WHERE {where}
+        AND hours = %s
+        AND at >= %s
+        AND at < %s
+        GROUP BY at
+        ORDER BY at
+        """,
+        (*values, hours, first, end),
+    )
+    return sums.Series(rows)
 
-    def __init__(self, con: Connection, among: _Seen, hours: int, first: int, end: int) -> None:
-        where, values = among.rows("activity")
-        rows = con.execute(
-            # the primary key
-            f"""
-            SELECT at, sum(created)::BIGINT
-            FROM activity
-            WHERE {where}
-            AND hours = %s
-            AND at >= %s
-            AND at < %s
-            GROUP BY at
-            ORDER BY at
-            """,
-            (*values, hours, first, end),
-        )
-        self._starts: list[int] = []
-        self._sums = [0]
-        for at, created in rows:
-            self._starts.append(at)
-            self._sums.append(self._sums[-1] + created)
 
-    def before(self, hour: int) -> int:
-        return self._sums[bisect_left(self._starts, hour)]
+def _created_within(con: Connection, among: _Seen, first: int, end: int) -> int:
+    return _count(con, among, "created_at >= %s AND created_at < %s", [first, end])  # memories_by_created
 
 
 def _access_counts(con: Connection, among: _Seen, waiting: Mapping[str, Reading]) -> dict[str, int]:
@@ -234,23 +200,3 @@ def _since(con: Connection, among: _Seen) -> datetime | None:
         values,
     )
     return None if at is None else moment(at * HOUR)
-
-
-def _summed(pairs: Iterable[tuple[K, int]]) -> Mapping[K, int]:
-    sums: dict[K, int] = {}
-    for key, number in pairs:
-        sums[key] = sums.get(key, 0) + number
-    return sums
-
-
-def _by_weekday_and_hour(reads: Iterable[tuple[int, int]]) -> Mapping[tuple[int, int], int]:
-    counts: dict[tuple[int, int], int] = {}
-    for hour, count in reads:
-        place = (hour // DAY + 3) % 7, hour % DAY  # 1970 began on a Thursday
-        counts[place] = counts.get(place, 0) + count
-    return counts
-
-
-def _day(time: int) -> int:
-    """The first hour of its day."""
-    return time // (DAY * HOUR) * DAY

@@ -115,10 +115,6 @@ class ReplicaReads(ABC):
         """The spaces by name, with their descriptions; counts nothing."""
 
     @abstractmethod
-    def path_holder(self, space: str, path: str, audience: Audience) -> Memory | None:
-        """The active memory that has this path."""
-
-    @abstractmethod
     def endpoints(self) -> list[Endpoint]:
         """All that were added, by name."""
 

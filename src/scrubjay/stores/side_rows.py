@@ -23,7 +23,8 @@ from scrubjay.memory import (
     Tier,
     Version,
 )
-from scrubjay.stores.base import Entry, File, milliseconds, moment
+from scrubjay.stores.base import milliseconds, moment
+from scrubjay.stores.files import Entry, File
 from scrubjay.stores.replication import Endpoint, Erased, SyncConflict
 from scrubjay.stores.rows import Row, as_json, maybe_milliseconds, maybe_moment, memory_of_snapshot
 

@@ -16,6 +16,7 @@ from scrubjay.errors import Conflict
 from scrubjay.memory import Act, Credential, Grant, Session
 from scrubjay.stores.base import milliseconds, moment
 from scrubjay.stores.callers import ActFilter, CallerChanges, CallerReads
+from scrubjay.stores.rows import maybe_milliseconds
 from scrubjay.stores.side_rows import act_of, credential_of, session_of
 from scrubjay.stores.sqlite_filters import Condition, among, joined
 
@@ -107,8 +108,8 @@ class SqliteCallerChanges(SqliteCallers, CallerChanges):
                 credential.name,
                 milliseconds(credential.created_at),
                 credential.created_by,
-                _milliseconds(credential.expires_at),
-                _milliseconds(credential.revoked_at),
+                maybe_milliseconds(credential.expires_at),
+                maybe_milliseconds(credential.revoked_at),
                 secret,
             ),
         )
@@ -187,7 +188,3 @@ def _wanted(filter: ActFilter) -> Iterator[Condition]:
         yield "at >= ?", [milliseconds(filter.since)]
     if filter.until is not None:
         yield "at <= ?", [milliseconds(filter.until)]
-
-
-def _milliseconds(at: datetime | None) -> int | None:
-    return None if at is None else milliseconds(at)

@@ -11,7 +11,8 @@ import apsw
 
 from scrubjay.errors import SpaceNotFound
 from scrubjay.memory import Audience, Memory
-from scrubjay.stores.base import Entry, File, List, Transaction
+from scrubjay.stores.base import List, Transaction
+from scrubjay.stores.files import Entry, File
 from scrubjay.stores.rows import memory_of
 from scrubjay.stores.side_rows import entry_of, file_of_row
 from scrubjay.stores.sqlite_filters import Condition, joined, seen, space_number, views_of

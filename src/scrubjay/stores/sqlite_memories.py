@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
-from scrubjay.memory import Archive, Match, Memory, State, Version, random_suffix
+from scrubjay.memory import AT_HAND, Archive, Match, Memory, State, Version, random_suffix
 from scrubjay.stores import sqlite_archives, vec1_tables
 from scrubjay.stores.base import Change, List, Transaction, milliseconds
 from scrubjay.stores.rows import FIELDS, Row, as_json, memory_of, snapshot_of, snapshot_of_memory
@@ -344,7 +344,7 @@ class SqliteMemories(SqliteConversations, Transaction):
         return self._con.execute("SELECT state FROM memories WHERE seq = ?", (seq,)).fetchone() == (State.PURGED,)
 
     def _check_path(self, memory: Memory, space: int) -> None:
-        if memory.state not in (State.ACTIVE, State.SUPERSEDED):
+        if memory.state not in AT_HAND:
             return
         taken = self._con.execute(
             # memories_by_path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from scrubjay.memory import Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
+from scrubjay.memory import AT_HAND, Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.stores import sqlite_lists, sqlite_words
 from scrubjay.stores.base import OPENING, List, Position, moment
 from scrubjay.stores.rows import maybe_moment, memory_of
@@ -23,7 +23,7 @@ from scrubjay.stores.sqlite_rows import COLUMNS, TABLES
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=frozenset({State.ACTIVE, State.SUPERSEDED}))
+DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 
 class SqliteReads(SqliteFiles):

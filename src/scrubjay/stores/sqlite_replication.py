@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from scrubjay.errors import SpaceNotFound
-from scrubjay.memory import Audience, Memory, State, random_suffix
+from scrubjay.memory import Audience, State, random_suffix
 from scrubjay.stores.base import Change, List, milliseconds
 from scrubjay.stores.replication import Endpoint, Erased, Heard, Replica, ReplicaReads, Stamp, SyncConflict
-from scrubjay.stores.rows import FIELDS, Row, as_json, memory_of
+from scrubjay.stores.rows import FIELDS, Row, as_json, maybe_milliseconds, memory_of
 from scrubjay.stores.side_rows import endpoint_of, erased_of, sync_conflict_of
 from scrubjay.stores.sqlite_filters import Condition, among, joined, seen, space_number, views_of
 from scrubjay.stores.sqlite_history import SqliteHistory
@@ -86,16 +86,6 @@ class SqliteReplicaReads(SqliteHistory, ReplicaReads):
     def described_spaces(self) -> dict[str, str | None]:
         with self._reading() as con:
             return {str(name): told for name, told in con.execute("SELECT name, description FROM spaces ORDER BY name")}
-
-    def path_holder(self, space: str, path: str, audience: Audience) -> Memory | None:
-        with self._reading() as con:
-            number = space_number(con, space)
-            if number is None:
-                return None
-            here: Condition = ("memories.space = ? AND memories.path = ? AND memories.state IN (0, 1)", [number, path])
-            where, values = joined([here, seen(views_of(con, audience))], "AND")  # memories_by_path
-            row = con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE {where}", values).fetchone()
-            return None if row is None else self._tally.laid_over(memory_of(row))
 
     def endpoints(self) -> List[Endpoint]:
         with self._reading() as con:
@@ -213,7 +203,7 @@ class SqliteReplicas(SqliteReplicaReads, SqliteMemories):
                 endpoint.url,
                 None if endpoint.spaces is None else as_json(endpoint.spaces),
                 milliseconds(endpoint.added_at) if endpoint.added_at else 0,
-                None if endpoint.synced_at is None else milliseconds(endpoint.synced_at),
+                maybe_milliseconds(endpoint.synced_at),
             ),
         )
 
@@ -249,7 +239,7 @@ class SqliteReplicas(SqliteReplicaReads, SqliteMemories):
                 conflict.policy,
                 milliseconds(conflict.at),
                 conflict.outcome,
-                None if conflict.settled_at is None else milliseconds(conflict.settled_at),
+                maybe_milliseconds(conflict.settled_at),
                 conflict.ours,
                 conflict.theirs,
             ),

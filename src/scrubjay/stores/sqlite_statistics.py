@@ -10,23 +10,19 @@ The schema (0002) says what a part is. Moments within an hour are settled by the
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TypeVar
+from functools import partial
 
 import apsw
 
-from scrubjay.memory import Audience, Category, State
-from scrubjay.stores.base import Activity, Level, List, Of, Part, Totals, milliseconds, moment
+from scrubjay.memory import Audience, State
+from scrubjay.stores import sums
+from scrubjay.stores.base import List, milliseconds, moment
 from scrubjay.stores.sqlite_filters import Condition, View, joined, number_of, seen, space_by_space, views_of
 from scrubjay.stores.sqlite_reads import SqliteReads
+from scrubjay.stores.statistics import Activity, Of, Part, Totals
 from scrubjay.stores.tally import HOUR
-
-DAY = 24  # hours
-
-K = TypeVar("K")
 
 
 class SqliteStatistics(SqliteReads):
@@ -66,23 +62,10 @@ class SqliteStatistics(SqliteReads):
                     values,
                 )
             ]
-            reads, squared_reads, read_memories, judged, agreed, repeats = (
-                sum(row[n] for row in groups) for n in range(6, 12)
-            )
-            new_reads, new_squares, new_memories = self._uncounted(con, among)
-            return Totals(
-                states=_summed((State(row[0]), row[3]) for row in groups),
-                categories=_summed((Category(row[1]), row[3]) for row in groups),
-                levels=_summed((Level(row[2]), row[3]) for row in groups),
-                text_bytes=_summed((State(row[0]), row[4]) for row in groups),
-                vector_bytes=_summed((State(row[0]), row[5]) for row in groups),
+            return sums.totals_of(
+                groups,
+                uncounted=self._uncounted(con, among),
                 expired=_expired(con, among, now),
-                reads=reads + new_reads,
-                squared_reads=squared_reads + new_squares,
-                read_memories=read_memories + new_memories,
-                judged=judged,
-                agreed=agreed,
-                repeats=repeats,
                 since=_since(con, among),
             )
 
@@ -92,20 +75,7 @@ class SqliteStatistics(SqliteReads):
             if among.nothing or not moments:
                 return [0] * len(moments)
             times = [milliseconds(each) for each in moments]
-            by_day = _Series(con, among, DAY, 0, max(times) // HOUR)
-            by_hour = {
-                day: _Series(con, among, 1, day, day + DAY)
-                for day in {_day(time) for time in times if time % (DAY * HOUR)}
-            }
-            counts = []
-            for time in times:
-                count = by_day.before(_day(time))
-                if time % (DAY * HOUR):
-                    count += by_hour[_day(time)].before(time // HOUR)
-                if time % HOUR:
-                    count += _created_within(con, among, time // HOUR * HOUR, time)
-                counts.append(count)
-            return counts
+            return sums.created_before(times, partial(_series, con, among), partial(_created_within, con, among))
 
     def activity(self, part: Part, audience: Audience, *, since: datetime, until: datetime) -> Activity:
         with self._reading() as con:
@@ -131,7 +101,7 @@ class SqliteStatistics(SqliteReads):
             ]
             new = self._uncounted_by_hour(con, among, first // HOUR, last // HOUR)
             return Activity(
-                reads=_by_weekday_and_hour([*((at, reads) for at, reads, _, _ in rows if reads), *new]),
+                reads=sums.by_weekday_and_hour([*((at, reads) for at, reads, _, _ in rows if reads), *new]),
                 deleted=_deleted(con, among, first, last),
                 consolidations=sum(row[2] for row in rows),
                 consolidated=sum(row[3] for row in rows),
@@ -198,33 +168,23 @@ class _Seen:
         return joined(conditions, "AND")
 
 
-class _Series:
-    """How many memories were created in each hour or day of a stretch."""
-
-    def __init__(self, con: apsw.Connection, among: _Seen, hours: int, first: int, end: int) -> None:
-        where, values = among.rows("activity")
-        rows = con.execute(
-            # the primary key
-            f"""
-            SELECT at, sum(created)
-            FROM activity
-            WHERE {where}
-            AND hours = ?
-            AND at >= ?
-            AND at < ?
-            GROUP BY at
-            ORDER BY at
-            """,
-            (*values, hours, first, end),
-        )
-        self._starts: list[int] = []
-        self._sums = [0]
-        for at, created in rows:
-            self._starts.append(at)
-            self._sums.append(self._sums[-1] + created)
-
-    def before(self, hour: int) -> int:
-        return self._sums[bisect_left(self._starts, hour)]
+def _series(con: apsw.Connection, among: _Seen, hours: int, first: int, end: int) -> sums.Series:
+    where, values = among.rows("activity")
+    rows = con.execute(
+        # the primary key
+        f"""
+        SELECT at, sum(created)
+        FROM activity
+        WHERE {where}
+        AND hours = ?
+        AND at >= ?
+        AND at < ?
+        GROUP BY at
+        ORDER BY at
+        """,
+        (*values, hours, first, end),
+    )
+    return sums.Series(rows)
 
 
 def _named(con: apsw.Connection, part: Part) -> tuple[str, int | str | None]:
@@ -301,22 +261,3 @@ def _since(con: apsw.Connection, among: _Seen) -> datetime | None:
         values,
     ).fetchone()
     return None if row is None else moment(row[0] * HOUR)
-
-
-def _summed(pairs: Iterable[tuple[K, int]]) -> Mapping[K, int]:
-    sums: dict[K, int] = {}
-    for key, number in pairs:
-        sums[key] = sums.get(key, 0) + number
-    return sums
-
-
-def _by_weekday_and_hour(reads: Iterable[tuple[int, int]]) -> Mapping[tuple[int, int], int]:
-    counts: Counter[tuple[int, int]] = Counter()
-    for hour, count in reads:
-        counts[(hour // DAY + 3) % 7, hour % DAY] += count  # 1970 began on a Thursday
-    return counts
-
-
-def _day(time: int) -> int:
-    """The first hour of its day."""
-    return time // (DAY * HOUR) * DAY

@@ -17,13 +17,12 @@ import apsw
 from scrubjay.memory import Match, State
 from scrubjay.stores import sqlite_scope
 from scrubjay.stores.sqlite_filters import Condition, Restriction, among
+from scrubjay.stores.stems import TOKENIZER
 from scrubjay.stores.words import COMMON_FROM_ROWS, SMALL_ROWS, query_words, rarity_of, term, weights_of
 
 COMMON_FROM_COUNT = 1_000  # how often a word stands that is not counted each time …
 STEADY = 20  # … but anew when as many rows as a twentieth of that have come or gone
 Found = tuple[float, int, int, str]  # score, time and order of arrival, id
-
-_TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
 
 
 def register(con: apsw.Connection) -> None:
@@ -222,7 +221,7 @@ def _rows_with(con: apsw.Connection, stems: Iterable[str], rows: int, index: Ind
 
 def _stems(con: apsw.Connection, words: Iterable[str]) -> dict[str, str]:
     """The words as the index keeps them, without those in which its tokenizer sees no word."""
-    tokenize = con.fts5_tokenizer("porter", _TOKENIZER)
+    tokenize = con.fts5_tokenizer("porter", TOKENIZER)
     stems = {}
     for word in words:
         tokens = tokenize(term(word).encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)

@@ -14,7 +14,7 @@ import apsw
 
 from scrubjay.stores.words import indexed, term
 
-_TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter; see sqlite_words
+TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
 
 _thread = threading.local()  # a connection serves one thread at a time
 
@@ -34,5 +34,5 @@ def _tokens(text: str, reason: int) -> list[str]:
     tokenize: Any = getattr(_thread, "tokenize", None)
     if tokenize is None:
         _thread.connection = apsw.Connection(":memory:")
-        tokenize = _thread.tokenize = _thread.connection.fts5_tokenizer("porter", _TOKENIZER)
+        tokenize = _thread.tokenize = _thread.connection.fts5_tokenizer("porter", TOKENIZER)
     return [token for found in tokenize(text.encode(), reason, None, include_offsets=False) for token in found[:1]]
