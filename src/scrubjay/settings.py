@@ -102,7 +102,6 @@ FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
-NUMBERS = {int: "a whole number", float: "a number"}
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
@@ -177,7 +176,7 @@ def converted(name: str, value: Any, default: Any, origin: str) -> Any:
     try:
         result = type(default)(value)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{origin} must be {NUMBERS.get(type(default), 'text')}.", field=name) from None
+        raise InvalidInput(f"{origin} must be text.", field=name) from None
     if isinstance(result, Path):
         return expanded(result, field=origin).absolute()
     if name in CHOICES and result not in CHOICES[name]:

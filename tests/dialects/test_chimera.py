@@ -238,7 +238,7 @@ def test_h14_clearing_a_conversation_says_how_many(site, jay):
     assert jay.bulk.undo(cleared["deed"]).count == 3
 
 
-def test_h14_a_long_conversation_is_cleared_whole_and_once(site, jay, monkeypatch):
+def test_h14_a_long_conversation_is_cleared_whole_and_once(site, jay, clock, monkeypatch):
     def clear():
         return site._client.delete("/api/mcp/conversation/c1/clear", headers={"idempotency-key": "k1"}).json()["data"]
 
@@ -249,6 +249,7 @@ def test_h14_a_long_conversation_is_cleared_whole_and_once(site, jay, monkeypatc
 
     assert cleared["count"] == 5
     assert site.listed("c1")["total"] == 0
+    clock.move(seconds=1)
     site.remember("Said later", conversation_id="c1")
     assert clear() == cleared
     assert site.listed("c1")["total"] == 1

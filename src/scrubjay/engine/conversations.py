@@ -21,6 +21,7 @@ from scrubjay.memory import (
     DEFAULT_SPACE,
     MAX_CONTENT,
     Conversation,
+    Deed,
     Filter,
     Hits,
     Injection,
@@ -146,15 +147,17 @@ class Conversations:
         at = self._at(workspace, conversation)
         which, reason = Filter(conversation_id=conversation), f"conversation {conversation} cleared"
         done = at.bulk.forget(which, reason=reason)
-        left = done.left if len(self._cleared(at, done)) == done.count else 0  # else it came again, and is all done
-        at._request = None  # what follows belongs to the same call
+        before = replace(which, created_until=self._deed(at, done).at)  # what was stored since is not meant
+        at._request = None  # what follows belongs to the same call, and goes on where one was cut off
+        left = done.left
         while left:
-            left = at.bulk.forget(which, reason=reason, deed=done.deed).left
-        return replace(done, count=len(self._cleared(at, done)), left=0)
+            left = at.bulk.forget(before, reason=reason, deed=done.deed).left
+        return replace(done, count=len(self._deed(at, done).memories), left=0)
 
-    def _cleared(self, at: Engine, done: Done) -> Sequence[str]:
+    def _deed(self, at: Engine, done: Done) -> Deed:
         deed = at._records.deed(done.deed)
-        return () if deed is None else deed.memories
+        assert deed is not None
+        return deed
 
     # --- what somebody puts in ---------------------------------------------------------------------------------------
 
