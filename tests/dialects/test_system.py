@@ -654,6 +654,12 @@ def test_s26_the_same_key_twice_is_one_memory_and_the_same_answer(jay, clock):
     assert ok(jay, "list_memories")["total_count"] == 1
 
 
+def test_the_same_key_for_another_space_is_422_and_not_taken_for_done(jay):
+    ok(jay, "store_memory", {"content": "one"}, key="k1")
+
+    assert refused(jay.bound_to(spaces=("work",)), "store_memory", {"content": "one"}, key="k1")["status"] == 422
+
+
 def test_the_same_key_with_another_body_is_422(jay):
     ok(jay, "store_memory", {"content": "one"}, key="k1")
 

@@ -269,3 +269,15 @@ def test_finished_jobs_are_forgotten_after_a_week(jay, kind, clock):
 
     with pytest.raises(JobNotFound):
         jay.jobs.get(old.id)
+
+
+def test_a_key_for_another_space_does_not_reach_its_users_jobs_here(jay, kind):
+    kind(lambda _engine, _arguments, _handle: {})
+    here = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER, spaces=frozenset({"default"})))
+    there = jay.bound_to(caller=Caller(user="ann", role=Role.OWNER, spaces=frozenset({"vault"})), spaces=("vault",))
+    job = here.jobs.start("count", {})
+
+    assert [one.id for one in here.jobs.list()] == [job.id]
+    assert there.jobs.list() == []
+    with pytest.raises(JobNotFound):
+        there.jobs.cancel(job.id)

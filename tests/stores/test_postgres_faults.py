@@ -101,6 +101,15 @@ def test_a_server_that_is_not_there_may_come_back() -> None:
     assert error.retryable
 
 
+def test_a_server_without_a_free_connection_says_so(admin: psycopg.Connection[tuple[object, ...]]) -> None:
+    admin.execute("DROP ROLE IF EXISTS crowded; CREATE ROLE crowded LOGIN CONNECTION LIMIT 0")
+    error = said(elsewhere("postgres", "crowded"))
+    admin.execute("DROP ROLE crowded")
+
+    assert isinstance(error, StorageBusy)
+    assert "no connection to spare" in str(error)
+
+
 def test_an_unknown_user_or_database_is_named() -> None:
     assert "no such user" in str(said(elsewhere("postgres", f"nobody:{SECRET}")))
     assert "no such database" in str(said(elsewhere("nowhere")))

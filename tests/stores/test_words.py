@@ -113,3 +113,13 @@ def _cpu_seconds(analyse: object, text: str) -> float:
     start = time.process_time()
     analyse(text)
     return time.process_time() - start
+
+
+def test_a_text_of_signs_that_stand_for_sentences_is_not_spelt_out_many_times_over():
+    assert len(indexed("\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 10_000)) <= 40_000
+
+
+def test_one_sign_that_stands_for_a_sentence_is_found_by_its_words():
+    sign = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
+
+    assert set(query_words("عليه وسلم")) <= set(indexed(f"the prophet {sign} said").split())

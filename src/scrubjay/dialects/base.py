@@ -262,7 +262,8 @@ class Dialect:
             caller=engine.caller.user,
             key=key,
             operation=f"{self.name}.{operation.name}",
-            arguments=sha256(json.dumps(arguments, sort_keys=True).encode()).digest(),
+            # The space is no argument, and yet the same words to another space are another request.
+            arguments=sha256(json.dumps([engine.spaces, arguments], sort_keys=True).encode()).digest(),
         )
 
     def failure(self, error: Error, name: str) -> Reply:

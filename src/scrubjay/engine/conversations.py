@@ -426,7 +426,7 @@ class Conversations:
         which = Filter(ids=frozenset(wanted))
         found = {
             memory.id: memory
-            for memory in at._records.list(which, at._audience(which), now=at.now(), limit=len(wanted))
+            for memory in at._records.list(which, at._audience(Filter()), now=at.now(), limit=len(wanted))
         }
         return [found[name] for name in wanted if name in found]
 

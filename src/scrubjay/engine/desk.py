@@ -303,6 +303,7 @@ class Desk:
             Archives(cast("Engine", self)).remove_due_objects()
 
     def _audience(self, filter: Filter) -> Audience:
+        intake.check_filter(filter)
         if filter.user_id is not None:
             access.checked_user(self.caller, filter.user_id)
         return access.audience_in(self.caller, self.spaces)

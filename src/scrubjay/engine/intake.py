@@ -26,6 +26,7 @@ from scrubjay.memory import (
     AccessLevel,
     Category,
     Context,
+    Filter,
     Kind,
     Memory,
     NewMemory,
@@ -41,6 +42,7 @@ MAX_TITLE = 200
 MAX_TOPIC = 500
 MAX_TAGS = 20
 MAX_TAG = 100
+MAX_NAMED = 1_000  # ids or tags of a filter
 MAX_NAME = 256  # ids of users, conversations and sessions
 MAX_METADATA = 65_536  # bytes of JSON
 MAX_DETAIL = MAX_METADATA + 4 * MAX_CONTENT  # it holds a part of the text
@@ -247,6 +249,14 @@ def converted(name: str, value: Any) -> Any:
         except ValueError:
             raise InvalidInput(f"{name} must be one of {', '.join(ENUMS[name])}.", field=name) from None
     return checked_tags(value) if name == "tags" else value
+
+
+def check_filter(filter: Filter) -> None:
+    """:raises InvalidInput: if it names more than a store can be asked for at once"""
+    for field in ("ids", "tags"):
+        named = len(getattr(filter, field) or ())
+        if named > MAX_NAMED:
+            raise InvalidInput(f"{field} names {named:,}; the most is {MAX_NAMED:,}.", field=field)
 
 
 def check_known(given: Mapping[str, Any], known: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from importlib import import_module
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import intake
+from scrubjay.engine import access, intake
 from scrubjay.errors import Error, Internal, InvalidInput, JobNotFound
 from scrubjay.memory import Job, JobStatus, Role, random_suffix
 
@@ -142,7 +142,8 @@ class Jobs:
         """Jobs, newest first."""
         intake.check_limit(limit)
         user = None if self._sees_all() else self._desk.caller.user
-        return self._desk._records.jobs(user=user, unfinished=unfinished, limit=limit)
+        found = self._desk._records.jobs(user=user, unfinished=unfinished, limit=limit)
+        return [job for job in found if self._may_see(job)]
 
     def cancel(self, id: str) -> Job:
         """Stop a job: a waiting one at once, a running one as soon as it notices. A finished one stays as it is."""
@@ -162,7 +163,10 @@ class Jobs:
         return self.get(id)
 
     def _may_see(self, job: Job) -> bool:
-        return job.caller.user == self._desk.caller.user or self._sees_all()
+        """Its user's own, where its credential reaches: who owns one space can make a key in anybody's name there."""
+        caller = self._desk.caller
+        reached = all(access.granted(caller, space) for space in job.spaces)
+        return (job.caller.user == caller.user and reached) or self._sees_all()
 
     def _sees_all(self) -> bool:
         caller = self._desk.caller

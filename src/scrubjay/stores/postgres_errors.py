@@ -39,10 +39,7 @@ def translated(error: psycopg.Error) -> Error:  # noqa: PLR0911 -- a table
         case errors.DiskFull() | errors.OutOfMemory():
             return StorageFull()
         case errors.TooManyConnections():
-            return StorageBusy(
-                "The database has no connection to spare.",
-                hint="Lower SCRUBJAY_POOL_SIZE, or raise max_connections of the database.",
-            )
+            return _crowded()
         case errors.ReadOnlySqlTransaction():
             return StorageError(READ_ONLY[0], hint=READ_ONLY[1])
         case errors.InsufficientPrivilege():
@@ -78,6 +75,15 @@ def _away(error: psycopg.OperationalError) -> StorageError:
         return StorageError(
             "The database's address is not understood.", hint="Write postgresql://USER:PASSWORD@HOST/DATABASE."
         )
+    if "too many" in said or "connection slots" in said:  # clients, or connections of a role or a database
+        return _crowded()
     if "could not translate host name" in said or "failed to resolve host" in said:
         return StorageBusy("The database's host is not known.", hint="Check the host in SCRUBJAY_STORE.")
     return StorageBusy("The database cannot be reached.", hint="See that it runs and is reachable; then try again.")
+
+
+def _crowded() -> StorageBusy:
+    return StorageBusy(
+        "The database has no connection to spare.",
+        hint="Lower SCRUBJAY_POOL_SIZE, or raise max_connections of the database.",
+    )

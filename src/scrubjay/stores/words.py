@@ -27,6 +27,7 @@ MAX_QUERY_WORDS = 64
 MAX_WORD = 100  # characters; what is longer is no word, and is found by its beginning
 ROWS_TO_COME = 50  # how many more rows than it has an index is taken to have when the rarity of a word is judged
 RARE = 5.0  # inverse frequency from which on a word is as rare as can be
+MAX_GROWTH = 3  # of a text whose signs are spelt out
 MAX_WHOLE = 64  # an identifier longer than this is found by its parts only
 SMALL_ROWS = 1_000  # an index in which most words are common by chance
 COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
@@ -196,4 +197,6 @@ def _normalised(text: str) -> str:
     text = _pattern(_OPTIONAL).sub("", text)
     if unicodedata.is_normalized("NFKC", text):
         return text
-    return "".join(unicodedata.normalize("NFKC", chunk) for chunk in _pattern(_CHUNK).findall(text))
+    plain = "".join(unicodedata.normalize("NFKC", chunk) for chunk in _pattern(_CHUNK).findall(text))
+    # A few signs stand for whole sentences. A text made of nothing else would keep every other writer waiting.
+    return plain if len(plain) <= MAX_GROWTH * len(text) + 1_000 else text
