@@ -8,6 +8,7 @@ from scrubjay.engine import bulk
 from scrubjay.engine.intake import TagChange
 from scrubjay.errors import Forbidden, InvalidInput, NotFound
 from scrubjay.memory import AccessLevel, Caller, Filter, Provenance, Role, Status
+from scrubjay.stores.base import Request
 
 
 @pytest.fixture
@@ -43,6 +44,18 @@ def test_a_preview_changes_nothing(world):
     assert named.total == 3
     assert len(named.memories) == 2
     assert world.list(counted=True).total == 4
+
+
+def test_however_many_there_are_they_are_forgotten_as_one_deed(world, monkeypatch):
+    monkeypatch.setattr(bulk, "MOST", 2)
+    keyed = world.bound_to(request=Request(caller="local", key="k", operation="native.forget", arguments=b"x"))
+
+    done = keyed.bulk.forget_all(EVIL)
+
+    assert (done.count, done.left, sorted(done.memories)) == (3, 0, sorted(world.evil))
+    assert [memory.id for memory in world.list()] == [world.good]
+    assert keyed.bulk.forget_all(EVIL) == done, "sent again it is answered alike"
+    assert (world.bulk.undo(done.deed).count, world.bulk.undo(done.deed).count) == (2, 1)
 
 
 def test_a_long_conversation_is_cleared_to_its_end(jay, monkeypatch):

@@ -100,15 +100,11 @@ def forget_many(ctx: click.Context, filters: dict[str, Any], *, preview: bool, r
         if not yes and not agreed_to(named.total):
             note("Nothing was forgotten.", session)
             ctx.exit(FAILED)
-        done = engine.bulk.forget(which, reason=reason)
-        count = done.count
-        while done.left:
-            done = engine.bulk.forget(which, reason=reason, deed=done.deed)
-            count += done.count
+        done = engine.bulk.forget_all(which, reason=reason)
     if session.as_json:
-        print_json({"deed": done.deed, "forgotten": count})
+        print_json({"deed": done.deed, "forgotten": done.count})
     else:
-        click.echo(f"{count:,} memories are forgotten. For thirty days: scrubjay forget --undo {done.deed}")
+        click.echo(f"{done.count:,} memories are forgotten. For thirty days: scrubjay forget --undo {done.deed}")
 
 
 def undo_deed(session: Session, deed: str) -> None:

@@ -58,7 +58,23 @@ class Bulk:
     def forget(self, filter: Filter, *, reason: str | None = None, deed: str | None = None) -> Done:
         """Softly delete what a filter names; `undo` brings it back. More than a thousand take further calls, under
         the same deed."""
+        return self._desk._transact(Done, self._forgetting(filter, reason=reason, deed=deed))
 
+    def forget_all(self, filter: Filter, *, reason: str | None = None) -> Done:
+        """The same, however many there are: a thousand per transaction, all as one deed."""
+        desk = self._desk
+        if (kept := desk._kept(Done)) is not None:
+            return kept
+        deed, memories, more = None, list[str](), True
+        while more:
+            forget = self._forgetting(filter, reason=reason, deed=deed)
+            with desk._records.writing() as tx:
+                done = forget(tx)
+            deed, more = done.deed, done.left > 0 < done.count
+            memories += done.memories
+        return desk._transact(Done, lambda _tx: replace(done, count=len(memories), memories=tuple(memories)))
+
+    def _forgetting(self, filter: Filter, *, reason: str | None, deed: str | None) -> Callable[[Transaction], Done]:
         def forget(tx: Transaction, memory: Memory) -> None:
             lifecycle.forget(self._desk._ledger, tx, memory.id, hard=False, reason=reason)
 
@@ -78,7 +94,7 @@ class Bulk:
 
         chosen = self._chosen(filter)
         chosen = replace(chosen, states=chosen.states - {State.ARCHIVED})
-        return self._each(chosen, UPDATED, update, reason=reason, deed=None)
+        return self._desk._transact(Done, self._each(chosen, UPDATED, update, reason=reason, deed=None))
 
     def undo(self, deed: str) -> Done:
         """Bring back what was forgotten as one deed; what was since erased or brought back is passed over.
@@ -119,7 +135,8 @@ class Bulk:
         *,
         reason: str | None,
         deed: str | None,
-    ) -> Done:
+    ) -> Callable[[Transaction], Done]:
+        """What changes as many as one transaction may, once the caller's right to do so is clear."""
         desk = self._desk
         for space in desk.spaces:
             access.check_store(desk.caller, space)
@@ -139,7 +156,7 @@ class Bulk:
             )
             return Done(deed=name, action=action, count=len(ids), left=left, memories=ids)
 
-        return desk._transact(Done, write)
+        return write
 
     def _chosen(self, filter: Filter) -> Filter:
         """The filter, for everything that is not deleted unless it says which states.

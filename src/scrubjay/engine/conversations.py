@@ -21,7 +21,6 @@ from scrubjay.memory import (
     DEFAULT_SPACE,
     MAX_CONTENT,
     Conversation,
-    Deed,
     Filter,
     Hits,
     Injection,
@@ -145,19 +144,7 @@ class Conversations:
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
         """Forget everything that was stored in a conversation; it can be undone as one deed."""
         at = self._at(workspace, conversation)
-        which, reason = Filter(conversation_id=conversation), f"conversation {conversation} cleared"
-        done = at.bulk.forget(which, reason=reason)
-        before = replace(which, created_until=self._deed(at, done).at)  # what was stored since is not meant
-        at._request = None  # what follows belongs to the same call, and goes on where one was cut off
-        left = done.left
-        while left:
-            left = at.bulk.forget(before, reason=reason, deed=done.deed).left
-        return replace(done, count=len(self._deed(at, done).memories), left=0)
-
-    def _deed(self, at: Engine, done: Done) -> Deed:
-        deed = at._records.deed(done.deed)
-        assert deed is not None
-        return deed
+        return at.bulk.forget_all(Filter(conversation_id=conversation), reason=f"conversation {conversation} cleared")
 
     # --- what somebody puts in ---------------------------------------------------------------------------------------
 
