@@ -245,8 +245,7 @@ class Decisions:
                 raise InvalidInput(f"{id} is a {decision.kind}, not a decision.", field="id")
             if decision.status is Status.ARCHIVED:
                 raise Conflict(f"{id} is archived.", hint="Restore it first.", memory_id=decision.id)
-            if desk._expected_version not in (None, decision.version):
-                raise lifecycle.changed_meanwhile(decision)
+            lifecycle.check_version(decision, desk._expected_version)
             detail = {**decision.detail, "outcome": str(result), "reason": reason}
             return desk._ledger.change(tx, replace(decision, detail=detail), "updated", "outcome")
 

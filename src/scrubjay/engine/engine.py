@@ -203,7 +203,10 @@ class Engine(Desk):
 
     def supersede(self, *, old: str, new: str) -> tuple[Memory, Memory]:
         """Mark a memory as outdated by a newer one. Both stay; searches show only the newer."""
-        return self._transact(tuple[Memory, Memory], lambda tx: lifecycle.supersede(self._ledger, tx, old, new))
+        return self._transact(
+            tuple[Memory, Memory],
+            lambda tx: lifecycle.supersede(self._ledger, tx, old, new, expected_version=self._expected_version),
+        )
 
     def open_conflicts(self, *, limit: int = 50, offset: int = 0) -> Sequence[OpenConflict]:
         """Pairs of which the newer memory may outdate the older, and nobody has said whether it does; newest first."""
@@ -319,7 +322,16 @@ class Engine(Desk):
         """
         forgotten = self._transact(
             Forgotten,
-            lambda tx: lifecycle.forget(self._ledger, tx, id, hard=hard, reason=reason, days=days, cascade=cascade),
+            lambda tx: lifecycle.forget(
+                self._ledger,
+                tx,
+                id,
+                hard=hard,
+                reason=reason,
+                days=days,
+                cascade=cascade,
+                expected_version=self._expected_version,
+            ),
         )
         self._tidy()
         return forgotten

@@ -24,9 +24,12 @@ RELEASED = "released"  # of a link: it once said that one memory supersedes anot
 RETENTION_DAYS = 30  # how long a forgotten memory can be brought back
 
 
-def supersede(ledger: Ledger, tx: Transaction, old: str, new: str) -> tuple[Memory, Memory]:
-    """Mark `old` as outdated by `new`; both stay. Doing it twice changes nothing."""
-    outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
+def supersede(
+    ledger: Ledger, tx: Transaction, old: str, new: str, *, expected_version: int | None = None
+) -> tuple[Memory, Memory]:
+    """Mark `old`, if it is at the version expected, as outdated by `new`; both stay. Doing it twice changes nothing."""
+    outdated, successor = ledger.changeable(tx, old), ledger.changeable(tx, new)
+    check_version(outdated, expected_version)
     if outdated.id == successor.id:
         raise InvalidInput("A memory cannot supersede itself.", field="new_memory_id")
     if outdated.superseded_by == successor.id:
@@ -106,9 +109,11 @@ def forget(
     reason: str | None,
     days: int = RETENTION_DAYS,
     cascade: bool = False,
+    expected_version: int | None = None,
 ) -> Forgotten:
     """Delete softly, or erase for good; hard works on softly deleted ones too."""
     memory = ledger.changeable(tx, id, deleted=hard)
+    check_version(memory, expected_version)
     links = [link for link in ledger.links_seen(tx, [memory.id]) if link.stands]
     forgotten = _forget_one(ledger, tx, memory, hard=hard, reason=reason, days=days)
     related = len(links)
@@ -147,6 +152,12 @@ def _forget_one(
         tx.purge(memory.id, at=now)
         ledger.record(tx, memory, "purged")
     return memory
+
+
+def check_version(memory: Memory, expected: int | None) -> None:
+    """:raises Conflict: if the memory is not at the version that a change expects"""
+    if expected not in (None, memory.version):
+        raise changed_meanwhile(memory)
 
 
 def changed_meanwhile(memory: Memory) -> Conflict:
