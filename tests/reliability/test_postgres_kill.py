@@ -100,7 +100,7 @@ class Client(threading.Thread):
 
 @pytest.mark.parametrize(
     ("rounds", "seconds"),
-    [pytest.param(1, 1, id="once"), pytest.param(20, 5, id="often", marks=pytest.mark.long)],
+    [pytest.param(1, 1, id="once"), pytest.param(50, 5, id="often", marks=pytest.mark.long)],
 )
 def test_what_was_acknowledged_survives_a_server_that_is_killed(tmp_path, rounds, seconds):
     server = Server()  # with fsync, as servers are
