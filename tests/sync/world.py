@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -258,7 +258,8 @@ class World:
         """What was held up arrives after all."""
         if self.late:
             site, parcel, manner = self.late.pop(0)
-            self.line(self, site).take(parcel, manner)
+            with closing(self.line(self, site)) as peer:
+                peer.take(parcel, manner)
 
     # --- what must be true -------------------------------------------------------------------------------------------
 
