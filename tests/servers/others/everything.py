@@ -57,7 +57,7 @@ def everything(jay) -> Starlette:
     """The site that the suite is run against."""
     app = build_app(jay, [profile()])
     [route] = [one for one in app.routes if one.path == "/mcp"]
-    Beyond(route.endpoint._app.session_manager.app)
+    Beyond(route.endpoint._app._app.session_manager.app)
     return app
 
 
