@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access, intake
-from scrubjay.engine.packing import Kept, unpacked
+from scrubjay.engine.packing import Kept, read_archive
 from scrubjay.engine.pages import pages
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, Error, InvalidInput
 from scrubjay.memory import Archive, Filter, Job, JobStatus, Memory, State, Status, Tier, Version
@@ -85,11 +85,7 @@ class Archives:
         return len(removed)
 
     def _unpacked(self, archive: Archive) -> Kept:
-        data = archive.packed
-        if archive.object is not None:
-            data = self._desk._objects().read(archive.object)
-        assert data is not None
-        return unpacked(data, checksum=archive.checksum)
+        return read_archive(archive, None if archive.object is None else self._desk._objects())
 
     def _record(self, tx: Transaction, kind: str, prefix: str, result: Mapping[str, Any]) -> Job:
         """Work that was done within its call, kept like other jobs so that its id can be asked about."""

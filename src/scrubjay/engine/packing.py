@@ -14,12 +14,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import values
-from scrubjay.errors import ArchiveDamaged
+from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable
 from scrubjay.frozen import dataclass
-from scrubjay.memory import Memory, Tier, Version
+from scrubjay.memory import Archive, Memory, Tier, Version
 
 if TYPE_CHECKING:
     from zstandard import ZstdCompressionDict
+
+    from scrubjay.archives.base import Objects
 
 HEADER = b"scrubjay-archive 1\n"
 ROW = b"1"
@@ -58,6 +60,21 @@ def unpacked(data: bytes, *, checksum: bytes) -> Kept:
         return values.read(Kept, reader.decompress(frame, max_output_size=MAX_BYTES).decode())
     except (zstandard.ZstdError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise ArchiveDamaged("What was archived cannot be read by this scrubjay.") from error
+
+
+def read_archive(archive: Archive, objects: Objects | None) -> Kept:
+    """What an archive holds, be it in the store or in a place for objects.
+
+    :raises ArchiveUnavailable: if there is no such place, or it cannot be reached
+    :raises ArchiveDamaged: as :func:`unpacked`
+    """
+    data = archive.packed
+    if archive.object is not None:
+        if objects is None:
+            raise ArchiveUnavailable
+        data = objects.read(archive.object)
+    return unpacked(data or b"", checksum=archive.checksum)
+
 
 
 @cache

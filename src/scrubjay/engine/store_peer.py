@@ -17,7 +17,7 @@ from scrubjay.engine.archives import is_away, with_text
 from scrubjay.engine.holding import locked
 from scrubjay.engine.lifecycle import SUPERSEDES
 from scrubjay.engine.merging import Joined, Winner, differing, includes, joined
-from scrubjay.engine.packing import Kept, packed, unpacked
+from scrubjay.engine.packing import Kept, packed, read_archive
 from scrubjay.engine.peers import Changes, Manner, Parcel, Peer, Taken
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable
 from scrubjay.memory import Archive, Event, Kind, Link, Memory, Provenance, Status, Tier
@@ -347,16 +347,6 @@ class Away(NamedTuple):
 
 
 NOT_AWAY = object()
-
-
-def read_archive(archive: Archive, objects: Objects | None) -> Kept:
-    """:raises ArchiveUnavailable: :raises ArchiveDamaged:"""
-    data = archive.packed
-    if archive.object is not None:
-        if objects is None:
-            raise ArchiveUnavailable
-        data = objects.read(archive.object)
-    return unpacked(data or b"", checksum=archive.checksum)
 
 
 def whole(replica: Replica, away: Mapping[str, Away | None]) -> Replica:
