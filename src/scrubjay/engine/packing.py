@@ -76,7 +76,6 @@ def read_archive(archive: Archive, objects: Objects | None) -> Kept:
     return unpacked(data or b"", checksum=archive.checksum)
 
 
-
 @cache
 def _dictionary() -> ZstdCompressionDict:
     import zstandard
