@@ -15,7 +15,9 @@ all: check test
 
 # Where the model cannot be had just now the server starts all the same: memories are found by words until it is here.
 serve: .venv/ready page-if-newer
-	@$(RUN) -m scrubjay model pull --quiet || true
+	@$(RUN) -m scrubjay model check > /dev/null 2>&1 \
+	|| { echo "Fetching the embedding model (34 MB), this once ..."; $(RUN) -m scrubjay model pull || true; }
+	@echo "Starting the server ..."
 	@$(RUN) -m scrubjay serve
 
 # The page is built into the package and committed; with Node at hand a changed one is built again.
@@ -52,7 +54,7 @@ check: .venv/ready-dev
 	$(RUN) -m ruff check src tests bench
 	$(RUN) -m mypy
 	$(RUN) -c "from importlinter.cli import lint_imports_command; lint_imports_command()" --no-cache
-	$(RUN) -m scrubjay.servers.manifest --check
+	$(RUN) -m scrubjay.servers.stdio.manifest --check
 
 # Ten thousand sequences of three stores on a bad line; 100 take 11 s of one core.
 simulate: .venv/ready-dev
@@ -83,7 +85,7 @@ vectors: .venv/ready-dev model
 	$(RUN) -m bench.vectors
 
 manifests: .venv/ready-dev
-	$(RUN) -m scrubjay.servers.manifest
+	$(RUN) -m scrubjay.servers.stdio.manifest
 
 docs: .venv/ready-dev
 	$(RUN) -c "from scrubjay.settings import reference; print(reference(), end='')" > docs/settings.md
@@ -93,15 +95,17 @@ lock:
 	$(RUN) -m uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate --group dev pyproject.toml -o requirements-dev.lock
 
 .venv/ready: pyproject.toml requirements.lock
+	@echo "Installing packages into .venv; this takes one to three minutes, once ..."
 	@test -x $(RUN) || $(PYTHON) -m venv .venv
 	@$(RUN) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'scrubjay needs Python 3.11 or newer')"
-	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(RUN) -m pip install --quiet --disable-pip-version-check "hatchling>=1.27,<2" "editables"
-	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(RUN) -m pip install --quiet --disable-pip-version-check "hatchling>=1.27,<2" "editables"
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv/ready-dev: .venv/ready requirements-dev.lock
-	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@echo "Installing what the tests need ..."
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
 	@touch $@
 
 clean:

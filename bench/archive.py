@@ -20,10 +20,10 @@ from bench import report
 from bench.sentences import memories
 from bench.system import RandomEmbedder
 from scrubjay.archives.folder import FolderObjects
-from scrubjay.engine.archiving import Criteria, Terms
+from scrubjay.engine.archive.archiving import Criteria, Terms
 from scrubjay.engine.engine import Engine
-from scrubjay.memory import Tier
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Tier
 
 ROUNDS = 30
 HOT = ("memories", "words", "vectors", "versions", "tags", "pending", "sqlite_autoindex_memories")  # names begin so

@@ -18,9 +18,9 @@ import numpy as np
 
 from bench import report
 from scrubjay.embedders.base import Embedder
-from scrubjay.engine.categories import DETECTED, SIGNS, Categoriser, Weights, signs
-from scrubjay.engine.embedding import Embedding
-from scrubjay.memory import Category
+from scrubjay.engine.store.categories import DETECTED, SIGNS, Categoriser, Weights, signs
+from scrubjay.engine.store.embedding import Embedding
+from scrubjay.values.memory import Category
 
 DATA = Path(__file__).with_name("data_categories")
 STEPS = 400

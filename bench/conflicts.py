@@ -29,14 +29,15 @@ from bench.data import folder, tools
 from bench.report import percent
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
-from scrubjay.engine import conflict_weights, conflicts, neighbours, subjects
-from scrubjay.engine.attributes import Attributes, same_kinds
+from scrubjay.engine.conflicts import grammar, judge, weights
+from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
+from scrubjay.engine.store import neighbours
 from scrubjay.settings import load
-from scrubjay.stores.words import rarity_of
+from scrubjay.stores.words.words import rarity_of
 
 Numbers = NDArray[np.float64]
 
-NAMES = [entry.name for entry in fields(conflicts.Features)]
+NAMES = [entry.name for entry in fields(judge.Features)]
 FITTED = {"supersede_lme": 1.0, "supersede_fc": 1.0, "own": 2.0}  # what each set counts in the fit
 UNLABELLED = 0.1  # a candidate that nobody looked at counts less than one that somebody passed over
 RIDGE = 0.01  # keeps weights small where the data says little
@@ -93,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def in_force() -> Sequence[float]:
-    return [*(conflict_weights.WEIGHTS[name] for name in NAMES), conflict_weights.BIAS]
+    return [*(weights.WEIGHTS[name] for name in NAMES), weights.BIAS]
 
 
 # --- candidates ------------------------------------------------------------------------------------------------------
@@ -124,7 +125,7 @@ def stream_rows(
     texts = [memory.text for memory in stream.memories]
     vectors = np.stack(embedder.embed([embedder.split(text)[0] for text in texts]))
     profiles = attributes.profiles(list(vectors))
-    said = [subjects.statements(text) for text in texts]
+    said = [grammar.statements(text) for text in texts]
     place = {memory.id: index for index, memory in enumerate(stream.memories)}
     outdated, kept = defaultdict(set), defaultdict(set)
     for update in stream.updates:
@@ -145,9 +146,9 @@ def stream_rows(
             is_true = old in outdated.get(new, ())
             if texts[old] == texts[new] or (not is_true and (texts[old], texts[new]) in true):
                 continue
-            best = conflicts.at_best(float(cosines[old]), same_kind, exclusive)
+            best = judge.at_best(float(cosines[old]), same_kind, exclusive)
             rarity = {word: rarity_of(seen[word], new) for sentence in said[new] for word in sentence.words}
-            features = conflicts.compared(said[old], said[new], best, rarity)
+            features = judge.compared(said[old], said[new], best, rarity)
             talk = max(len(said[old]), len(said[new])) > 1
             rows.append((features, is_true, labelled, number, new, talk))
     return rows
@@ -163,11 +164,11 @@ def own(embedder: CachedEmbedder) -> Pairs:
         vectors = embedder.embed([old, new])
         profiles = attributes.profiles(vectors)
         [(same_kind, exclusive)] = same_kinds(profiles[:1], profiles[1])
-        best = conflicts.at_best(float(np.vecdot(*vectors)), same_kind, exclusive)
-        told, said = subjects.statements(old), subjects.statements(new)
+        best = judge.at_best(float(np.vecdot(*vectors)), same_kind, exclusive)
+        told, said = grammar.statements(old), grammar.statements(new)
         held = {word for sentence in told for word in sentence.words}
         rarity = {word: rarity_of(int(word in held), 1) for sentence in said for word in sentence.words}
-        features = conflicts.compared(told, said, best, rarity)
+        features = judge.compared(told, said, best, rarity)
         rows.append((features, is_true, True, number, 1, False))
     return as_pairs(rows, len(OUTDATED))
 
@@ -180,7 +181,7 @@ def as_pairs(rows: Sequence[tuple[Any, ...]], updates: int) -> Pairs:
 
 def likely_enough(pairs: Pairs) -> Numbers:
     """The score from which on the engine names a row."""
-    return np.where(pairs.talk, conflicts.logit(conflicts.PROPOSE_IN_TALK), conflicts.logit(conflicts.PROPOSE))
+    return np.where(pairs.talk, judge.logit(judge.PROPOSE_IN_TALK), judge.logit(judge.PROPOSE))
 
 
 def named(pairs: Pairs, scores: Numbers, thresholds: Numbers) -> NDArray[np.bool_]:
@@ -190,8 +191,8 @@ def named(pairs: Pairs, scores: Numbers, thresholds: Numbers) -> NDArray[np.bool
         groups[pairs.stream[row], pairs.new[row]].append(row)
     chosen = np.zeros(len(scores), dtype=bool)
     for rows in groups.values():
-        best, *others = sorted(rows, key=lambda row: -scores[row])[: conflicts.MOST]
-        close = [row for row in others if not pairs.talk[row] and scores[row] >= scores[best] - conflicts.CLOSE]
+        best, *others = sorted(rows, key=lambda row: -scores[row])[: judge.MOST]
+        close = [row for row in others if not pairs.talk[row] and scores[row] >= scores[best] - judge.CLOSE]
         chosen[[best, *close]] = True
     return chosen
 
@@ -277,7 +278,7 @@ def graded(pairs: Pairs, scores: Numbers, metrics: ModuleType) -> list[str]:
 
 
 def write(weights: Numbers) -> None:
-    path = Path(conflict_weights.__file__)
+    path = Path(weights.__file__)
     head, _, _ = path.read_text(encoding="utf-8").partition("WEIGHTS = {")
     lines = [f'    "{name}": {weight:.2f},' for name, weight in zip(NAMES, weights, strict=False)]
     path.write_text(f"{head}WEIGHTS = {{\n" + "\n".join(lines) + f"\n}}\nBIAS = {weights[-1]:.2f}\n", encoding="utf-8")

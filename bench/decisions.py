@@ -15,11 +15,11 @@ from pathlib import Path
 from bench import report
 from bench.sentences import memories, questions
 from bench.system import ROUNDS, RandomEmbedder, cost
-from scrubjay.engine.edges import edges_in
+from scrubjay.engine.decisions.mentions import edges_in
 from scrubjay.engine.engine import Engine
-from scrubjay.memory import Filter, Query, State
 from scrubjay.settings import load
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Filter, Query, State
 from scrubjay.wiring import open_embedder
 
 HOSTILE = {

@@ -22,7 +22,7 @@ from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.folders.registry import Registry
 from scrubjay.settings import load
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
 
 BATCH = 64
 PARTS = 4  # folders that the indexed files lie in, each measured beside the bare embedder

@@ -13,8 +13,8 @@ import apsw
 
 from bench.cached import say
 from scrubjay.embedders.base import Embedder
-from scrubjay.stores import sqlite_file
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite.store import SqliteStore
 
 BATCH = 5_000  # memories per transaction
 MINUTE = 60_000  # milliseconds between two memories

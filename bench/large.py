@@ -38,11 +38,11 @@ from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.memory import AccessLevel, Audience, Category, Filter, NewMemory, Query, Scope, Sight
 from scrubjay.settings import load
-from scrubjay.stores import vec1, vec1_tables
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.stores.words import query_words
+from scrubjay.stores.sqlite import vec1, vec1_tables
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.words.words import query_words
+from scrubjay.values.memory import AccessLevel, Audience, Category, Filter, NewMemory, Query, Scope, Sight
 
 ROUNDS = 40
 QUESTIONS = 200  # for recall
@@ -301,9 +301,9 @@ RESIDENT = """
 import sys, numpy as np
 from pathlib import Path
 from scrubjay.engine.engine import Engine
-from scrubjay.memory import Filter, Audience, Scope, Sight
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.times import utc_now
+from scrubjay.values.memory import Filter, Audience, Scope, Sight
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.times import utc_now
 store = SqliteStore(Path(sys.argv[1]))
 chance = np.random.default_rng(1)
 everyone = Audience("", (Scope(None, Sight.ALL),))

@@ -50,8 +50,8 @@ def serve(memories_count: int) -> None:
 
     from scrubjay.dialects.memento import memento
     from scrubjay.engine.engine import Engine
-    from scrubjay.servers.http import build_app, listening
-    from scrubjay.stores.sqlite import SqliteStore
+    from scrubjay.servers.http.app import build_app, listening
+    from scrubjay.stores.sqlite.store import SqliteStore
 
     async def bare(request: Request) -> JSONResponse:
         return JSONResponse(await request.json())

@@ -23,15 +23,15 @@ from multiprocessing.queues import Queue
 from pathlib import Path
 
 import numpy as np
+from tests.stores.contract import suite
 
 from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.engine.engine import Engine
-from scrubjay.memory import AccessLevel, Audience, Caller, Category, Context, Filter, Query, Scope, Sight, Status
-from scrubjay.stores import contract
 from scrubjay.stores.copying import MEMORY, TABLES
-from scrubjay.stores.postgres import PostgresStore
-from scrubjay.stores.postgres_copying import PostgresCopy
-from scrubjay.stores.sqlite_rows import row_of
+from scrubjay.stores.postgres.copying import PostgresCopy
+from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.sqlite.rows import row_of
+from scrubjay.values.memory import AccessLevel, Audience, Caller, Category, Context, Filter, Query, Scope, Sight, Status
 
 DIMENSION = 384
 EVERYONE = Audience("u1", (Scope("default", Sight.SHARED),))
@@ -63,10 +63,10 @@ class Data:
 
 
 def memory(number: int, text: str):
-    return contract.some(
+    return suite.some(
         text,
         id=f"mem_{number:012}",
-        created_at=contract.NOW + timedelta(minutes=number),
+        created_at=suite.NOW + timedelta(minutes=number),
         context=Context(user_id=f"u{number % 100}"),
         access_level=AccessLevel.SHARED,
         category=list(Category)[number % 9],
@@ -136,7 +136,7 @@ FILTERS = {
     "user 1 %": (Filter(user_id="u17"), EVERYONE),
     "tag 3 %": (Filter(tags=frozenset({"t7"})), EVERYONE),
     "category 11 %": (Filter(categories=frozenset({Category.GOAL})), EVERYONE),
-    "last day 1.4 %": (Filter(created_since=contract.NOW + timedelta(days=68)), EVERYONE),
+    "last day 1.4 %": (Filter(created_since=suite.NOW + timedelta(days=68)), EVERYONE),
 }
 
 
@@ -190,22 +190,22 @@ def search(store: PostgresStore, data: Data) -> None:
 
 
 def _by_words(store: PostgresStore, asked: Iterator[tuple[str, np.ndarray]], wanted: Filter, who: Audience) -> None:
-    store.match(next(asked)[0], wanted, who, now=contract.NOW, limit=200)
+    store.match(next(asked)[0], wanted, who, now=suite.NOW, limit=200)
 
 
 def _by_meaning(store: PostgresStore, asked: Iterator[tuple[str, np.ndarray]], wanted: Filter, who: Audience) -> None:
-    store.nearest(next(asked)[1], wanted, who, now=contract.NOW, limit=200)
+    store.nearest(next(asked)[1], wanted, who, now=suite.NOW, limit=200)
 
 
 def recall(store: PostgresStore, data: Data) -> None:
-    from scrubjay.stores import postgres_vectors
-    from scrubjay.stores.postgres_filters import restricted
+    from scrubjay.stores.postgres import vectors as postgres_vectors
+    from scrubjay.stores.postgres.filters import restricted
 
     for name, (wanted, audience) in FILTERS.items():
         shares = []
         for vector in data.vectors(20):
-            found = store.nearest(vector, wanted, audience, now=contract.NOW, limit=200)[:10]
-            limits = restricted(wanted, audience, now=contract.NOW)
+            found = store.nearest(vector, wanted, audience, now=suite.NOW, limit=200)[:10]
+            limits = restricted(wanted, audience, now=suite.NOW)
             assert limits is not None
             with store._reading() as con:
                 exact = postgres_vectors._exactly(con, vector, limits, 10)
@@ -221,16 +221,16 @@ def write(url: str, threads: int, seconds: float, stored: Queue) -> None:
     vectors, texts = data.vectors(64), data.texts(64)
     counts, held = [0] * threads, [0.0] * threads
     with closing(PostgresStore(url)) as store:
-        contract.put(store, contract.some(texts[0]), [vectors[0]])  # what is prepared once
+        suite.put(store, suite.some(texts[0]), [vectors[0]])  # what is prepared once
         end, used = time.monotonic() + seconds, time.process_time()
 
         def work(number: int) -> None:
             while time.monotonic() < end:
                 turn = counts[number] % 64
-                memory = contract.some(f"{texts[turn]} {number}.{counts[number]}")  # none is another's repeat
+                memory = suite.some(f"{texts[turn]} {number}.{counts[number]}")  # none is another's repeat
                 with store.writing() as tx:
                     began = time.monotonic()
-                    contract.put_in(tx, memory, [vectors[turn]])
+                    suite.put_in(tx, memory, [vectors[turn]])
                     held[number] += time.monotonic() - began
                 counts[number] += 1
 
@@ -269,7 +269,7 @@ def main() -> None:
     url = f"{given.url}{'&' if '?' in given.url else '?'}schema=bench"
     data = Data()
     with closing(PostgresStore(url)) as store:
-        if not store.count(Filter(), OWNER, now=contract.NOW):
+        if not store.count(Filter(), OWNER, now=suite.NOW):
             load(store, data, given.memories)
         size = store.check().bytes_on_disk
         print(f"on disk            {size / 1e6:,.0f} MB, {size / given.memories:,.0f} bytes a memory")

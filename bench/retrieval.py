@@ -13,7 +13,7 @@ from typing import Any
 import scrubjay
 from bench.cached import CachedEmbedder, say
 from bench.data import moment
-from scrubjay.memory import NewMemory
+from scrubjay.values.memory import NewMemory
 
 DEPTH = 100  # hits asked for: enough turns for ten sessions
 

@@ -18,8 +18,8 @@ from typing import Any
 import scrubjay
 from bench.cached import CachedEmbedder, say
 from bench.data import moment
-from scrubjay.engine.twins import same_said
-from scrubjay.memory import LinkKind
+from scrubjay.engine.conflicts.duplicates import same_said
+from scrubjay.values.memory import LinkKind
 
 NAMED = 5
 

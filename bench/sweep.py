@@ -21,7 +21,7 @@ from bench.quality import HEADLINE, UNANSWERABLE
 from bench.report import percent
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
-from scrubjay.engine import ranking
+from scrubjay.engine.search import ranking
 from scrubjay.settings import load
 
 EVERYTHING = 2 * ranking.DEPTH

@@ -20,12 +20,12 @@ from statistics import median
 
 from bench.sentences import memories
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.peers import Peer
-from scrubjay.engine.store_peer import StorePeer
-from scrubjay.memory import NewMemory
-from scrubjay.remote import HttpLine, RemotePeer
-from scrubjay.stores.replication import Endpoint
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.engine.sync.local import StorePeer
+from scrubjay.engine.sync.peer import Peer
+from scrubjay.remote.peer import HttpLine, RemotePeer
+from scrubjay.stores.promises.sync import Endpoint
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import NewMemory
 
 CHANGES = 100
 ROUNDS = 7
@@ -71,7 +71,7 @@ def served(engine: Engine) -> Iterator[str]:
 
     from scrubjay.dialects.memento import memento
     from scrubjay.dialects.table import find
-    from scrubjay.servers.http import build_app, listening
+    from scrubjay.servers.http.app import build_app, listening
 
     with listening("127.0.0.1", 0) as listener:
         app = build_app(engine, [memento], only_rest=[find("native")])

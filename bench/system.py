@@ -24,8 +24,8 @@ from bench.sentences import memories, questions
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.statistics import Granularity, StatsQuery
-from scrubjay.memory import AccessLevel, Category, Filter, NewMemory, Order, Query, Weights
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import AccessLevel, Category, Filter, NewMemory, Order, Query, Weights
 
 ROUNDS = 15
 START = datetime(2026, 1, 1, tzinfo=UTC)

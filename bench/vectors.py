@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-import scrubjay.engine.attributes as attributes
-import scrubjay.engine.categories as categories
 from bench.categories import fitted
 from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.local import LocalEmbedder
+from scrubjay.engine.conflicts import fact_kinds
+from scrubjay.engine.store import categories
 from scrubjay.settings import load
 
 if __name__ == "__main__":
     embedder = LocalEmbedder(find("arctic-embed-s"), load().models)
-    folder = Path(attributes.__file__).parent
-    attributes.write_shipped(embedder, str(folder / "attributes.npz"))
-    categories.write_shipped(fitted(embedder), str(folder / "categories.npz"))
-    for path in sorted(folder.glob("*.npz")):
+    kinds, shares = (Path(module.__file__).with_suffix(".npz") for module in (fact_kinds, categories))
+    fact_kinds.write_shipped(embedder, str(kinds))
+    categories.write_shipped(fitted(embedder), str(shares))
+    for path in (kinds, shares):
         print(f"{path.name}: {path.stat().st_size:,} bytes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
@@ -10,25 +11,47 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 
-from scrubjay import stores
+from scrubjay.embedders.base import Vector
 from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.embedders.local import LocalEmbedder
+from scrubjay.embedders.local import LocalEmbedder, checked
 from scrubjay.engine.engine import Engine
 from scrubjay.folders.registry import Registry
 from scrubjay.settings import load
-from scrubjay.stores.base import Store
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.sqlite.store import SqliteStore
+from tests import closing as closing_lines
 
-for _contract in Path(stores.__file__).parent.glob("contract_*.py"):  # so that a broken promise shows its values
-    pytest.register_assert_rewrite(f"{stores.__name__}.{_contract.stem}")
+pytest_unconfigure = closing_lines.pytest_unconfigure
+
+pytest.register_assert_rewrite("tests.stores.contract")  # so that a broken promise shows its values
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The file that takes two minutes goes first, so that nobody waits for it alone in the end."""
     items.sort(key=lambda item: item.path.name != "test_simulation.py")
+
+
+NOISE = float(os.environ.get("SCRUBJAY_TEST_NOISE", "0"))  # what another processor's rounding may do to the model
+
+
+def shaken(vector_of: Callable[[LocalEmbedder, str], Vector]) -> Callable[[LocalEmbedder, str], Vector]:
+    """The same vectors, each moved by NOISE of its length in a direction of its own; the same for the same vector."""
+
+    def moved(embedder: LocalEmbedder, text: str) -> Vector:
+        vector = vector_of(embedder, text)
+        chance = np.random.default_rng(zlib.crc32(vector.tobytes()))
+        direction = chance.standard_normal(len(vector))
+        return checked(vector + NOISE * (direction / np.linalg.norm(direction)).astype(np.float32), len(vector))
+
+    return moved
+
+
+if NOISE:
+    LocalEmbedder._vector = shaken(LocalEmbedder._vector)
 
 
 class Clock:
@@ -75,7 +98,7 @@ def open_store(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[str]
     chosen = getattr(request, "param", os.environ.get("SCRUBJAY_TEST_STORE"))
     if chosen != "postgres":
         return lambda file: sqlite_store(tmp_path / file)
-    from scrubjay.stores.postgres import PostgresStore
+    from scrubjay.stores.postgres.store import PostgresStore
 
     emptied: Callable[[str], str] = cache(request.getfixturevalue("postgres_store"))
     return lambda file: PostgresStore(emptied(file))
@@ -103,7 +126,7 @@ def open_engine(open_store: Callable[[str], Store], tmp_path: Path, clock: Clock
 
     def open_one(embedder: object = "hashing", file: str = "memories.db", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
-        usual = {"clock": clock, "registry": Registry(tmp_path, tmp_path, walk_seconds=0)}
+        usual = {"wait_seconds": 60.0, "clock": clock, "registry": Registry(tmp_path, tmp_path, walk_seconds=0)}
         engine = Engine(open_store(file), chosen, **{**usual, **options})
         opened.append(engine)
         return engine

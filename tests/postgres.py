@@ -108,7 +108,7 @@ class Stores:
 
     def empty(self) -> str:
         """The address of a store in which there is nothing."""
-        from scrubjay.stores.postgres import PostgresStore
+        from scrubjay.stores.postgres.store import PostgresStore
 
         if self._emptying is None:
             PostgresStore(self.url).close()

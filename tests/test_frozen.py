@@ -9,7 +9,7 @@ from dataclasses import dataclass as standard
 
 import pytest
 
-from scrubjay.frozen import dataclass
+from scrubjay.values.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import pytest
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.errors import InvalidInput
-from scrubjay.places import full_path
+from scrubjay.machine.paths import full_path
 from scrubjay.settings import load
 from scrubjay.wiring import open_engine, open_store
 

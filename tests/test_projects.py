@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from scrubjay.projects import project_space, slug
+from scrubjay.machine.projects import project_space, slug
 from scrubjay.settings import Settings
 from scrubjay.wiring import here, spaces_of
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
-from scrubjay import stores
+import pytest
 
-FILES = [*Path(__file__).parent.rglob("*.py"), *Path(stores.__file__).parent.glob("contract*.py")]
+ROOT = Path(__file__).parents[1]
+
+FILES = [*Path(__file__).parent.rglob("*.py")]
 OUTER = re.compile(r"^(?:async )?(def|class) |^ +(?:async )?def (test_\w+)", re.MULTILINE)
 
 
@@ -22,3 +27,86 @@ def test_no_test_is_hidden_inside_a_function():
                 hidden.append(f"{file.name}: {test}")
 
     assert hidden == []
+
+
+# --- what `make test` says last --------------------------------------------------------------------------------------
+
+SAMPLE = """
+import pytest
+
+def test_right(): pass
+@pytest.mark.skip
+def test_left_out(): pass
+"""
+FAILING = """
+import pytest
+
+def test_wrong(): assert 1 == 2
+@pytest.fixture
+def broken(): raise OSError("no disk")
+def test_cannot_begin(broken): pass
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs our pytest on these files, as `make test` does; its last lines."""
+
+    def run(**files: str) -> list[str]:
+        (tmp_path / "conftest.py").write_text("from tests.closing import pytest_unconfigure")
+        for name, text in files.items():
+            (tmp_path / f"test_{name}.py").write_text(text)
+        options = ["-q", "-rN", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", "-p", "no:schemathesis"]
+        command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240, check=False)
+        return done.stdout.splitlines()
+
+    return run
+
+
+def test_a_run_ends_with_one_line_that_says_how_many_tests_and_how_long(run):
+    assert re.fullmatch(r"1 passed, 1 skipped in [\d.]+s(?: \([\d:]+\))?", run(sample=SAMPLE)[-1])
+
+
+def test_a_failure_shows_its_name_last(run):
+    *_, counts, first, second = run(sample=SAMPLE, failing=FAILING)
+
+    assert re.match(r"1 failed, 1 passed, 1 skipped, 1 error in ", counts)
+    assert re.fullmatch(r"FAILED \S*test_failing.py::test_wrong - assert 1 == 2", first)
+    assert re.fullmatch(r"ERROR \S*test_failing.py::test_cannot_begin - OSError: no disk", second)
+
+
+# --- what `make serve` says ------------------------------------------------------------------------------------------
+
+PYTHON = """#!/bin/sh
+case "$*" in
+    *stamp.py*) cat src/scrubjay/web/sources.sha256 ;;
+    *"model check"*) test -e model-is-here ;;
+    *"model pull"*) touch model-is-here; echo "fetched" ;;
+    *"scrubjay serve"*) echo "served" ;;
+esac
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no make")
+def test_make_serve_says_what_it_does_and_the_second_time_only_that_it_starts(tmp_path):
+    """Our Makefile with a Python that only notes what it is asked."""
+    (tmp_path / "Makefile").write_bytes((ROOT / "Makefile").read_bytes())
+    for file in ("pyproject.toml", "requirements.lock", "src/scrubjay/web/sources.sha256", ".venv/bin/python"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(PYTHON if file.endswith("python") else "same")
+    (tmp_path / ".venv/bin/python").chmod(0o700)
+
+    def serve() -> list[str]:
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+        done = subprocess.run(
+            ["make", "serve"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=True
+        )
+        return done.stdout.splitlines()
+
+    packages, model, fetched, starting, served = serve()
+    assert packages.startswith("Installing packages")
+    assert model.startswith("Fetching the embedding model")
+    assert (fetched, starting, served) == ("fetched", "Starting the server ...", "served")
+    assert serve() == ["Starting the server ...", "served"]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from scrubjay.dialects.chimera import chimera
+from scrubjay.dialects.chimera.memories import chimera
 from scrubjay.dialects.cortex import cortex
 from scrubjay.dialects.mama import mama
 from scrubjay.dialects.memento import memento
-from scrubjay.dialects.system import system
+from scrubjay.dialects.system.memories import system
 
 TEXT = "The harbour master is called Ottilie"
 
@@ -235,8 +235,8 @@ def sync(world):
 
     from scrubjay.engine.access import EVERYTHING
     from scrubjay.engine.engine import Engine
-    from scrubjay.engine.store_peer import StorePeer
-    from scrubjay.stores.sqlite import SqliteStore
+    from scrubjay.engine.sync.local import StorePeer
+    from scrubjay.stores.sqlite.store import SqliteStore
 
     with tempfile.TemporaryDirectory() as folder, Engine(SqliteStore(Path(folder) / "other.db"), None) as other:
 

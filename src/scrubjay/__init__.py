@@ -53,7 +53,7 @@ _HOMES = {
             "Stored",
             "Version",
         ),
-        "scrubjay.memory",
+        "scrubjay.values.memory",
     ),
     **dict.fromkeys(
         (

@@ -12,7 +12,7 @@ import sys
 def main() -> None:
     if sys.argv[1:2] == ["mcp"]:
         incoming, outgoing = private_pipes()
-        from scrubjay.servers.front import run_stdio  # after the pipes are safe
+        from scrubjay.servers.stdio.front import run_stdio  # after the pipes are safe
 
         sys.exit(run_stdio(sys.argv[2:], incoming, outgoing))
     from scrubjay.cli.main import main as run

@@ -2,7 +2,10 @@
 
     Error                      code, message, hint, details, retryable
     ├── InvalidInput           invalid_input        the caller sent something we cannot accept
-    │   └── QueryTooComplex    query_too_complex    too many filter values in one question
+    │   ├── QueryTooComplex    query_too_complex    too many filter values in one question
+    │   ├── NoSuchAddress      no_such_address      nothing is served there
+    │   ├── WrongMethod        method_not_allowed   the address takes another method
+    │   └── TooLarge           too_large            the request is larger than the server reads
     ├── NotFound               not_found            no such memory, or none the caller may see
     │   ├── SpaceNotFound      space_not_found
     │   ├── EndpointNotFound   endpoint_not_found   no place of this name to sync with
@@ -19,7 +22,8 @@
     │   ├── AlreadyActive      already_active       there is nothing to restore
     │   └── Undecided          undecided            a sync left conflicts for somebody to decide
     ├── Unprocessable          unprocessable        understood, but it cannot be done to this memory
-    │   └── ArchiveDamaged     archive_damaged      what was put away is missing or no longer whole
+    │   ├── ArchiveDamaged     archive_damaged      what was put away is missing or no longer whole
+    │   └── ClockAhead         clock_ahead          a change that another store stamped with a wrong clock
     ├── ArchiveUnavailable     archive_unavailable  the place where memories are put away cannot be reached
     ├── SynthesisFailed        synthesis_failed     the language model gave no usable answer
     ├── Locked                 locked               long work holds the memory; try again
@@ -33,8 +37,10 @@
     ├── ProviderError          provider_failed      the language model's provider gave no answer; try again
     ├── StorageError           storage_failed       the store could not read or write
     │   ├── StorageBusy        storage_busy         another writer held the store too long; try again
+    │   │   └── StillReading   still_reading        the files of a store's folder are not all read yet; try again
     │   ├── StorageFull        storage_full         no room left on the disk
     │   ├── StorageDamaged     storage_damaged      the file is not what it should be
+    │   ├── CopyUnfinished     copy_unfinished      the store is the target of a copy that was cut off, or still runs
     │   ├── FileDamaged        file_damaged         a memory's Markdown file cannot be read
     │   ├── RegistryDamaged    registry_damaged     the list of stores cannot be read
     │   └── StorageTooNew      storage_too_new      written by a newer scrubjay
@@ -46,7 +52,8 @@ credentials or a memory's text: both may reach a model or a stranger.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import re
+from typing import Any, ClassVar, Self
 
 
 class Error(Exception):
@@ -72,16 +79,46 @@ def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+def every_kind(kind: type[Error] = Error) -> list[type[Error]]:
+    """The whole tree below a kind of error, itself first."""
+    return [kind, *(below for child in kind.__subclasses__() for below in every_kind(child))]
+
+
 class InvalidInput(Error):
     """The input is not acceptable."""
 
     code = "invalid_input"
+
+    def renamed(self, field: str, name: str) -> Self:
+        """The same of a field that the caller knows by another name."""
+        if field == name:
+            return self
+        message = re.sub(rf"(?<![\w.]){re.escape(field)}(?!\w)", name.replace("\\", r"\\"), self.message, count=1)
+        return type(self)(message, hint=self.hint, **{**self.details, "field": name})
 
 
 class QueryTooComplex(InvalidInput):
     """The question has too many filter values."""
 
     code = "query_too_complex"
+
+
+class NoSuchAddress(InvalidInput):
+    """There is nothing at this address."""
+
+    code = "no_such_address"
+
+
+class WrongMethod(InvalidInput):
+    """The address takes another method."""
+
+    code = "method_not_allowed"
+
+
+class TooLarge(InvalidInput):
+    """The request is too large."""
+
+    code = "too_large"
 
 
 class NotFound(Error):
@@ -234,6 +271,12 @@ class EndpointUnreachable(Error):
     retryable = True
 
 
+class ClockAhead(Unprocessable):
+    """A change is stamped further ahead than a clock may be."""
+
+    code = "clock_ahead"
+
+
 class SyncFailed(Error):
     """The sync broke off."""
 
@@ -274,6 +317,12 @@ class StorageBusy(StorageError):
     retryable = True
 
 
+class StillReading(StorageBusy):
+    """The store's files are still being read."""
+
+    code = "still_reading"
+
+
 class StorageFull(StorageError):
     """No room is left where the store lies."""
 
@@ -285,6 +334,20 @@ class StorageDamaged(StorageError):
     """The store's file is damaged or is not a scrubjay store."""
 
     code = "storage_damaged"
+
+
+class CopyUnfinished(StorageError):
+    """The store is a copy that is not finished."""
+
+    code = "copy_unfinished"
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None, **details: Any) -> None:
+        super().__init__(message, hint=hint or self.REMEDY, **details)
+
+    REMEDY = (
+        "Finish it with the command that began it, `scrubjay copy FROM TO`: it goes on where it stopped. "
+        "To give it up, delete the target (its file, or its schema in the database)."
+    )
 
 
 class FileDamaged(StorageError):

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.errors import InvalidInput
-from scrubjay.frozen import dataclass
-from scrubjay.places import expanded, store_address
+from scrubjay.machine.paths import expanded, store_address
+from scrubjay.values.frozen import dataclass
 
 
 def setting(default: Any, help: str) -> Any:
@@ -62,7 +62,11 @@ class Settings:
     chat_model: str = setting("", "Which model answers there.")
     chat_key: str = setting("", "The key to send there; never shown.")
     chat_timeout: float = setting(60.0, "Seconds that the model may be silent before it is given up.")
-    archive: Path = setting(Path(), "Folder for memories in glacier and deep_archive. Default: archive in the home.")
+    archive: str = setting(
+        "",
+        "Where memories in glacier and deep_archive are kept: database, or a folder (a full path; servers on one "
+        "database must share it). Default: database with PostgreSQL, else archive in the home.",
+    )
     archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
     prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03, say.")
     synthesis_url: str = setting(
@@ -80,6 +84,12 @@ class Settings:
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
     allowed_hosts: str = setting("", "Names that the HTTP server answers to beside this machine's own, with commas.")
+    origins: str = setting(
+        "", "Other origins whose pages may use the HTTP server, such as https://app.example, with commas."
+    )
+    proxies: str = setting(
+        "", "Addresses or networks of reverse proxies, with commas: what their X-Forwarded-* headers say is believed."
+    )
     call_seconds: float = setting(60.0, "Seconds that a call over HTTP may take.")
     limits: bool = setting(False, "Limit the rates of the local owner too, not only of callers with a key: on or off.")
     remote_files: bool = setting(
@@ -112,6 +122,7 @@ CHOICES = {
     "log_level": ("debug", "info", "warning", "error"),
 }
 
+DATABASE = "database"  # as a place for archived memories: the store itself, whatever it is
 DAY = 86_400.0  # seconds
 BOUNDS: dict[str, tuple[float, float]] = {  # of every number: from, to
     "pool_size": (1, 1_000),
@@ -154,7 +165,8 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
-    values.setdefault("archive", values["home"] / "archive")
+    if values.get("archive", DATABASE) != DATABASE:
+        values["archive"] = str(expanded(values["archive"], field="archive").absolute())
     values.setdefault("stores", expanded(environ.get("CORTEX_DATA_PATH") or home, field="CORTEX_DATA_PATH").absolute())
     values.setdefault("store", store_address(values["home"] / "memories.db"))
     return Settings(**values)

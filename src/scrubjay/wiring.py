@@ -5,34 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, ModelMissing
-from scrubjay.memory import DEFAULT_SPACE, Caller
-from scrubjay.places import SQLITE, full_path, store_address
-from scrubjay.projects import project_space, project_store
-from scrubjay.settings import Settings, load
+from scrubjay.machine.paths import SQLITE, full_path, store_address
+from scrubjay.machine.projects import project_space, project_store
+from scrubjay.settings import DATABASE, Settings, load
+from scrubjay.values.memory import DEFAULT_SPACE, Caller
+from scrubjay.values.times import utc_now
 
 if TYPE_CHECKING:
     from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
-    from scrubjay.engine.peers import Peer
+    from scrubjay.engine.sync.peer import Peer
     from scrubjay.folders.registry import Registry
-    from scrubjay.memory import Prompt
     from scrubjay.providers.base import Provider
-    from scrubjay.stores.base import Store
+    from scrubjay.remote.keys import SyncKeys
     from scrubjay.stores.copying import Copyable
-    from scrubjay.stores.replication import Endpoint
-    from scrubjay.stores.sqlite_salvage import Found
-    from scrubjay.sync_keys import SyncKeys
+    from scrubjay.stores.promises.memories import Store
+    from scrubjay.stores.promises.sync import Endpoint
+    from scrubjay.stores.sqlite.salvage import Found
+    from scrubjay.values.memory import Prompt
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
     """The engine of these settings, bound to the local owner."""
+    from scrubjay.engine.archive.prices import read as read_prices
     from scrubjay.engine.engine import Engine
-    from scrubjay.engine.prices import read as read_prices
 
     return Engine(
         open_store(
@@ -56,6 +58,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         ),
         endpoints=endpoints_of(settings.sync),
         archive=open_archive(settings),
+        archive_in_store=archives_in_store(settings),
         archive_quota=settings.archive_quota,
         prices=read_prices(settings.prices),
         model=open_model(settings),
@@ -71,28 +74,37 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
         settings = replace(settings, store=store_address(target))
         if "://" not in str(target):  # a memory of its own: its folders lie beside it, not among those of the home
             beside = sqlite_file(settings.store).parent
-            settings = replace(settings, home=beside, stores=beside)
+            archive = settings.archive or str(archive_folder(settings))  # that of the home, for all memories
+            settings = replace(settings, home=beside, stores=beside, archive=archive)
     return open_engine(settings, embedder=embedder)
 
 
 def open_store(
-    url: str, *, replica: str | None = None, pool_size: int = 10, statement_seconds: float = 20.0
+    url: str,
+    *,
+    replica: str | None = None,
+    pool_size: int = 10,
+    statement_seconds: float = 20.0,
+    unfinished: bool = False,
 ) -> Store:
+    """:raises CopyUnfinished: for a copy that is not finished, unless `unfinished` asks for it, to go on with it"""
     scheme = url.partition("://")[0]
     if scheme == "sqlite":
-        from scrubjay.stores.sqlite import SqliteStore
+        from scrubjay.stores.sqlite.store import SqliteStore
 
-        return SqliteStore(sqlite_file(url))
+        return SqliteStore(sqlite_file(url), unfinished=unfinished)
     if scheme in ("postgresql", "postgres"):
         try:
-            from scrubjay.stores.postgres import PostgresStore
+            from scrubjay.stores.postgres.store import PostgresStore
         except ImportError as error:
             if (error.name or "").partition(".")[0] != "psycopg":
                 raise
             raise InvalidInput(
                 "PostgreSQL's driver is not installed.", hint="pip install 'scrubjay[postgres]'", field="store"
             ) from None
-        return PostgresStore(url, replica=replica, pool_size=pool_size, statement_seconds=statement_seconds)
+        return PostgresStore(
+            url, replica=replica, pool_size=pool_size, statement_seconds=statement_seconds, unfinished=unfinished
+        )
     raise not_understood()
 
 
@@ -123,14 +135,14 @@ def not_understood() -> InvalidInput:
 
 def copyable(store: Store) -> Copyable:
     """A store as one side of a copy."""
-    from scrubjay.stores.sqlite import SqliteStore
+    from scrubjay.stores.sqlite.store import SqliteStore
 
     if isinstance(store, SqliteStore):
-        from scrubjay.stores.sqlite_copying import SqliteCopy
+        from scrubjay.stores.sqlite.copying import SqliteCopy
 
         return SqliteCopy(store)
-    from scrubjay.stores.postgres import PostgresStore
-    from scrubjay.stores.postgres_copying import PostgresCopy
+    from scrubjay.stores.postgres.copying import PostgresCopy
+    from scrubjay.stores.postgres.store import PostgresStore
 
     assert isinstance(store, PostgresStore)
     return PostgresCopy(store)
@@ -139,7 +151,17 @@ def copyable(store: Store) -> Copyable:
 def open_archive(settings: Settings) -> Objects:
     from scrubjay.archives.folder import FolderObjects
 
-    return FolderObjects(settings.archive)
+    return FolderObjects(archive_folder(settings))
+
+
+def archive_folder(settings: Settings) -> Path:
+    """Where archived objects lie; where new ones go into the store there may be older ones."""
+    return settings.home / "archive" if settings.archive in ("", DATABASE) else Path(settings.archive)
+
+
+def archives_in_store(settings: Settings) -> bool:
+    """Whether every tier is kept in the store: by default where servers of several machines may share it."""
+    return settings.archive == DATABASE or not (settings.archive or settings.store.startswith(SQLITE))
 
 
 def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
@@ -189,7 +211,7 @@ def restore(
     """Make a backup the store of these settings; where the former store lies now, if there was one."""
     if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be restored from one.", field="store")
-    from scrubjay.stores import sqlite_backup
+    from scrubjay.stores.sqlite import backup as sqlite_backup
 
     aside = sqlite_backup.restore(backup, sqlite_file(settings.store), replace=replace, progress=progress)
     with closing(open_store(settings.store)) as store, store.writing() as tx:
@@ -201,13 +223,19 @@ def salvaged(settings: Settings) -> Iterator[Found]:
     """Every memory that is still readable in the file of these settings' store, however damaged it is."""
     if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be salvaged.", field="store")
-    from scrubjay.stores import sqlite_salvage
+    from scrubjay.stores.sqlite import salvage as sqlite_salvage
 
     return sqlite_salvage.salvaged(sqlite_file(settings.store))
 
 
 def open_peer(
-    endpoint: Endpoint, *, create: bool, user: str, keys: SyncKeys | None = None, private: bool = False
+    endpoint: Endpoint,
+    *,
+    create: bool,
+    user: str,
+    keys: SyncKeys | None = None,
+    private: bool = False,
+    now: Callable[[], datetime] = utc_now,
 ) -> Peer:
     """The other side of a sync.
 
@@ -215,12 +243,11 @@ def open_peer(
     """
     scheme = endpoint.url.partition("://")[0]
     if scheme in ("http", "https"):
-        from scrubjay.remote import HttpLine, RemotePeer
+        from scrubjay.remote.peer import HttpLine, RemotePeer
 
         key = keys.of(endpoint.name, endpoint.url) if keys is not None else ""
         return RemotePeer(endpoint.name, HttpLine(endpoint.url, key=key, private=private))
-    from scrubjay.engine.store_peer import StorePeer
-    from scrubjay.times import utc_now
+    from scrubjay.engine.sync.local import StorePeer
 
     objects = None
     if scheme == "sqlite":
@@ -230,11 +257,11 @@ def open_peer(
         if not (path.parent if create else path).exists():
             raise FileNotFoundError
         objects = FolderObjects(path.parent / "archive")  # as in a home
-    return StorePeer(open_store(endpoint.url), now=utc_now, user=user, objects=objects)
+    return StorePeer(open_store(endpoint.url), now=now, user=user, objects=objects)
 
 
 def open_sync_keys(settings: Settings) -> SyncKeys:
-    from scrubjay.sync_keys import SyncKeys, keys_in
+    from scrubjay.remote.keys import SyncKeys, keys_in
 
     return SyncKeys(settings.home / "sync_keys.json", keys_in(settings.sync_key))
 
@@ -321,7 +348,7 @@ def model_fetcher(settings: Settings) -> Callable[[], None] | None:
 
     def fetch() -> None:
         from scrubjay.embedders.catalogue import find
-        from scrubjay.embedders.pull import pull
+        from scrubjay.embedders.download import pull
 
         pull(find(settings.embedder), settings.models)
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from scrubjay.archives.folder import MARKER, FolderObjects
+from scrubjay.archives.folder import MARK, MARKER, FolderObjects
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, StorageError, StorageFull
 
 NAME = "glacier/arch_4x1k9c0d2m7q"
@@ -22,7 +22,10 @@ def folder(tmp_path):
 
 @pytest.fixture
 def objects(folder):
-    return FolderObjects(folder)
+    """Set up, as the engine does it before the first object (engine/archive/marks.py)."""
+    made = FolderObjects(folder)
+    made.set_mark("glacier", "m1")
+    return made
 
 
 def test_an_object_is_read_as_it_was_written_also_by_another_process(objects, folder):
@@ -31,11 +34,28 @@ def test_an_object_is_read_as_it_was_written_also_by_another_process(objects, fo
     assert FolderObjects(folder).read(NAME) == b"\x00packed\n"
 
 
-def test_nothing_is_made_before_the_first_object(objects, folder):
+def test_reading_and_writing_make_no_folder(folder):
+    objects = FolderObjects(folder)
     with pytest.raises(ArchiveUnavailable):
         objects.read(NAME)
+    with pytest.raises(ArchiveUnavailable):
+        objects.write(NAME, b"x")
 
     assert not folder.exists()
+    assert objects.mark("glacier") is None
+
+
+def test_a_tier_keeps_its_mark(objects, folder):
+    objects.set_mark("deep_archive", "m2")
+
+    assert FolderObjects(folder).mark("glacier") == "m1"
+    assert FolderObjects(folder).mark("deep_archive") == "m2"
+
+
+def test_marks_of_the_version_before_have_no_name(objects, folder):
+    (folder / "glacier" / MARKER).write_bytes(MARK)
+
+    assert objects.mark("glacier") == ""
 
 
 def test_a_missing_object_is_damage_and_a_missing_folder_is_not(objects, folder):
@@ -67,7 +87,13 @@ def test_nobody_else_may_read_it(objects, folder):
 
 
 @pytest.mark.parametrize(
-    ("number", "kind"), [(errno.ENOSPC, StorageFull), (errno.EDQUOT, StorageFull), (errno.EIO, StorageError)]
+    ("number", "kind"),
+    [
+        (errno.ENOSPC, StorageFull),
+        (errno.EDQUOT, StorageFull),
+        (errno.EIO, StorageError),
+        (errno.ESTALE, ArchiveUnavailable),
+    ],
 )
 @pytest.mark.parametrize("call", ["fsync", "open"])
 def test_what_the_disk_refuses_leaves_nothing(objects, folder, monkeypatch, number, kind, call):

@@ -48,10 +48,44 @@ def test_nothing_that_fits_is_said(call, stored):
         ("--undo", "mem_x", "--dry-run"),
         ("--inactive", "5h"),
         ("--tier", "warm", "mem_x"),
+        ("--to", "moon"),
+        ("--to", "database", "mem_x"),
+        ("--to", "database", "--accept-folder"),
+        ("--accept-folder", "--undo"),
     ],
 )
 def test_wrong_usage(call, arguments):
     assert call("archive", *arguments).code == 2
+
+
+def test_archives_move_to_the_database_and_back(call, stored, home, monkeypatch):
+    id = stored(TEXT)
+    call("archive", id, "--tier", "glacier")
+
+    moved = call("archive", "--to", "database")
+    assert (moved.code, [*home.glob("archive/glacier/*/arch_*")]) == (0, [])
+    assert "1 moved" in moved.err
+    assert "set SCRUBJAY_ARCHIVE to database" in moved.err
+    assert TEXT in call("show", id).out
+
+    monkeypatch.setenv("SCRUBJAY_ARCHIVE", "database")
+    assert "SCRUBJAY_ARCHIVE" not in call("archive", "--to", "database").err
+    other = stored("The lighthouse is red")
+    call("archive", other, "--tier", "deep_archive")
+    assert [*home.glob("archive/*/*/arch_*")] == []
+    assert call("archive", "--to", "folder", "--json").json["memories"] == 2
+    assert len([*home.glob("archive/*/*/arch_*")]) == 2
+
+
+def test_a_damaged_object_is_named_by_the_move_and_fails_it(call, stored, home):
+    id = stored(TEXT)
+    call("archive", id, "--tier", "glacier")
+    for path in home.glob("archive/glacier/*/arch_*"):
+        path.write_bytes(b"")
+
+    moved = call("archive", "--to", "database")
+
+    assert (moved.code, moved.out) == (1, f"{id} is damaged and stays where it is.\n")
 
 
 def test_an_unknown_memory_is_exit_code_3(call, stored):

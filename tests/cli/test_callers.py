@@ -6,6 +6,8 @@ import pytest
 
 
 def test_a_key_is_shown_once_and_alone_on_standard_output(call):
+    call("spaces", "create", "work")
+
     done = call("keys", "create", "--user", "alice", "--in", "work", "--role", "reader")
 
     assert done.code == 0
@@ -26,6 +28,30 @@ def test_keys_are_listed_with_their_state(call):
     assert "revoked" in call("keys", "list").out
 
 
+def test_revoking_the_last_key_says_what_follows(call):
+    first, last = (call("keys", "create", "--user", "alice", "--json").json["id"] for _ in range(2))
+
+    assert "keys open" not in call("keys", "revoke", first).err
+    said = call("keys", "revoke", last).err
+
+    assert "stays locked" in said
+    assert "scrubjay keys create" in said
+    assert "scrubjay keys open" in said
+    assert call("keys", "revoke", last, "--json").json["locked_out"] is True
+
+
+def test_the_door_is_opened_only_by_who_confirms_it(call):
+    key = call("keys", "create", "--user", "alice", "--json").json["id"]
+    refused = call("keys", "open", "--yes")
+    assert refused.code == 1
+    assert key in refused.err
+    call("keys", "revoke", key)
+
+    assert call("keys", "open").code == 2
+    assert call("keys", "open", "--yes", "--json").json == {"opened": True}
+    assert call("keys", "open", "--json").json == {"opened": False}
+
+
 def test_a_rotated_key_is_another(call):
     key = call("keys", "create", "--user", "alice", "--json").json
 
@@ -42,6 +68,8 @@ def test_a_rotated_key_is_another(call):
         (["keys", "create", "--user", "a", "--role", "king"], 2),
         (["keys", "create", "--user", "a", "--expires", "yesterday"], 2),
         (["keys", "create", "--user", "a", "--in", "Bad Name"], 1),
+        (["keys", "create", "--user", "a", "--in", "nowhere"], 3),
+        (["audit", "--in", "nowhere"], 3),
         (["keys", "create", "--user", "a", "--kind", "password"], 1),
         (["keys", "revoke", "key_nobody"], 3),
         (["keys", "rotate", "key_nobody"], 3),

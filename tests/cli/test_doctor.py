@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
+import subprocess
+import sys
 from hashlib import sha256
 
 import pytest
@@ -55,7 +58,23 @@ def test_a_healthy_store_is_well(call, stored, home):
         states(done)
     )
     assert findings(done)["hashes"]["found"] == "Every text fits its hash."
-    assert call("doctor").err.endswith("All is well.\n")
+
+
+def test_without_a_warning_all_is_well(run, real_model):
+    done = run("doctor", env=real_model)
+
+    assert done.code == 0
+    assert {line.split("\t")[0] for line in done.out.splitlines()} == {"ok"}
+    assert done.err.splitlines()[-1] == "All is well."
+
+
+def test_a_warning_alone_is_no_failure_and_is_named_last(call, stored):
+    stored("User likes tea")
+
+    done = call("doctor")
+
+    assert done.code == 0
+    assert done.err.splitlines()[-1] == "It works, with warnings about: model."
 
 
 @pytest.mark.parametrize(
@@ -119,12 +138,106 @@ def test_vectors_of_another_model_are_a_problem(run, stored):
     assert "SCRUBJAY_EMBEDDER" in findings(done)["fingerprint"]["do"]
 
 
-def test_a_missing_model_is_a_warning_that_names_the_command(run):
-    done = run("doctor", "--json", env={"SCRUBJAY_EMBEDDER": "arctic-embed-s"})
+@pytest.fixture
+def real_model():
+    return {"SCRUBJAY_EMBEDDER": "arctic-embed-s", "SCRUBJAY_MODELS": str(load().models)}
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["missing", "damaged"])
+def test_a_missing_or_damaged_model_is_a_problem_that_the_last_line_names(run, home, there):
+    if there:
+        (home / "models" / "arctic-embed-s").mkdir(parents=True)
+        (home / "models" / "arctic-embed-s" / "vocab.txt").write_text("half a file")
+
+    done = run("doctor", env={"SCRUBJAY_EMBEDDER": "arctic-embed-s"})
+
+    last = done.err.splitlines()[-1]
+    assert done.code == 1
+    assert last.startswith("Not well: model: arctic-embed-s: ")
+    assert "Do: scrubjay model pull" in last
+
+
+# --- a log that was deleted by hand ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def left_behind(home, stored):
+    """A store whose server was killed: its last memory is in the log only. Gives what deletes the log."""
+    stored("User likes tea")
+    store = home / "memories.db"
+    child = subprocess.run(
+        [sys.executable, "-c", KILLED, str(store)], capture_output=True, timeout=120, env={**os.environ}
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    log = store.with_name("memories.db-wal")
+    assert log.stat().st_size > 0
+    return log
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
+from scrubjay.stores.sqlite.store import SqliteStore
+
+jay = Engine(SqliteStore(Path(sys.argv[1])), HashingEmbedder())
+jay.store("User has learnt to knit")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kills a process")
+def test_a_log_that_was_deleted_is_told_until_the_store_is_put_in_order(call, stored, left_behind):
+    left_behind.unlink()
+    left_behind.with_name("memories.db-shm").unlink(missing_ok=True)
+
+    at_once = call("doctor")
+    again = call("doctor", "--json")
+    stored("User is back")
+    later = call("doctor", "--json")
+    call("doctor", "--rebuild")
+
+    assert at_once.code == 1
+    assert "-wal file was deleted" in at_once.err.splitlines()[-1]
+    assert findings(again)["integrity"]["state"] == "problem"  # looking changes nothing
+    assert "newer backup" in findings(again)["integrity"]["do"]
+    assert later.code == 0
+    assert findings(later)["changes"]["state"] == "warning"
+    assert "changes" not in states(call("doctor", "--json"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kills a process")
+def test_a_log_that_is_still_there_is_no_matter_and_its_memory_is_kept(call, left_behind):
+    done = call("doctor", "--json")
 
     assert done.code == 0
-    assert states(done)["model"] == "warning"
-    assert findings(done)["model"]["do"] == "scrubjay model pull"
+    assert findings(done)["texts"]["found"] == "2 memories."
+
+
+def test_a_store_that_is_restored_or_begun_anew_lacks_nothing(call, stored, home, tmp_path):
+    stored("User likes tea")
+    call("backup", str(tmp_path / "backup.db"))
+    stored("User likes coffee")
+
+    restored = call("restore", str(tmp_path / "backup.db"), "--replace")
+    after_restoring = call("doctor", "--json")
+    (home / "memories.db").unlink()
+    stored("User likes water")
+
+    assert restored.code == 0, restored.err
+    assert after_restoring.code == call("doctor", "--json").code == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kills a process")
+def test_an_older_copy_in_the_stores_place_is_told_too(call, stored, home):
+    stored("User likes tea")
+    before = (home / "memories.db").read_bytes()
+    stored("User likes coffee")
+
+    (home / "memories.db").write_bytes(before)
+
+    assert "older copy" in call("doctor").err.splitlines()[-1]
 
 
 def test_the_default_model_is_said_to_read_english_best(run):
@@ -183,3 +296,23 @@ def test_a_store_address_that_is_not_understood_is_a_finding(run):
 
     assert done.code == 1
     assert states(done)["store"] == "problem"
+
+
+def test_an_archive_folder_that_is_away_is_a_problem_until_it_is_back_or_accepted(call, stored, home):
+    id = stored("The harbour master is called Ottilie")
+    call("archive", id, "--tier", "glacier")
+    assert "archive folder" not in findings(call("doctor", "--json"))
+    (home / "archive").rename(home / "away")
+
+    done = call("doctor", "--json")
+
+    assert done.code == 1
+    assert str(home / "archive") in findings(done)["archive folder"]["found"]
+    assert "scrubjay archive --accept-folder" in findings(done)["archive folder"]["do"]
+    refused = call("archive", stored("The lighthouse is red"), "--tier", "glacier")
+    assert refused.code == 1
+    assert "Is its disk mounted?" in refused.err
+
+    accepted = call("archive", "--accept-folder")
+    assert accepted.out.startswith("glacier: most of what was archived is not there")
+    assert call("archive", stored("The lighthouse is blue"), "--tier", "glacier").code == 0

@@ -356,3 +356,9 @@ def test_two_programs_at_once_lose_nothing(start, call):
 
     assert [process.returncode for process in started] == [0] * 4
     assert len(call("list", "--json").json) == 4
+
+
+def test_a_space_that_a_command_makes_is_told(call):
+    assert "Created space work." in call("store", "User likes tea", "--space", "work").err
+    assert "Created" not in call("store", "User likes coffee", "--space", "work").err
+    assert "Created space copy." in call("import", "-", "--space", "copy", stdin='{"content": "Tea"}\n').err

@@ -13,6 +13,7 @@ def notes(tmp_path):
     folder.mkdir()
     (folder / "harbour.md").write_text(NOTE)
     (folder / "README.md").write_text("# My notes\n")
+    (folder / "broken.md").write_text("---\ntags: []\n")
     return folder
 
 
@@ -20,8 +21,8 @@ def test_a_folder_is_added_and_searched(call, notes):
     done = call("stores", "add", "notes", str(notes))
 
     assert done.code == 0, done.err
-    assert "1 new, 0 changed" in done.err
-    assert "Left alone: README.md: It has no front matter." in done.err
+    assert "2 new, 0 changed" in done.err
+    assert "Left alone: broken.md: Its front matter has no end." in done.err
     assert "Ottilie" in call("search", "harbour master", "--space", "notes").out
 
 
@@ -38,7 +39,7 @@ def test_the_list_says_where_stores_are(call, notes):
 
     assert listed["notes"]["path"] == str(notes)
     assert listed["notes"]["description"] == "What I learn"
-    assert listed["notes"]["memories"] == 1
+    assert listed["notes"]["memories"] == 2
     assert "no folder yet" in call("stores", "list").out
 
 
@@ -98,7 +99,19 @@ def test_reindexing_says_what_it_did(call, notes):
     done = call("stores", "reindex", "notes", "--json").json
 
     assert (done["new"], done["gone"]) == (1, 1)
-    assert [problem["name"] for problem in done["problems"]] == ["README.md"]
+    assert [problem["name"] for problem in done["problems"]] == ["broken.md"]
+
+
+def test_a_vault_is_added_read_only(call, notes):
+    before = {place.name: place.read_bytes() for place in notes.iterdir()}
+    assert call("stores", "add", "vault", str(notes), "--read-only").code == 0
+
+    assert "read-only" in call("stores", "list").out
+    assert "Ottilie" in call("search", "harbour master", "--space", "vault").out
+    refused = call("store", "Something", "--space", "vault")
+    assert refused.code != 0
+    assert "Store vault is read-only." in refused.err
+    assert {place.name: place.read_bytes() for place in notes.iterdir()} == before
 
 
 def test_a_mirrored_space_is_a_folder(call, stored, tmp_path):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 import scrubjay
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.memory import Role
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Role
 from tests.servers.sites import running
 from tests.sync.lines import site_of
 
@@ -163,3 +165,54 @@ def test_a_password_in_an_address_is_not_shown(call, environment):
 
     for options in ((), ("--json",)):
         assert "swordfish" not in call("sync", "list", *options).out
+
+
+# --- a clock that was lifted -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lifted(call, home, tmp_path):
+    """A store whose clock a peer carried two million years ahead, and which has stamped a change since."""
+    call("store", "Tea is at four")
+    call("sync", "add", "drive", str(tmp_path / "drive.db"))
+    call("sync", "run", "drive")
+    with closing(SqliteStore(home / "memories.db")) as store, store.writing() as tx:
+        tx.observe(2**62)
+    call("store", "Coffee is at ten")
+
+
+def clock_of(call):
+    [finding] = [one for one in call("doctor", "--json").json["findings"] if one["check"] == "clock"]
+    return finding
+
+
+def test_a_lifted_clock_is_told_by_doctor_with_the_command_that_mends_it(call, lifted):
+    finding = clock_of(call)
+    said = call("doctor")
+
+    assert finding["state"] == "warning"
+    assert "years ahead of this machine's; others refuse to sync" in finding["found"]
+    assert "scrubjay sync mend-clock" in finding["do"]
+    assert said.code == 0
+    assert "scrubjay sync mend-clock" in said.out
+    assert "All is well." not in said.out
+
+
+def test_a_lifted_clock_keeps_a_store_from_syncing_until_it_is_mended(call, lifted):
+    refused = call("sync", "run", "drive")
+    assert refused.code != 0
+    assert "ahead of this machine's clock" in refused.err
+    assert "scrubjay sync mend-clock" in refused.err
+
+    mended = call("sync", "mend-clock")
+
+    assert (mended.code, mended.out + mended.err) == (0, "1 stamp mended.\n")
+    assert clock_of(call)["state"] == "ok"
+    assert call("sync", "run", "drive").out.startswith("Synced: 1 created")
+    assert call("list").out.index("Coffee") < call("list").out.index("Tea")
+
+
+def test_mending_says_in_json_how_much_it_did_and_nothing_twice(call, lifted):
+    assert call("sync", "mend-clock", "--json").json == {"mended": 1}
+    assert call("sync", "mend-clock", "--json").json == {"mended": 0}
+    assert "nothing to mend" in (done := call("sync", "mend-clock")).out + done.err

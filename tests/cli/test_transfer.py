@@ -39,7 +39,7 @@ TEA = {"content": "User likes tea"}
         (b'{"content": 5}', "Line 3: content must be text"),
         (b'{"content": "tea", "colour": "green"}', "Line 3: colour is not known"),
         (b'{"content": "tea", "expires_at": "soon"}', "Line 3: expires_at"),
-        (b'{"content": "\\ud800"}', "Line 3: content holds half a character"),
+        (b'{"content": "\\ud800"}', "Line 3: content holds half of a surrogate pair"),
         (b'{"type": "scrubjay", "format": 99}', "Line 3"),
         (b'{"type": "link", "kind": "loves"}', "Line 3 is not a memory"),
         (b'{"content": "' + b"x" * 5_000_000 + b'"}', "Line 3 is longer"),
@@ -61,7 +61,7 @@ def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call
     assert "Lines 1 to 64 are done; go on with --from-line 65." in done.err
 
     done = call("import", lines(*many[:80], b"", *many[80:]), "--from-line", "65", "--json")
-    assert done.json == {"stored": 36, "already_here": 0, "links": 0}
+    assert done.json == {"stored": 36, "already_here": 0, "links": 0, "links_left_out": 0}
     contents = [memory["content"] for memory in call("list", "--limit", "1000", "--json").json]
     assert sorted(contents) == sorted(one["content"] for one in many)
 
@@ -96,8 +96,8 @@ def test_importing_twice_changes_nothing(call, stored, tmp_path):
 
     done = call("import", file, "--json")
 
-    assert done.json == {"stored": 0, "already_here": 1, "links": 0}
-    assert "1 were already here" in call("import", file).out
+    assert done.json == {"stored": 0, "already_here": 1, "links": 0, "links_left_out": 0}
+    assert "1 was already here" in call("import", file).out
 
 
 def test_an_export_to_standard_output_can_be_piped_into_an_import(run, tmp_path):
@@ -108,7 +108,7 @@ def test_an_export_to_standard_output_can_be_piped_into_an_import(run, tmp_path)
 
     assert [json.loads(line)["type"] for line in exported.out.splitlines()] == ["scrubjay", "memory"]
     assert exported.err == ""
-    assert done.out == "1 memories and 0 links taken in.\n"
+    assert done.out == "1 memory and 0 links taken in.\n"
 
 
 def test_an_export_that_fails_leaves_the_former_file(call, filled, tmp_path, home):
@@ -176,3 +176,22 @@ def test_an_export_holds_one_space(call, stored):
     [_, line] = call("export", "--space", "work").out.splitlines()
 
     assert json.loads(line)["content"] == "The team likes coffee"
+
+
+@pytest.mark.parametrize("to", ["-", "former.jsonl"])
+def test_an_export_of_a_misspelt_space_is_an_error_and_leaves_the_former_file(call, stored, tmp_path, to):
+    stored("The team likes coffee", "--space", "work")
+    former = tmp_path / "former.jsonl"
+    call("export", "--space", "work", str(former))
+    before = former.read_text()
+
+    done = call("export", "--space", "wrok", to if to == "-" else str(former))
+
+    assert (done.code, done.out) == (3, "")
+    assert "There is no space wrok." in done.err
+    assert "`scrubjay spaces list`" in done.err
+    assert former.read_text() == before
+
+
+def test_the_default_space_is_exported_before_anything_is_stored_in_it(call):
+    assert len(call("export").out.splitlines()) == 1

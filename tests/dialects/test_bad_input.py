@@ -19,7 +19,7 @@ from scrubjay.dialects.validation import Checker
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.folders.registry import Registry
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
 
 # A second name of an operation is left out: what it takes, gives and does is the same (tests/dialects/test_cortex.py).
 OPERATIONS = [

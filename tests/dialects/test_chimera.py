@@ -7,12 +7,14 @@ from contextlib import closing
 
 import pytest
 
-from scrubjay.dialects.chimera import chimera
+from scrubjay.dialects.chimera.memories import chimera
 from scrubjay.dialects.memento import memento
-from scrubjay.dialects.native import native
-from scrubjay.memory import Caller, Role
+from scrubjay.dialects.native.memories import native
+from scrubjay.dialects.system.memories import system
+from scrubjay.errors import InvalidInput
 from scrubjay.providers.openai import OpenAiProvider
-from scrubjay.servers.http import build_app
+from scrubjay.servers.http.app import build_app
+from scrubjay.values.memory import Caller, Conversation, Filter, NewMemory, Role
 from tests.providers.provider_site import providing
 from tests.servers.sites import client_of
 
@@ -242,7 +244,7 @@ def test_h14_a_long_conversation_is_cleared_whole_and_once(site, jay, clock, mon
     def clear():
         return site._client.delete("/api/mcp/conversation/c1/clear", headers={"idempotency-key": "k1"}).json()["data"]
 
-    monkeypatch.setattr("scrubjay.engine.bulk.MOST", 2)
+    monkeypatch.setattr("scrubjay.engine.lifecycle.bulk.MOST", 2)
     for number in range(5):
         site.remember(f"Fact number {number}", conversation_id="c1")
     cleared = clear()
@@ -565,3 +567,200 @@ def test_a_message_sent_twice_with_a_key_is_asked_once(answering, provider):
     assert replies[0]["answer"] == replies[1]["answer"]
     assert replies[0]["message"] == replies[1]["message"]
     assert len(provider.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"), [("high", 0.8), ("Low", 0.2), ("medium", 0.5), (0.35, 0.35)]
+)
+def test_importance_in_the_metadata_means_something(jay, said, meant):
+    chimera.call(jay, "remember", {"text": "Tea is at four", "metadata": {"importance": said}})
+
+    [memory] = jay.list()
+    assert memory.importance == meant
+    assert memory.metadata["importance"] == said
+
+
+@pytest.mark.parametrize("said", ["whatever", True, 7, -1, None, [1]])
+def test_an_importance_that_means_nothing_is_kept_and_not_used(jay, said):
+    chimera.call(jay, "remember", {"text": "Tea is at four", "metadata": {"importance": said}})
+    chimera.call(jay, "remember", {"text": "Tea is at four"})
+
+    one, other = jay.list()
+    assert one.importance == other.importance
+
+
+# --- whose a conversation is -----------------------------------------------------------------------------------------
+
+ALONE = {  # every operation on a conversation, with what it takes beside the id
+    "get_conversation": {},
+    "update_conversation": {"title": "Mine now"},
+    "delete_conversation": {},
+    "clear_conversation": {},
+    "list_messages": {},
+    "send_message": {"content": "Hello"},
+    "remember": {"text": "A note"},
+    "search": {"query": "harbour"},
+    "inject": {},
+    "list_memories": {},
+    "build_context": {},
+}
+
+
+def failing(engine, operation, **arguments):
+    reply = chimera.call(engine, operation, arguments)
+    assert reply.failed, reply.body
+    return reply.body["error"]
+
+
+def done(engine, operation, **arguments):
+    reply = chimera.call(engine, operation, arguments)
+    assert not reply.failed, reply.body
+    return reply.body["data"]
+
+
+@pytest.fixture
+def people(jay):
+    """A member who begins conversations, another one, and a reader."""
+    roles = {"ann": Role.MEMBER, "bob": Role.MEMBER, "rita": Role.READER}
+    return [jay.bound_to(caller=Caller(user=user, role=role)) for user, role in roles.items()]
+
+
+@pytest.fixture
+def private(people):
+    """A private conversation in which something was said and stored."""
+    ann = people[0]
+    done(ann, "create_conversation", conversation_id="hers", title="Secret plans", access_level="private")
+    done(ann, "send_message", conversation_id="hers", content="The harbour is closed")
+    done(ann, "remember", conversation_id="hers", text="The harbour opens at nine")
+    return "hers"
+
+
+@pytest.mark.parametrize("operation", ALONE)
+def test_a_private_conversation_does_not_exist_for_others(people, private, operation):
+    for stranger in people[1:]:
+        if stranger.caller.role is Role.READER and chimera.operations[operation].changes:
+            continue
+        error = failing(stranger, operation, conversation_id=private, **ALONE[operation])
+        assert "Conversation hers not found" in error
+    assert done(people[0], "get_conversation", conversation_id=private)["conversation"]["message_count"] == 1
+
+
+def test_a_private_conversation_is_listed_for_its_user_and_owners_only(jay, people, private):
+    done(people[1], "create_conversation", conversation_id="ours")
+
+    shown = [[one["id"] for one in done(who, "list_conversations")["conversations"]] for who in (jay, *people)]
+
+    assert shown == [["ours", "hers"], ["ours", "hers"], ["ours"], ["ours"]]
+
+
+def test_what_is_stored_in_a_private_conversation_is_private(jay, people, private):
+    done(jay, "remember", conversation_id=private, text="An owner's note for her")
+    done(people[0], "batch_remember", memories=[{"text": "One of many", "conversation_id": private}])
+
+    assert {memory.access_level for memory in jay.list()} == {"private"}
+    assert {memory.context.user_id for memory in jay.list()} == {"ann"}
+    assert list(people[1].list()) == []
+
+
+WAYS_IN = {  # into a conversation, that are not Chimera's own
+    "native": lambda engine, text, talk: native.call(
+        engine, "store_memory", {"content": text, "conversation_id": talk, "access_level": "shared"}
+    ),
+    "system": lambda engine, text, talk: system.call(
+        engine,
+        "store_memory",
+        {"content": text, "context": {"conversation_id": talk}, "metadata": {"access_level": "shared"}},
+    ),
+    "library": lambda engine, text, talk: engine.store(text, conversation_id=talk),
+    "many": lambda engine, text, talk: engine.store_many([NewMemory(content=text, conversation_id=talk)]),
+    "import": lambda engine, text, talk: engine.import_from([{"content": text, "conversation_id": talk}]),
+    "export": lambda engine, text, talk: engine.import_from([{"content": text, "context": {"conversation_id": talk}}]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_what_is_stored_in_a_private_conversation_is_private_whichever_way_it_came(jay, people, private, way):
+    WAYS_IN[way](people[0], "The pier is unsafe", private)
+    WAYS_IN[way](jay, "An owner's note for her", private)
+
+    stored = jay.list(Filter(conversation_id=private)).memories
+    assert [(memory.access_level, memory.context.user_id) for memory in stored] == [("private", "ann")] * 3
+    assert list(people[1].list()) == []
+    assert {memory["id"] for memory in done(people[0], "list_memories", conversation_id=private)["memories"]} == {
+        "memory-" + memory.id.removeprefix("mem_") for memory in stored
+    }
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_another_cannot_store_into_a_private_conversation_nor_tell_that_it_is_there(jay, people, private, way):
+    ann, bob, _ = people
+    replies = [WAYS_IN[way](bob, f"Bob says pay {talk}", talk) for talk in (private, "none")]
+
+    if way in ("native", "system"):
+        assert [reply.failed for reply in replies] == [False, False]
+    for talk in (private, "none"):
+        [memory] = bob.list(Filter(belongs_to=talk)).memories
+        assert (memory.access_level, memory.context.user_id) == ("shared", "bob")
+        assert memory.content == f"Bob says pay {talk}"
+    for engine in (ann, jay):
+        assert done(engine, "list_memories", conversation_id=private)["total"] == 1
+        found = done(engine, "search", query="Bob says pay", conversation_id=private)
+        assert "Bob" not in str(found)
+    done(ann, "send_message", conversation_id=private, content="xylophone")  # which fits nothing
+    assert "Bob" not in done(ann, "inject", conversation_id=private, max_memories=20)["injected_context"]
+    assert done(ann, "clear_conversation", conversation_id=private)["count"] == 1
+    assert len(bob.list()) == 2
+
+
+def test_what_was_put_into_a_private_conversation_is_not_told_to_others(people, private):
+    ann, bob, _rita = people
+    shared = bob.store("Boats pay in March").memory
+    ann.conversations.link(private, shared.id)
+
+    shown = [[memory.id for memory in who.list(Filter(belongs_to=private))] for who in people]
+
+    assert [shared.id in ids for ids in shown] == [True, False, False]
+
+
+def test_a_shared_conversation_is_read_by_all_and_deleted_by_who_began_it(jay, people):
+    ann, bob, rita = people
+    for name in ("one", "two"):
+        done(ann, "send_message", conversation_id=name, content="Hello")
+        done(bob, "send_message", conversation_id=name, content="And hello to you")
+    done(ann, "remember", conversation_id="one", text="A note")
+
+    assert len(done(rita, "list_messages", conversation_id="one")["messages"]) == 2
+    assert "reader" in failing(rita, "send_message", conversation_id="one", content="Me too")
+    for operation in ("delete_conversation", "clear_conversation"):
+        assert "Only who began" in failing(bob, operation, conversation_id="one")
+    assert done(ann, "clear_conversation", conversation_id="one")["count"] == 1
+    done(ann, "delete_conversation", conversation_id="one")
+    done(jay, "delete_conversation", conversation_id="two")
+    assert done(jay, "list_conversations")["conversations"] == []
+
+
+def test_a_conversation_of_before_is_shared_and_deleted_by_owners_only(jay, people):
+    with jay._records.writing() as tx:
+        tx.put_conversation(Conversation(id="old", space="default", created_at=jay.now(), updated_at=jay.now()))
+
+    body = done(people[1], "get_conversation", conversation_id="old")["conversation"]
+    assert (body["access_level"], "user_id" in body) == ("shared", False)
+    assert "Only who began" in failing(people[0], "delete_conversation", conversation_id="old")
+    done(jay, "delete_conversation", conversation_id="old")
+
+
+def test_a_conversation_is_private_or_shared(people):
+    assert "access_level" in failing(people[0], "create_conversation", access_level="public")
+    with pytest.raises(InvalidInput):
+        people[0].conversations.create(access_level="public")
+    with pytest.raises(InvalidInput):
+        people[0].conversations.create(access_level="secret")
+
+
+def test_a_private_conversation_is_found_in_another_workspace_by_its_user_only(jay, people):
+    with jay._records.writing() as tx:
+        tx.create_space("work", at=jay.now())
+    done(people[0], "create_conversation", conversation_id="c1", workspace_id="work", access_level="private")
+
+    assert done(people[0], "get_conversation", conversation_id="c1")["conversation"]["workspace_id"] == "workspace-work"
+    assert "not found" in failing(people[1], "get_conversation", conversation_id="c1")

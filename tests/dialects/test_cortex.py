@@ -9,14 +9,15 @@ from datetime import timedelta
 
 import pytest
 
-from scrubjay.dialects.cortex import cortex
+from scrubjay.dialects.cortex import PAGE, cortex
 from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
+from scrubjay.errors import SectionNotFound
 from scrubjay.folders.paths import to_slug
 from scrubjay.folders.registry import Registry
-from scrubjay.memory import AccessLevel, Caller, Provenance, Role
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.times import iso
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import AccessLevel, Caller, Provenance, Role
+from scrubjay.values.times import iso
 
 SEVEN = {
     "add_memory": {"path": "a/b", "content": "x"},
@@ -318,6 +319,86 @@ def test_other_spellings_of_a_move_are_accepted(client, source, destination):
     assert "twice" in client.fails("move_memory", from_path="a/c", source="a/c", to_path="a/d")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"from_path": "A/b", "to_path": "a/c"}, "Invalid from_path: segments"),
+        ({"from_path": "a/b", "to_path": "/a/c"}, "Invalid to_path: it must not begin"),
+        ({"from_path": "a/b", "to_path": "a/index"}, "Invalid to_path: no memory"),
+        ({"source": "A/b", "destination": "a/c"}, "Invalid source: segments"),
+        ({"from_path": "a/b", "destination_path": "A"}, "Invalid destination_path: segments"),
+    ],
+)
+def test_a_refused_move_names_the_path_as_it_was_written(client, arguments, named):
+    client.add("a/b")
+    reply = client.call("move_memory", **arguments)
+
+    assert named in reply.text
+    assert reply.body["error"]["code"] == "INVALID_PATH"
+
+
+@pytest.mark.parametrize("tool", [operation for operation in cortex.operations.values() if operation.listed])
+def test_no_schema_promises_longer_paths_than_there_are(tool):
+    lengths = {
+        name: field["maxLength"]
+        for name, field in tool.takes["properties"].items()
+        if name in ("path", "category", "from_path", "to_path") and tool.name != "create_store"
+    }
+
+    assert set(lengths.values()) <= {400}
+
+
+def test_a_path_of_400_characters_is_the_longest(client):
+    longest = "/".join(["a" * 99] * 4) + "b"
+    client.add(longest)
+
+    assert client.paths() == [longest]
+    assert "path" in client.fails("add_memory", path=longest + "c", content="x")
+
+
+def write_notes(tmp_path, count):
+    folder = tmp_path / "stores" / "default" / "notes"
+    folder.mkdir(parents=True)
+    for number in range(count):
+        (folder / f"n{number:03}.md").write_text(f"Note {number}\n")
+
+
+def test_a_list_of_more_than_200_comes_in_pages(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("scrubjay.dialects.cortex.PAGE", 20)
+    write_notes(tmp_path, 45)
+    first = client.call("list_memories").body
+    second = client.call("list_memories", cursor=first["next_cursor"]).body
+    gone = second["memories"][-1]["path"]
+    client.call("remove_memory", path=gone)
+    third = client.call("list_memories", cursor=second["next_cursor"]).body
+
+    assert [len(page["memories"]) for page in (first, second, third)] == [20, 20, 5]
+    assert [page["count"] for page in (first, second, third)] == [20, 20, 5]
+    assert [(page.get("has_more"), page.get("total")) for page in (first, second, third)] == [
+        (True, 45), (True, 45), (None, 44)
+    ]  # fmt: skip
+    seen = [one["path"] for page in (first, second, third) for one in page["memories"]]
+    assert seen == [f"notes/n{number:03}" for number in range(45)]
+    assert [one["memory_count"] for one in first["subcategories"]] == [45]
+    assert "next_cursor" not in third
+
+
+def test_a_list_of_a_page_is_whole(client, tmp_path, monkeypatch):
+    assert PAGE == 200
+    monkeypatch.setattr("scrubjay.dialects.cortex.PAGE", 20)
+    write_notes(tmp_path, 20)
+    body = client.call("list_memories", category="notes").body
+
+    assert body["count"] == 20
+    assert not {"next_cursor", "has_more", "total"} & body.keys()
+
+
+def test_a_cursor_that_is_none_is_refused(client):
+    client.add("a/b")
+
+    assert "cursor" in client.fails("list_memories", cursor="nonsense")
+
+
 def test_adding_where_something_lies_is_refused(client):
     client.add("a/b", "First")
 
@@ -393,7 +474,6 @@ def test_c19_store_is_required(jay, tool):
 # --- C20 to C26 ------------------------------------------------------------------------------------------------------
 
 BROKEN = {
-    "no front matter": b"just text\n",
     "no end": b"---\ntags: []\ntext\n",
     "not yaml": b"---\ntags: [a\n---\n\ntext\n",
     "key twice": b"---\ntags: []\ntags: [a]\n---\n\ntext\n",
@@ -446,11 +526,19 @@ def test_c20_a_memory_whose_file_was_broken_is_neither_shown_nor_lost(client, tm
     assert client.paths() == ["a/b", "a/good"]
 
 
+def test_c20_a_file_without_front_matter_is_a_memory(client, tmp_path):
+    client.add("a/good")
+    (tmp_path / "stores" / "default" / "a" / "My Note.md").write_bytes(b"just text\n")
+
+    assert client.get("a/my-note")["content"] == "just text"
+    assert client.paths() == ["a/good", "a/my-note"]
+
+
 def test_c20_undoing_what_broke_a_file_brings_its_memory_back(client, tmp_path):
     client.add("a/b", "Before")
     place = tmp_path / "stores" / "default" / "a" / "b.md"
     good = place.read_bytes()
-    place.write_bytes(b"broken")
+    place.write_bytes(b"---\nbroken: [")
     assert "corrupted" in client.fails("get_memory", path="a/b")
     place.write_bytes(good)
 
@@ -576,6 +664,61 @@ def test_another_persons_private_memory_is_not_found_by_its_path(client):
     assert "not found" in other.fails("get_memory", path=path)
     assert other.paths() == []
     assert "not found" in other.fails("remove_memory", path=path)
+
+
+def test_a_path_where_another_person_keeps_something_private_is_free(client):
+    """Saying that it is taken would tell that something is there."""
+    ann, eve = (Client(client.engine.bound_to(caller=Caller(user=user, role=Role.MEMBER))) for user in ("ann", "eve"))
+    secret = ann.engine.store("Secret", path="a/b", access_level=AccessLevel.PRIVATE).memory
+
+    eve.add("a/b", "For all")
+    eve.add("a/c", "Movable")
+    eve.ok("remove_memory", path="a/b")
+    eve.ok("move_memory", from_path="a/c", to_path="a/b")
+
+    assert eve.get("a/b")["content"] == "Movable"
+    assert eve.paths() == ["a/b"]
+    assert ann.get("a/b")["content"] == secret.content
+
+
+def test_at_a_path_ones_own_private_memory_comes_before_the_shared_one(client):
+    ann = Client(client.engine.bound_to(caller=Caller(user="ann", role=Role.MEMBER)))
+    eve = Client(client.engine.bound_to(caller=Caller(user="eve", role=Role.MEMBER)))
+    secret = ann.engine.store("Secret", path="a/b", access_level=AccessLevel.PRIVATE).memory
+    eve.add("a/b", "For all")
+
+    ann.ok("update_memory", path="a/b", content="Still secret")
+    assert eve.get("a/b")["content"] == "For all"
+    assert client.get("a/b")["content"] == "For all"
+    ann.ok("remove_memory", path="a/b")
+    assert ann.get("a/b")["content"] == "For all"
+    assert [memory.content for memory in eve.engine.list()] == ["For all"]
+    assert client.engine.recover(secret.id).path == "a/b"
+
+
+def test_what_one_could_not_address_afterwards_is_not_added(client):
+    client.engine.store("Secret", path="a/b", access_level=AccessLevel.PRIVATE)
+    client.add("a/c")
+
+    assert "already exists" in client.fails("add_memory", path="a/b", content="x")
+    assert "already exists" in client.fails("move_memory", from_path="a/c", to_path="a/b")
+
+
+def test_an_owner_reaches_by_path_what_is_private_to_another(client):
+    ann = client.engine.bound_to(caller=Caller(user="ann", role=Role.MEMBER))
+    ann.store("Secret", path="a/b", access_level=AccessLevel.PRIVATE)
+
+    assert client.get("a/b")["content"] == "Secret"
+
+
+def test_a_category_that_holds_only_what_others_keep_private_is_not_there(client):
+    ann = client.engine.bound_to(caller=Caller(user="ann", role=Role.MEMBER))
+    ann.store("Secret", path="hidden/deep/b", access_level=AccessLevel.PRIVATE)
+    eve = client.engine.bound_to(caller=Caller(user="eve", role=Role.MEMBER))
+
+    with pytest.raises(SectionNotFound):
+        eve.paths.delete_section("default", "hidden/deep")
+    assert eve.paths.create_section("default", "hidden/deep") == ("hidden/deep", True)
 
 
 def test_a_store_that_was_not_granted_looks_the_same_whether_there_or_not(client):

@@ -9,7 +9,7 @@ import pytest
 
 from scrubjay.dialects.mama import mama
 from scrubjay.dialects.memento import memento
-from scrubjay.dialects.system import system
+from scrubjay.dialects.system.memories import system
 from scrubjay.dialects.validation import Checker
 
 
@@ -78,7 +78,7 @@ def test_a13_a14_what_cannot_be_saved_is_refused_by_name(jay, arguments, named):
     assert results(jay) == []
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1001, "abc", 2.5, None])
+@pytest.mark.parametrize("limit", [0, -1, 1001, "abc", 2.5])
 def test_a4_16_a_limit_that_makes_no_sense_is_refused(jay, limit):
     assert "limit" in refused(jay, "search", limit=limit)
 
@@ -448,3 +448,62 @@ def test_text_comes_back_to_the_code_point(jay, text):
     decide(jay, "a", text, reasoning=text)
 
     assert (results(jay)[0]["decision"], results(jay)[0]["reasoning"]) == (text, text)
+
+
+def test_save_says_which_edges_it_found_and_which_names_it_did_not_know(jay):
+    first = ok(jay, "save", type="decision", topic="auth", decision="Use JWT", reasoning="Simple")["id"]
+
+    body = ok(
+        jay,
+        "save",
+        type="decision",
+        topic="login",
+        decision="Use sessions",
+        reasoning=f"builds_on: `{first}`, decision_nobody_1_x",
+    )
+
+    assert body["edges"] == [{"type": "builds_on", "id": first}]
+    assert body["unknown_edges"] == ["decision_nobody_1_x"]
+
+
+def test_the_patterns_are_in_the_tools_description():
+    described = mama.operations["save"].takes["properties"]["reasoning"]["description"]
+
+    assert all(f"{kind}:" in described for kind in ("builds_on", "debates", "synthesizes"))
+
+
+def test_a_long_reasoning_is_cut_in_a_search_and_whole_by_its_id(jay):
+    long = "Because of the following. " * 200
+    id = ok(jay, "save", type="decision", topic="auth", decision="Use JWT", reasoning=long)["id"]
+
+    [found] = ok(jay, "search", query="JWT")["results"]
+    [whole] = ok(jay, "search", query=id)["results"]
+
+    assert (len(found["reasoning"]), found["reasoning_truncated"]) == (1_000, True)
+    assert whole["reasoning"] == long
+    assert "reasoning_truncated" not in whole
+
+
+def test_ten_long_decisions_make_a_reply_that_a_model_can_read(jay):
+    for number in range(10):
+        decide(jay, f"topic {number}", f"Use tool {number}", "why " * 1_500)
+
+    reply = call(jay, "search", query="Use tool")
+
+    assert len(reply.text) < 25_000
+
+
+@pytest.mark.parametrize(
+    "decisions",
+    [
+        ("결제는 매월 첫째 날에 처리한다", "회의실은 삼층에 있다", "로그는 삼십일 동안 보관한다"),
+        ("請求は毎月一日に処理する", "会議室は三階にある", "ログは三十日間保存する", "昼食は十二時に食べる"),
+        ("Счета выставляются первого числа", "Переговорная на третьем этаже", "Журналы хранятся тридцать дней"),
+    ],
+    ids=["korean", "japanese", "russian"],
+)
+def test_unrelated_decisions_in_scripts_that_the_model_does_not_read_get_no_warning(real_jay, decisions):
+    for number, decision in enumerate(decisions):
+        body = ok(real_jay, "save", type="decision", topic=f"주제 {number}", decision=decision, reasoning=decision)
+        assert "warning" not in body
+        assert "similar_decisions" not in body

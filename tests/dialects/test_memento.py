@@ -7,7 +7,7 @@ import pytest
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.validation import Checker
 from scrubjay.errors import StorageFull
-from scrubjay.memory import MAX_CONTENT
+from scrubjay.values.memory import MAX_CONTENT
 
 WHOLE = {"id", "content", "confidence", "source", "created_at", "updated_at", "accessed_at"}
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import itertools
 import json
+import re
 
 import pytest
 
@@ -10,9 +13,10 @@ from scrubjay.dialects import base
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
-from scrubjay.memory import Caller, Provenance, Role
-from scrubjay.servers.http import build_app
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.errors import Forbidden, NotFound
+from scrubjay.servers.http.app import build_app
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Caller, Provenance, Role
 from scrubjay.wiring import open_peer
 from tests.servers.sites import client_of
 
@@ -205,8 +209,9 @@ def test_what_is_exported_comes_in_again(site, jay):
 
     assert response.headers["content-type"].startswith("application/x-ndjson")
     assert [line["type"] for line in lines] == ["scrubjay", "memory", "memory"]
+    jay.create_space("copy")
     again = site.client.post("/api/v1/import?space=copy", json={"lines": lines}).json()
-    assert again == {"stored": 0, "already_here": 2, "links": 0}
+    assert again == {"stored": 0, "already_here": 2, "links": 0, "links_left_out": 0}
     fresh = [{**line, "id": f"{line['id'][:-1]}_"} if "id" in line else line for line in lines]
     assert site.client.post("/api/v1/import?space=copy", json={"lines": fresh}).json()["stored"] == 2
 
@@ -262,7 +267,7 @@ def test_recalls_are_counted_by_day_and_by_hour_of_the_week(site, jay, clock):
 
 
 def test_a_store_is_named_synced_with_decided_about_and_forgotten(site, jay, tmp_path, clock):
-    jay._connect = lambda endpoint, create: open_peer(endpoint, create=create, user="local")
+    jay._connect = lambda endpoint, create: open_peer(endpoint, create=create, user="local", now=jay.now)
     file = tmp_path / "drive.db"
     site.ask("POST", "/sync/endpoints", {"name": "far", "url": "gopher://x"}, status=400)
     site.ask("POST", "/sync/run", {"name": "drive"}, status=404)
@@ -287,3 +292,176 @@ def test_a_store_is_named_synced_with_decided_about_and_forgotten(site, jay, tmp
     assert [one["name"] for one in site.ask("GET", "/sync/endpoints")["endpoints"]] == ["drive"]
     site.ask("DELETE", "/sync/endpoints/drive")
     site.ask("DELETE", "/sync/endpoints/drive", status=404)
+
+
+# --- what the store counts for itself --------------------------------------------------------------------------------
+
+COUNTERS = {"seq", "hlc", "origin", "number"}  # of everything that is written, by anyone
+
+
+def names_in(value):
+    if isinstance(value, dict):
+        yield from value
+        for one in value.values():
+            yield from names_in(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from names_in(one)
+
+
+def properties_in(schema):
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for one in schema.values():
+            yield from properties_in(one)
+    elif isinstance(schema, list):
+        for one in schema:
+            yield from properties_in(one)
+
+
+def test_no_reply_to_others_than_owners_has_a_place_for_the_stores_counters():
+    native = find("native")
+    for name, operation in native.operations.items():
+        if operation.reach is not base.Reach.OWNER:
+            assert not COUNTERS & {*properties_in(operation.gives)}, name
+
+
+def test_replies_do_not_tell_how_much_others_write_in_private(jay):
+    native = find("native")
+    ann, bob = (jay.bound_to(caller=Caller(user=user, role=Role.MEMBER)) for user in ("ann", "bob"))
+    kept = []
+    for text in ("The ferry leaves at six", "The ferry leaves at seven"):
+        for number in range(3):
+            ann.store(f"Private {text} {number}", access_level="private")
+        kept.append(native.call(bob, "store_memory", {"content": text}).body["memory"]["id"])
+    old, new = kept
+    of_old = {"id": old}
+
+    replies = [
+        native.call(bob, name, arguments).body
+        for name, arguments in [
+            ("get_memory", of_old),
+            ("update_memory", {**of_old, "importance": 0.9}),
+            ("supersede_memory", {**of_old, "new": new}),
+            ("list_links", of_old),
+            ("get_graph", of_old),
+            ("list_versions", of_old),
+            ("list_memories", {"states": ["active", "superseded"]}),
+            ("search", {"query": "When does the ferry leave?"}),
+            ("preview_bulk", {"ids": kept}),
+        ]
+    ]
+
+    assert not any("error" in reply for reply in replies)
+    assert not any(COUNTERS & {*names_in(reply)} for reply in replies)
+
+
+def test_what_a_client_calls_like_a_counter_is_the_clients(site):
+    mine = {"seq": 1, "hlc": {"origin": "harbour"}}
+
+    assert site.store("Berth seven", metadata=mine)["metadata"] == mine
+
+
+def test_a_cursor_does_not_tell_where_it_is(jay):
+    bob = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER))
+    for number in range(4):
+        bob.store(f"Fact {number}")
+
+    cursor = find("native").call(bob, "list_memories", {"limit": 2}).body["cursor"]
+
+    raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    assert len(raw) == 48
+    assert not re.search(rb"[\d.,\[\]]{8}", raw)
+    assert len(bob.list(limit=2, cursor=cursor)) == 2
+
+
+def test_a_feed_tells_places_and_not_numbers(jay):
+    native = find("native")
+    ann, bob = (jay.bound_to(caller=Caller(user=user, role=Role.MEMBER)) for user in ("ann", "bob"))
+    for number in range(3):
+        ann.store(f"Private {number}", access_level="private")
+        bob.store(f"Shared {number}", access_level="shared")
+
+    def told(engine, **after):
+        return list(itertools.takewhile(bool, native.call(engine, "follow", after).stream.pieces))
+
+    events = told(bob, after="0")
+    assert [event["data"]["action"] for event in events] == ["stored"] * 3
+    assert not COUNTERS & {name for event in events for name in names_in(event)}
+    assert not any(event["id"].isdigit() for event in events)
+    assert told(bob, after=events[0]["id"]) == events[1:]
+    for engine, after in ((ann, events[0]["id"]), (bob, "1"), (bob, "x" * 50)):
+        reply = native.call(engine, "follow", {"after": after})
+        assert reply.body["error"]["details"] == {"field": "after"}
+
+
+# --- what a member may not say of another's memory -------------------------------------------------------------------
+
+WAYS_TO_HIDE = {
+    "native": lambda engine, it: find("native").call(engine, "update_memory", {"id": it, "access_level": "private"}),
+    "bulk": lambda engine, it: find("native").call(
+        engine, "bulk_update", {"filter": {"ids": [it]}, "access_level": "private"}
+    ),
+    "system": lambda engine, it: find("system").call(
+        engine, "update_memory", {"memory_id": it, "updates": {"access_level": "private"}}
+    ),
+}
+
+
+@pytest.fixture
+def team(jay):
+    return [jay, *(jay.bound_to(caller=Caller(user=user, role=Role.MEMBER)) for user in ("ann", "bob"))]
+
+
+@pytest.mark.parametrize("way", WAYS_TO_HIDE)
+@pytest.mark.parametrize("level", ["shared", "public"])
+def test_only_its_author_or_an_owner_makes_a_memory_private(team, way, level):
+    jay, ann, bob = team
+    hers, also_hers = (ann.store(f"The pier is {word}", access_level=level).memory.id for word in ("old", "new"))
+
+    refused = WAYS_TO_HIDE[way](bob, hers)
+    assert refused.failed
+    assert "Only the author or an owner" in str(refused.body)
+    assert bob.get(hers).access_level == level
+
+    for engine, id in ((ann, hers), (jay, also_hers)):
+        assert not WAYS_TO_HIDE[way](engine, id).failed
+        assert ann.get(id).access_level == "private"
+    with pytest.raises(NotFound):
+        bob.get(hers)
+
+
+def test_a_member_still_changes_and_opens_what_others_share(team):
+    _, ann, bob = team
+    hers = ann.store("The pier is old", access_level="shared").memory.id
+
+    assert bob.update(hers, content="The pier is new", access_level="public").access_level == "public"
+    assert bob.update(hers, access_level="shared").access_level == "shared"
+
+
+def test_only_an_owner_says_when_a_memory_was_verified(team):
+    jay, ann, _ = team
+    hers = ann.store("The pier is old", access_level="shared").memory.id
+    verified = {"id": hers, "verified_at": "2026-11-01T00:00:00Z"}
+    native = find("native")
+
+    refused = native.call(ann, "update_memory", verified)
+    assert refused.body["error"]["code"] == "forbidden"
+    assert "verified" in refused.body["error"]["message"]
+    assert ann.get(hers).verified_at is None
+
+    assert native.call(jay, "update_memory", verified).body["memory"]["verified_at"] == "2026-11-01T00:00:00.000Z"
+    assert ann.update(hers, importance=0.9, verified_at=jay.get(hers).verified_at).verified_at, "says nothing new"
+    with pytest.raises(Forbidden):
+        ann.update(hers, verified_at=None)
+
+
+def test_what_a_member_writes_is_not_verified(team, clock):
+    jay, ann, bob = team
+    hers = ann.store("The pier is old", access_level="shared").memory.id
+    verified = jay.update(hers, verified_at=clock())
+
+    assert bob.update(hers, content="Pay Bob").verified_at is None
+    assert bob.restore_version(hers, verified.version).verified_at is None
+    assert jay.restore_version(hers, verified.version).verified_at == clock()
+    assert jay.update(hers, content="The pier is very old").verified_at == clock()

@@ -8,8 +8,8 @@ import pytest
 
 from scrubjay.dialects.table import find
 from scrubjay.errors import InvalidInput
-from scrubjay.servers.http import build_app
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.servers.http.app import build_app
+from scrubjay.stores.sqlite.store import SqliteStore
 from tests.servers.sites import client_of
 
 

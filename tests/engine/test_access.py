@@ -8,7 +8,7 @@ import pytest
 
 from scrubjay.engine import access
 from scrubjay.errors import Forbidden
-from scrubjay.memory import AccessLevel, Caller, Category, Context, Memory, Role, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Caller, Category, Context, Memory, Role, Scope, Sight
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 TEAM = frozenset({"team"})
@@ -51,6 +51,22 @@ def caller(role: str, *, user: str = "bob", spaces: frozenset[str] | None = TEAM
 )
 def test_who_may_change_what_in_a_granted_space(role, level, user, allowed):
     assert access.may_change(caller(role), memory(level, user=user)) is allowed
+
+
+@pytest.mark.parametrize(
+    ("role", "level", "user", "allowed"),
+    [
+        ("owner", "private", "ann", True),
+        ("owner", "shared", "ann", True),
+        ("member", "shared", "bob", True),
+        ("member", "private", "bob", True),
+        ("member", "shared", "ann", False),
+        ("member", "public", "ann", False),
+        ("reader", "shared", "bob", False),
+    ],
+)
+def test_who_may_erase_what_for_good(role, level, user, allowed):
+    assert access.may_erase(caller(role), memory(level, user=user)) is allowed
 
 
 @pytest.mark.parametrize("role", ["owner", "member", "reader"])

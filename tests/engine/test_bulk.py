@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.engine import bulk
-from scrubjay.engine.intake import TagChange
+from scrubjay.engine.lifecycle import bulk
+from scrubjay.engine.store.intake import TagChange
 from scrubjay.errors import Forbidden, InvalidInput, NotFound
-from scrubjay.memory import AccessLevel, Caller, Filter, Provenance, Role, Status
-from scrubjay.stores.base import Request
+from scrubjay.stores.promises.memories import Request
+from scrubjay.values.memory import AccessLevel, Caller, Filter, Provenance, Role, Status
 
 
 @pytest.fixture

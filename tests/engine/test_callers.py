@@ -6,10 +6,16 @@ from datetime import timedelta
 
 import pytest
 
-from scrubjay.errors import Forbidden, InvalidInput, NotFound, SpaceNotFound, Unauthenticated
-from scrubjay.memory import Caller, CredentialKind, Role
-from scrubjay.stores.base import Request
-from scrubjay.stores.callers import ActFilter
+from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, SpaceNotFound, Unauthenticated
+from scrubjay.stores.promises.memories import Request
+from scrubjay.values.memory import ActFilter, Caller, CredentialKind, Role
+
+
+@pytest.fixture(autouse=True)
+def made_spaces(jay):
+    """Those that keys are made for."""
+    for name in ("work", "play"):
+        jay.create_space(name)
 
 
 def owner_of(jay, *spaces):
@@ -69,7 +75,48 @@ def test_a_revoked_key_ends_at_once_with_its_sessions(jay):
     for prove in (jay.callers.by_key, jay.callers.by_session):
         with pytest.raises(Unauthenticated):
             prove(issued.secret if prove == jay.callers.by_key else cookie)
+
+
+def test_revoking_the_last_key_opens_nothing(jay):
+    jay.callers.revoke(jay.callers.create("alice").credential.id)
+
+    assert jay.callers.locked()
+    assert not jay.callers.in_use()
+
+
+def test_the_door_is_opened_by_hand_when_no_key_is_in_use(jay, clock):
+    jay.callers.revoke(jay.callers.create("alice").credential.id)
+    jay.callers.create("bob", expires_at=clock() + timedelta(days=1))
+    with pytest.raises(Conflict, match="Still in use"):
+        jay.callers.open_door()
+    clock.move(days=2)
+
+    assert jay.callers.open_door()
+
     assert not jay.callers.locked()
+    assert not jay.callers.open_door()
+    assert [act.action for act in jay.callers.audit()].count("door opened") == 1
+
+
+def test_a_door_that_was_opened_is_closed_by_the_next_key(jay):
+    jay.callers.revoke(jay.callers.create("alice").credential.id)
+    jay.callers.open_door()
+
+    jay.callers.revoke(jay.callers.create("bob").credential.id)
+
+    assert jay.callers.locked()
+
+
+@pytest.mark.parametrize("role", Role)
+def test_the_door_is_not_opened_from_elsewhere(jay, role):
+    key = jay.callers.create("olga", role=role, spaces=["*"])
+    caller = jay.callers.by_key(key.secret)
+    jay.callers.revoke(key.credential.id)
+
+    with pytest.raises(Forbidden):
+        jay.bound_to(caller=caller).callers.open_door()
+
+    assert jay.callers.locked()
 
 
 def test_a_rotated_key_has_another_secret(jay):
@@ -186,6 +233,11 @@ def test_bad_input_makes_no_credential(jay, options):
 def test_a_space_that_is_not_there_cannot_be_granted(jay):
     with pytest.raises(SpaceNotFound):
         jay.callers.grant("nowhere", "alice")
+    with pytest.raises(SpaceNotFound, match="nowhere"):
+        jay.callers.create("alice", spaces=["work", "nowhere"])
+
+    assert not jay.callers.credentials()
+    assert not jay.callers.grants()
 
 
 # --- what is given ---------------------------------------------------------------------------------------------------

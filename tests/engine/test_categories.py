@@ -11,11 +11,11 @@ import pytest
 from bench import categories as bench
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine import categories
-from scrubjay.engine.categories import DETECTED, EXAMPLES, SIGNS, Categoriser, signs, weights
-from scrubjay.engine.embedding import Embedding
+from scrubjay.engine.store import categories
+from scrubjay.engine.store.categories import DETECTED, EXAMPLES, SIGNS, Categoriser, signs, weights
+from scrubjay.engine.store.embedding import Embedding
 from scrubjay.errors import EmbeddingError
-from scrubjay.memory import Category
+from scrubjay.values.memory import Category
 
 ODD = ["!", "…?!", "\0", "🦜🦜", "x", "東京都に住んでいます", "Пользователь живёт в Москве", "def f(x):\n    return x",
        "a" * 50_000, "é\u0301" * 20_000]  # fmt: skip
@@ -29,7 +29,7 @@ class Broken(HashingEmbedder):
 
 
 def with_model(embedder):
-    return Categoriser(Embedding(embedder, wait_seconds=5))
+    return Categoriser(Embedding(embedder, wait_seconds=60))
 
 
 @pytest.fixture
@@ -67,10 +67,10 @@ def test_a_model_that_fails_on_the_examples_leaves_the_signs_to_decide():
 def test_signs_in_hostile_text_are_found_in_no_time(piece):
     signs("warm up")
 
-    begun = time.process_time()
+    begun = time.thread_time()
     signs((piece * 50_000)[:50_000])
 
-    assert time.process_time() - begun < 2  # 2 ms where this was written; quadratic would be minutes
+    assert time.thread_time() - begun < 2  # 2 ms where this was written; quadratic would be minutes
 
 
 @pytest.mark.parametrize(
@@ -127,13 +127,26 @@ def test_both_halves_are_balanced_and_share_no_sentence():
     assert not examples & {one.text for one in test}
 
 
-def test_the_shipped_weights_are_those_fitted_to_the_train_half(model):
-    """`make vectors` writes them; a change of the sentences, the signs or the model must be followed by it."""
+def test_the_shipped_weights_decide_as_those_fitted_to_the_train_half(model):
+    """`make vectors` writes them; a change of the sentences, the signs or the model must be followed by it.
+
+    Judged by what they decide: the model rounds differently from processor to processor, and fitted weights with it.
+    """
     fresh, shipped = bench.fitted(model), weights()
+    train, test = bench.load("train"), bench.load("test")
+    vectors = model.embed([model.split(one.text)[0] for one in (*train, *test)])
+
+    def decided(by):
+        both = [by.of_both(signs(one.text), vector) for one, vector in zip((*train, *test), vectors, strict=True)]
+        return np.argmax(both, axis=1), np.argmax([by.of_signs_alone(signs(one.text)) for one in train], axis=1)
+
+    (ours, ours_alone), (theirs, theirs_alone) = decided(shipped), decided(fresh)
+    right = [DETECTED.index(one.category) for one in test]
 
     assert shipped.fingerprint == model.fingerprint
-    for name in ("vector", "signs", "bias", "signs_alone", "bias_alone"):
-        assert np.allclose(getattr(fresh, name), getattr(shipped, name), atol=0.02), name
+    assert np.mean(ours == theirs) >= 0.99
+    assert np.mean(ours_alone == theirs_alone) >= 0.99
+    assert np.mean(ours[len(train) :] == right) >= np.mean(theirs[len(train) :] == right) - 0.01
 
 
 def test_weights_written_can_be_read_again(tmp_path):

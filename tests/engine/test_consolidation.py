@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from scrubjay.engine.consolidation import Plan, Strategy, Writer
 from scrubjay.engine.holding import holding
+from scrubjay.engine.lifecycle.consolidation import Plan, Strategy, Writer
 from scrubjay.engine.statistics import StatsQuery
 from scrubjay.errors import (
     Forbidden,
@@ -18,8 +18,8 @@ from scrubjay.errors import (
     TooDissimilar,
     Unprocessable,
 )
-from scrubjay.memory import AccessLevel, Caller, LinkKind, Role, Status
-from scrubjay.stores.base import Request
+from scrubjay.stores.promises.memories import Request
+from scrubjay.values.memory import AccessLevel, Caller, LinkKind, Role, Status
 
 SPANISH = [
     "User is learning Spanish",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.engine.values import plain
+from scrubjay.engine.results import plain
 from scrubjay.errors import Conflict, InvalidInput, NotFound
-from scrubjay.memory import AccessLevel, Caller, LinkKind, Role
+from scrubjay.values.memory import AccessLevel, Caller, LinkKind, Role
 
 
 def conflicting(jay):

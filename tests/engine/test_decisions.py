@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.engine.decisions import open_steps
+from scrubjay.engine.decisions.decisions import open_steps
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unprocessable
-from scrubjay.memory import Caller, Category, Filter, Kind, LinkKind, NewMemory, Role, State
+from scrubjay.values.memory import Caller, Category, Filter, Kind, LinkKind, NewMemory, Role, State
 
 
 def contents(memories):
@@ -37,7 +37,7 @@ def test_decision_and_reasoning_share_one_maximum(jay):
 
 def test_the_text_of_a_decision_is_not_edited(jay):
     decision = jay.decisions.save("auth", "Use JWT").memory
-    with pytest.raises(Unprocessable, match="not edited"):
+    with pytest.raises(Unprocessable, match="cannot be edited"):
         jay.update(decision.id, content="Use sessions")
     assert jay.update(decision.id, tags=["security"]).tags == ("security",)
 
@@ -146,7 +146,7 @@ def test_decisions_loaded_in_bulk_form_a_chain_too(jay):
 
 
 def test_a_decision_saved_twice_with_one_key_is_saved_once(jay):
-    from scrubjay.stores.base import Request
+    from scrubjay.stores.promises.memories import Request
 
     keyed = jay.bound_to(request=Request(caller="local", key="k", operation="mama.save", arguments=b"x"))
     first, second = keyed.decisions.save("a", "One"), keyed.decisions.save("a", "One")
@@ -301,6 +301,32 @@ def test_names_survive_export_and_import(jay, open_engine):
     assert contents(other.decisions.chain("auth")) == ["Use sessions", "Use JWT"]
     numbers = {memory.name: memory.content for memory in other.list(Filter(kinds=frozenset({Kind.CHECKPOINT})))}
     assert numbers == {"checkpoint_1": "Was here first", "checkpoint_2": "One", "checkpoint_3": "Two"}
+
+
+@pytest.mark.parametrize("number", ["999999999", "9999999999", "9" * 18, "9" * 40, "0", "007"])
+def test_a_large_number_that_was_imported_does_not_hide_later_checkpoints(jay, number):
+    line = {"kind": "checkpoint", "content": "Far ahead", "detail": {"name": f"checkpoint_{number}"}}
+    jay.import_from([line])
+    jay.import_from([{**line, "content": "Twice"}])
+
+    made = jay.decisions.checkpoint("Here").memory
+
+    for memory in jay.list(Filter(kinds=frozenset({Kind.CHECKPOINT}))):
+        assert jay.get(memory.name).id == memory.id
+    assert jay.get(made.name).content == "Here"
+
+
+def test_a_memory_that_took_the_name_of_a_checkpoint_is_not_found_under_it(jay):
+    """Imports could do that once."""
+    jay.add_all([jay.admitted({"content": "Thief", "detail": {"name": "checkpoint_1"}}, id="default/checkpoint_1")])
+
+    with pytest.raises(NotFound):
+        jay.get("checkpoint_1")
+    made = jay.decisions.checkpoint("Here").memory
+
+    assert made.name == "checkpoint_2"
+    assert jay.get("checkpoint_2").id == made.id
+    assert jay.get("default/checkpoint_1").content == "Thief", "its own id is still its own"
 
 
 def test_a_decision_is_found_by_its_topic(jay):

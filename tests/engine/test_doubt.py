@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scrubjay.engine.doubt import FIRST, SIGN, doubted
-from scrubjay.engine.ranking import Candidate
-from scrubjay.memory import Glimpse, Query, Weights
+from scrubjay.engine.search.answerability import FIRST, SIGN, doubted
+from scrubjay.engine.search.ranking import Candidate
+from scrubjay.values.memory import Glimpse, Query, Weights
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 

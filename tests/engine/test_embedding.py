@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.backlog import GIVE_UP
+from scrubjay.engine.store.backlog import GIVE_UP
 from scrubjay.errors import EmbeddingError, ModelMissing
 
 
@@ -120,7 +120,7 @@ def test_a_missing_model_is_fetched_in_the_background_where_allowed(open_engine)
         embedder.there = True
 
     jay = open_engine(embedder, fetch=fetch)
-    jay._embedding.warm().result(timeout=10)
+    jay._embedding.warm().result(timeout=60)
 
     assert jay.store("now with a vector").degraded is None
 

@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unprocessable
-from scrubjay.memory import AccessLevel, Caller, Filter, Provenance, Query, Role, State
-from scrubjay.stores.base import Request
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.promises.memories import Request
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import AccessLevel, Caller, Filter, LinkKind, Provenance, Query, Role, State
 
 TEAM = frozenset({"team"})
 
@@ -62,7 +63,7 @@ def test_a_change_against_an_old_version_is_a_conflict(jay):
 def test_the_text_of_a_decision_is_not_edited(jay):
     decision = jay.store("Use JWT", kind="decision", topic="auth").memory
 
-    with pytest.raises(Unprocessable, match="not edited"):
+    with pytest.raises(Unprocessable, match="cannot be edited"):
         jay.update(decision.id, content="Use sessions")
 
     assert jay.update(decision.id, tags=["auth"]).tags == ("auth",)
@@ -473,3 +474,69 @@ def test_no_call_ever_returns_what_its_caller_may_not_see(tmp_path_factory, writ
                     _, whose, where, level, _ = content.split()
                     assert where == space
                     assert level == "public" or (where in granted and (level == "shared" or whose == user))
+
+
+# --- paths -----------------------------------------------------------------------------------------------------------
+
+
+def test_publishing_onto_a_taken_path_appends_a_number(jay):
+    jay.store("For all", path="a/b")
+    secret = jay.store("Mine", path="a/b", access_level="private").memory
+
+    published = jay.revise(secret.id, access_level="shared").memory
+
+    assert published.path == "a/b-2"
+    assert jay.revise(secret.id, access_level="public").memory.path == "a/b-2"
+
+
+def test_a_memory_made_private_gets_a_number_where_its_user_has_that_path(jay):
+    jay.store("Mine", path="a/b", access_level="private")
+    shared = jay.store("For all", path="a/b").memory
+
+    assert jay.revise(shared.id, access_level="private").memory.path == "a/b-2"
+
+
+# --- erasing ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ann(jay):
+    return jay.bound_to(caller=member("ann"), spaces=("team",))
+
+
+@pytest.fixture
+def bob(jay):
+    return jay.bound_to(caller=member("bob"), spaces=("team",))
+
+
+def test_only_its_author_or_an_owner_erases_a_shared_memory(jay, ann, bob):
+    first, second = (ann.store(text).memory.id for text in ("One", "Two"))
+
+    with pytest.raises(Forbidden, match="author or an owner"):
+        bob.forget(first, hard=True)
+    bob.forget(first)
+    with pytest.raises(Forbidden):
+        bob.forget(first, hard=True)
+    assert ann.recover(first).content == "One"
+    ann.forget(first, hard=True)
+    jay.forget(second, hard=True)
+    assert jay._records.get([first, second], EVERYTHING) == []
+
+
+def test_who_may_not_erase_a_memory_cannot_let_its_time_run_out_either(ann, bob, clock):
+    hers, his = ann.store("Hers").memory.id, bob.store("His").memory.id
+
+    forgotten = [bob.forget(one, days=0).memory for one in (hers, his)]
+
+    assert [one.recoverable_until - clock() for one in forgotten] == [timedelta(days=30), timedelta(0)]
+    clock.move(days=29)
+    assert ann.recover(hers).content == "Hers"
+
+
+def test_erasing_with_what_is_linked_leaves_what_belongs_to_others(ann, bob):
+    hers, his = ann.store("Hers").memory, bob.store("His").memory
+    with bob._records.writing() as tx:
+        bob._ledger.link(tx, LinkKind.RELATED, his, hers)
+
+    assert bob.forget(his.id, hard=True, cascade=True).related == 0
+    assert ann.get(hers.id).content == "Hers"

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from scrubjay.errors import InvalidInput
-from scrubjay.memory import AccessLevel, Caller, Role
+from scrubjay.values.memory import AccessLevel, Caller, Role
 
 
 def as_(jay, user, role=Role.MEMBER, spaces=("default",)):

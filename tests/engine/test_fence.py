@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.engine.fence import CLOSING, LABEL, OPENING, fenced, neutral
-from scrubjay.memory import Category, Memory
-from scrubjay.times import parse_time
+from scrubjay.engine.conversations.fence import CLOSING, LABEL, OPENING, fenced, neutral
+from scrubjay.values.memory import Category, Memory
+from scrubjay.values.times import parse_time
 from tests.engine.trust_texts import POISON
 
 NOW = parse_time("2026-11-15T10:00:00Z", field="now")

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scrubjay.engine import ranking
-from scrubjay.engine.ranking import Candidate, fresh_first, second_look
-from scrubjay.memory import Filter, Glimpse, Link, LinkKind, Query, Weights
+from scrubjay.engine.search import ranking
+from scrubjay.engine.search.ranking import Candidate, fresh_first, second_look
+from scrubjay.values.memory import Filter, Glimpse, Link, LinkKind, Query, Weights
 
 NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
 

@@ -7,21 +7,35 @@ import shutil
 import subprocess
 import threading
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine import folders
-from scrubjay.engine.archiving import Criteria
-from scrubjay.engine.consolidation import Plan, Strategy
+from scrubjay.engine.access import EVERYTHING
+from scrubjay.engine.archive.archiving import Criteria
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Conflict, Error, FileDamaged, InvalidInput, NotFound, RegistryDamaged, StorageError
+from scrubjay.engine.files import stores
+from scrubjay.engine.files.links import NoteLinks
+from scrubjay.engine.files.two_way import Filing
+from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
+from scrubjay.errors import (
+    Conflict,
+    Error,
+    FileDamaged,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    RegistryDamaged,
+    StillReading,
+    StorageError,
+)
 from scrubjay.folders.folder import MARKER, Folder
 from scrubjay.folders.markdown import parsed
 from scrubjay.folders.registry import Registered, Registry
-from scrubjay.memory import Caller, Filter, Kind, LinkKind, Role, State, Status
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import AccessLevel, Caller, Filter, Kind, LinkKind, Role, State, Status
+from tests.reliability.rounds import wait_until
 
 STORE = "default"
 
@@ -211,12 +225,412 @@ def test_files_that_differ_in_case_only_are_two_memories(jay, folder, filed):
     assert len(names(jay)) == 3
 
 
-def test_a_file_without_front_matter_is_somebodys_own(jay, folder, filed):
-    (folder / "README.md").write_text("# Notes\n")
+# --- files without front matter --------------------------------------------------------------------------------------
+
+PLAIN = """\
+Before any heading.
+
+# The  Harbour #
+
+See [[Tide Table]], [[people/Ottilie#Phone|her number]] and [[nowhere]]. #work #work/boats
+
+```sh
+# not a heading #nottag [[not a link]]
+```
+A #2 is no tag, nor is a#b or `#code`.
+"""
+
+
+@pytest.fixture
+def vault(folder):
+    """A folder of notes that another program made."""
+    (folder / "people").mkdir(parents=True)
+    for name, text in {
+        "Harbour Notes": PLAIN,
+        "Tide Table": "High at noon",
+        "people/Ottilie": "Ottilie keeps the harbour.\n",
+    }.items():
+        file(folder, name).write_text(text)
+        os.utime(file(folder, name), (1_700_000_000, 1_700_000_000))
+    return folder
+
+
+def everything(folder):
+    return {place: place.read_bytes() for place in folder.rglob("*.md")}
+
+
+def test_plain_markdown_is_a_memory(jay, vault):
     look(jay)
 
-    assert names(jay) == ["project/harbour"]
-    assert [problem.name for problem in jay.folders.problems(STORE)] == ["README.md"]
+    note = jay.paths.get(STORE, "harbour-notes")
+    assert note.content == PLAIN.removesuffix("\n")
+    assert note.title == "The Harbour"
+    assert note.tags == ("work", "work/boats")
+    assert note.created_at == note.updated_at == datetime.fromtimestamp(1_700_000_000, UTC)
+    assert jay.paths.get(STORE, "tide-table").title == "Tide Table"
+    ends = {jay.get(link.target).path for link in jay._records.links([note.id]) if link.source == note.id}
+    assert ends == {"tide-table", "people/ottilie"}
+    assert not jay.folders.problems(STORE)
+
+
+def test_reading_plain_markdown_writes_nothing(jay, vault):
+    before = everything(vault)
+    for _ in range(3):
+        look(jay)
+        jay.search("harbour")
+        jay._write_files(patient=True)
+    file(vault, "Tide Table").rename(file(vault, "Tides"))
+    look(jay)
+    look(jay)
+
+    before[file(vault, "Tides")] = before.pop(file(vault, "Tide Table"))
+    assert everything(vault) == before
+    assert jay._records.waiting() == {}
+    assert jay.paths.get(STORE, "tides").content == "High at noon"
+
+
+def test_plain_markdown_gets_front_matter_when_its_memory_is_changed_here(jay, vault):
+    look(jay)
+    note = jay.paths.get(STORE, "people/ottilie")
+    jay.update(note.id, tags=("people",))
+
+    text = file(vault, "people/Ottilie").read_text()
+    assert text.startswith("---\n")
+    assert text.endswith("---\n\nOttilie keeps the harbour.\n")
+    assert parsed(text.encode()).id == note.id
+    assert not file(vault, "people/ottilie").exists()
+
+
+def test_a_new_note_is_found_by_its_path_whatever_its_file_is_called(jay, vault):
+    look(jay)
+    for name in ("Bell Buoy", "people/Amadou D."):
+        file(vault, name).write_text("Written by hand\n")
+
+    assert jay.paths.get(STORE, "bell-buoy").content == "Written by hand"
+    assert jay.paths.move(STORE, "people/amadou-d", "people/deputy").memory.path == "people/deputy"
+
+
+def test_an_edit_of_plain_markdown_is_an_edit(jay, vault):
+    look(jay)
+    id = jay.paths.get(STORE, "harbour-notes").id
+    place = file(vault, "Harbour Notes")
+    place.write_text(PLAIN.replace("#work/boats", "#ships").replace("The  Harbour", "The Port"))
+    look(jay)
+
+    assert jay.get(id).tags == ("work", "ships")
+    assert jay.get(id).title == "The Port"
+    assert [version.memory.title for version in jay.history(id)] == ["The Harbour"]
+
+
+def test_a_file_that_loses_its_front_matter_stays_the_same_memory(jay, folder, clock):
+    expiry = clock() + timedelta(days=1)
+    id = jay.paths.add(STORE, "a/b", "Text", tags=["kept"], expires_at=expiry).memory.id
+    file(folder, "a/b").write_text("Other text\n")
+    look(jay)
+
+    memory = jay.get(id)
+    assert (memory.content, memory.tags, memory.expires_at) == ("Other text", ("kept",), expiry)
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_vault_of_1000_notes_opens_as_a_store(bare, tmp_path, read_only):
+    vault, count = tmp_path / "vault", 1_000 if read_only else 100
+    (vault / "Daily Notes").mkdir(parents=True)
+    for number in range(count):
+        text = f"# Day {number}\n\nAfter [[Day {number - 1}]] #day\n"
+        (vault / "Daily Notes" / f"Day {number}.md").write_text(text)
+    before = everything(vault)
+
+    assert bare.folders.add("vault", vault, read_only=read_only).new == count
+    found = bare.paths.list("vault")
+    assert (len(found.entries), found.unreadable) == (count, 0)
+    note = bare.paths.get("vault", "daily-notes/day-7")
+    assert note.title == "Day 7"
+    assert {link.source == note.id for link in bare._records.links([note.id])} == {True, False}
+    assert everything(vault) == before
+    assert bare._records.waiting() == {}
+    assert (vault / MARKER).exists() is not read_only
+
+
+def test_a_name_longer_than_a_title_can_be_is_cut(jay, folder):
+    folder.mkdir(parents=True)
+    file(folder, "x" * 240).write_text("Text\n")
+    look(jay)
+
+    [memory] = jay.list()
+    assert memory.title == "x" * 200
+
+
+def test_a_note_with_properties_of_its_own_is_read_like_a_plain_one(jay, folder):
+    folder.mkdir(parents=True)
+    file(folder, "n").write_text("---\naliases: [x]\ntags: [work]\n---\n# The Harbour\n\nAt noon #sea\n")
+    look(jay)
+    memory = jay.paths.get(STORE, "n")
+    assert (memory.title, memory.tags) == ("The Harbour", ("work", "sea"))
+
+    edit(file(folder, "n"), "# The Harbour", "# The Port")
+    look(jay)
+    assert jay.get(memory.id).title == "The Port"
+
+
+PROPERTIES = """\
+id: 12345
+type: meeting
+topic: Physics
+source: [a, b]
+related: "[[Nowhere]]"
+outcome: good
+title: [x]
+category: Lecture
+date: 2024-05-01
+"""
+
+
+@pytest.mark.parametrize("left_out", ["", "id", "type", "id type"])
+def test_properties_of_other_programs_survive_every_change_here(jay, folder, left_out):
+    lines = [line for line in PROPERTIES.splitlines() if line.partition(":")[0] not in left_out.split()]
+    folder.mkdir(parents=True)
+    file(folder, "n").write_text("\n".join(["---", *lines, "---", "Text", ""]))
+    look(jay)
+    id = jay.paths.get(STORE, "n").id
+    other = jay.store("Another").memory.id
+    for tag in ("first", "second", "third"):
+        jay.update(id, tags=(tag,), related=(other,))
+        look(jay)
+
+    text = file(folder, "n").read_text()
+    assert set(lines) <= set(text.splitlines())
+    assert not jay.folders.problems(STORE)
+    assert jay.get(id).tags == ("third",)
+
+
+def related(jay, path):
+    """Where the links of a memory lead."""
+    id = jay.paths.get(STORE, path).id
+    links = jay._records.links([id], kinds=frozenset({LinkKind.RELATED}))
+    return {jay.get(link.target).path for link in links if link.source == id and link.stands}
+
+
+def test_a_link_waits_for_the_note_that_it_leads_to(jay, folder):
+    folder.mkdir(parents=True)
+    file(folder, "plan").write_text("See [[Crème Brûlée]]\n")
+    look(jay)
+    assert related(jay, "plan") == set()
+
+    file(folder, "Crème Brûlée").write_text("Eggs\n")
+    look(jay)
+    assert related(jay, "plan") == {"creme-brulee"}
+    assert file(folder, "plan").read_text() == "See [[Crème Brûlée]]\n"
+
+
+def test_a_link_that_is_taken_out_of_a_text_is_a_relation_no_longer(jay, vault):
+    look(jay)
+    given = jay.store("Another", related=(jay.paths.get(STORE, "tide-table").id,)).memory
+    file(vault, "Harbour Notes").write_text("See [[people/Ottilie]]\n")
+    look(jay)
+
+    assert related(jay, "harbour-notes") == {"people/ottilie"}
+    assert related(jay, given.path) == {"tide-table"}
+    assert jay._records.waiting() == {}
+
+
+def test_links_in_a_note_that_got_front_matter_here_are_followed(jay, vault):
+    look(jay)
+    jay.update(jay.paths.get(STORE, "tide-table").id, tags=("sea",))
+    edit(file(vault, "Tide Table"), "High at noon", "High at noon, says [[Ottilie]]")
+    look(jay)
+
+    assert related(jay, "tide-table") == {"people/ottilie"}
+
+
+def test_links_in_a_text_that_is_changed_here_are_followed(jay, vault):
+    look(jay)
+    jay.paths.update(STORE, "harbour-notes", {"content": "See [[people/Ottilie]] and [[bell-buoy]]"})
+    jay.paths.update(STORE, "tide-table", {"content": "High at noon, says [[Ottilie]]"})
+
+    assert related(jay, "harbour-notes") == related(jay, "tide-table") == {"people/ottilie"}
+    assert 'related: ["[[people/Ottilie]]"]\n' in file(vault, "Harbour Notes").read_text()
+    assert 'related: ["[[people/Ottilie]]"]\n' in file(vault, "Tide Table").read_text()
+    jay.paths.add(STORE, "bell-buoy", "It rings beside [[Tide Table]]")
+
+    assert related(jay, "bell-buoy") == {"tide-table"}
+    assert related(jay, "harbour-notes") == {"people/ottilie", "bell-buoy"}
+    jay.paths.update(STORE, "tide-table", {"content": "High at noon"})
+
+    assert related(jay, "tide-table") == set()
+    assert "related" not in file(vault, "Tide Table").read_text()
+    assert jay._records.waiting() == {}
+
+
+def test_links_of_a_text_that_was_written_before_a_kill_are_followed_later(open_engine, vault, monkeypatch):
+    jay = open_engine()
+    look(jay)
+    with monkeypatch.context() as patched:
+        patched.setattr(NoteLinks, "follow_written", lambda *_: None)
+        jay.paths.update(STORE, "tide-table", {"content": "High at noon, says [[Ottilie]]"})
+    jay.close()
+    jay = open_engine()
+    look(jay)
+
+    assert related(jay, "tide-table") == {"people/ottilie"}
+
+
+def test_links_are_followed_though_the_first_reading_was_interrupted(open_engine, folder, hasty):
+    folder.mkdir(parents=True)
+    for number in range(150):
+        file(folder, f"n{number}").write_text(f"See [[n{(number + 75) % 150}]]\n")
+    jay = open_engine()
+    with pytest.raises(StillReading):
+        look(jay)
+    jay.close()
+    jay = open_engine()
+    wait_until(lambda: is_read(jay))
+
+    assert all(related(jay, f"n{number}") == {f"n{(number + 75) % 150}"} for number in (0, 20, 74, 75, 149))
+
+
+# --- folders that are only read --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sealed(jay, vault, tmp_path):
+    """An engine at a store whose folder is never written into."""
+    vault.rename(tmp_path / "vault")
+    jay.folders.add("vault", tmp_path / "vault", read_only=True)
+    return jay.bound_to(spaces=("vault",))
+
+
+CHANGES = {
+    "add": lambda jay, one: jay.paths.add("vault", "new", "Text"),
+    "update": lambda jay, one: jay.paths.update("vault", "tide-table", {"content": "Other"}),
+    "remove": lambda jay, one: jay.paths.remove("vault", "tide-table"),
+    "move": lambda jay, one: jay.paths.move("vault", "tide-table", "tides"),
+    "prune": lambda jay, one: jay.paths.prune("vault"),
+    "create_section": lambda jay, one: jay.paths.create_section("vault", "x"),
+    "delete_section": lambda jay, one: jay.paths.delete_section("vault", "people/x"),
+    "mirror": lambda jay, one: jay.folders.mirror("vault"),
+    "store": lambda jay, one: jay.store("Text"),
+    "change": lambda jay, one: jay.update(one, content="Other"),
+    "tag": lambda jay, one: jay.update(one, tags=("x",)),
+    "forget": lambda jay, one: jay.forget(one),
+    "erase": lambda jay, one: jay.forget(one, hard=True),
+    "decide": lambda jay, one: jay.decisions.save("topic", "Text", reasoning="Why"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_nothing_is_changed_in_a_read_only_store(sealed, tmp_path, change):
+    before = everything(tmp_path / "vault")
+    with pytest.raises(Forbidden, match="Store vault is read-only"):
+        change(sealed, sealed.paths.get("vault", "tide-table").id)
+
+    assert everything(tmp_path / "vault") == before
+    assert sorted(one.name for one in (tmp_path / "vault").iterdir()) == ["Harbour Notes.md", "Tide Table.md", "people"]
+    assert sealed._records.waiting() == {}
+
+
+def test_a_read_only_folder_is_followed(sealed, tmp_path):
+    vault = tmp_path / "vault"
+    id = sealed.paths.get("vault", "tide-table").id
+    file(vault, "Tide Table").write_text("Low at noon")
+    file(vault, "people/Ottilie").unlink()
+    file(vault, "New").write_text("A new note")
+    look(sealed)
+
+    assert sealed.get(id).content == "Low at noon"
+    assert {entry.path for entry in sealed.paths.list("vault").entries} == {"harbour-notes", "new", "tide-table"}
+    file(vault, "Tide Table").rename(file(vault, "Tides"))
+    look(sealed)
+    assert sealed.paths.get("vault", "tides").id == id
+
+
+def test_an_empty_read_only_folder_may_be_a_disk_that_is_not_there(sealed, tmp_path):
+    shutil.move(tmp_path / "vault", tmp_path / "away")
+    (tmp_path / "vault").mkdir()
+    look(sealed)
+
+    assert len(sealed.paths.list("vault").entries) == 3
+
+
+@pytest.mark.parametrize("change", [{"content": "Changed here"}, {"tags": ("here",)}])
+def test_what_was_changed_before_a_folder_became_read_only_is_read_from_its_file_again(jay, folder, filed, change):
+    registry = jay._registry
+    edited = jay.update(filed, **change)
+    place = file(folder, "project/harbour")
+    with jay._records.writing() as tx:
+        tx.keep_as_file([filed])
+    place.write_text("---\ntags: [people]\n---\nWhat the file says\n")
+    registry.add(Registered(name=STORE, path=folder, read_only=True))
+    before = place.read_bytes()
+    look(jay)
+    look(jay)
+
+    assert edited.version < jay.get(filed).version
+    assert (jay.get(filed).content, jay.get(filed).tags) == ("What the file says", ("people",))
+    assert place.read_bytes() == before
+    assert jay._records.waiting() == {}
+
+
+def test_read_only_stands_in_the_registry_and_in_lists(sealed, tmp_path):
+    assert "    read_only: true\n" in (tmp_path / "stores.yaml").read_text()
+    assert {store.name: store.read_only for store in sealed.folders.list()} == {"default": False, "vault": True}
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_to_write_can_be_added_read_only(jay, vault, tmp_path):
+    vault.rename(tmp_path / "vault")
+    (tmp_path / "vault").chmod(0o555)
+    with pytest.raises(StorageError, match="cannot be written to") as error:
+        jay.folders.add("vault", tmp_path / "vault")
+    assert "--read-only" in str(error.value.hint)
+
+    assert jay.folders.add("vault", tmp_path / "vault", read_only=True).new == 3
+
+
+# --- what files say of their memories --------------------------------------------------------------------------------
+
+
+def test_a_file_carries_title_and_category_and_its_title_can_be_edited(jay, folder, filed):
+    place = file(folder, "project/harbour")
+    assert "title: \"The harbour master is called Ottilie\"\ncategory: " in place.read_text()
+
+    edit(place, 'title: "The harbour master is called Ottilie"', "title: Who keeps the harbour")
+    look(jay)
+    assert jay.get(filed).title == "Who keeps the harbour"
+
+
+def test_a_title_that_is_behind_its_text_is_not_taken_for_an_edit(jay, folder, filed):
+    place = file(folder, "project/harbour")
+    edit(place, "called Ottilie\n", "called Ada\n")
+    look(jay)
+    edit(place, "called Ada\n", "called Eve\n")
+    look(jay)
+
+    assert jay.get(filed).title == "The harbour master is called Eve"
+
+
+def test_a_category_of_somebody_elses_stays(jay, folder, filed):
+    file(folder, "soup").write_text("---\ncategory: Recipes\ntitle: Soup\n---\nLeek\n")
+    look(jay)
+    memory = jay.paths.get(STORE, "soup")
+    jay.update(memory.id, content="Leek and potatoes")
+
+    assert memory.title == "Soup"
+    text = file(folder, "soup").read_text()
+    assert "category: Recipes\n" in text
+    assert text.count("category:") == text.count("title:") == 1
+
+
+def test_the_file_of_a_decision_tells_how_it_went(jay, tmp_path):
+    saved = jay.decisions.save("auth", "Use sessions", reasoning="Simple").memory
+    jay.folders.mirror(STORE, tmp_path / "vault")
+    jay.decisions.mark(saved.id, "failed", reason="Too slow")
+
+    [place] = (tmp_path / "vault").rglob("*.md")
+    assert 'outcome: failed\noutcome_reason: "Too slow"\n' in place.read_text()
+    look(jay)
+    assert jay.get(saved.id).text == "Use sessions\n\nSimple"
 
 
 @pytest.mark.parametrize("edited", [False, True])
@@ -246,6 +660,91 @@ def test_a_renamed_file_without_an_id_is_told_by_its_bytes(jay, folder, filed):
     look(jay)
 
     assert jay.get(before).path == "project/new"
+
+
+@pytest.fixture(params=["added here", "made by hand"])
+def three(request, jay, folder):
+    """The ids of three memories at a, b and c, whose files carry ids or not."""
+    for name in "abc":
+        if request.param == "added here":
+            jay.paths.add(STORE, name, f"Text of {name}")
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            file(folder, name).write_text(f"---\n---\nText of {name}\n")
+    look(jay)
+    return {name: jay.paths.get(STORE, name).id for name in "abc"}
+
+
+def rename(folder, **to):
+    for old in to:
+        file(folder, old).rename(folder / f"{old}.away")
+    for old, new in to.items():
+        (folder / f"{old}.away").rename(file(folder, new))
+
+
+@pytest.mark.parametrize("to", [{"a": "b", "b": "a"}, {"a": "b", "b": "c", "c": "a"}])
+def test_ids_and_histories_follow_the_text_of_files_that_were_swapped(jay, folder, three, to):
+    jay.update(three["a"], tags=("first",))
+    before = {path: file(folder, path).read_bytes() for path in three}
+    rename(folder, **to)
+    look(jay)
+    look(jay)
+
+    for old, new in to.items():
+        memory = jay.paths.get(STORE, new)
+        assert (memory.id, memory.content) == (three[old], f"Text of {old}")
+        assert {version.memory.content for version in jay.history(memory.id)} == {f"Text of {old}"}
+        assert file(folder, new).read_bytes() == before[old]
+    assert sorted(names(jay)) == ["a", "b", "c"]
+
+
+def test_swapped_files_that_were_edited_too_are_told_by_their_ids(jay, folder):
+    ids = [jay.paths.add(STORE, path, f"Text of {path}").memory.id for path in "ab"]
+    rename(folder, a="b", b="a")
+    edit(file(folder, "b"), "Text of a", "Edited text of a")
+    look(jay)
+
+    assert (jay.paths.get(STORE, "b").id, jay.get(ids[0]).content) == (ids[0], "Edited text of a")
+    assert (jay.paths.get(STORE, "a").id, jay.get(ids[1]).content) == (ids[1], "Text of b")
+
+
+def test_a_file_moved_over_another_keeps_its_id_and_the_other_is_deleted_softly(jay, folder, three):
+    file(folder, "a").replace(file(folder, "b"))
+    look(jay)
+    look(jay)
+
+    assert sorted(names(jay)) == ["b", "c"]
+    assert (jay.paths.get(STORE, "b").id, jay.get(three["a"]).content) == (three["a"], "Text of a")
+    assert jay.get(three["b"], deleted=True).status is Status.DELETED
+    assert sorted(one.name for one in folder.rglob("*.md")) == ["b.md", "c.md"]
+
+
+def test_a_file_copied_over_another_is_an_edit(jay, folder, three):
+    shutil.copy(file(folder, "a"), file(folder, "b"))
+    look(jay)
+
+    assert jay.get(three["a"]).path == "a"
+    assert (jay.paths.get(STORE, "b").id, jay.get(three["b"]).content) == (three["b"], "Text of a")
+
+
+def test_a_swap_that_a_kill_interrupted_is_finished(jay, folder, monkeypatch):
+    ids = [jay.paths.add(STORE, path, f"Text of {path}").memory.id for path in "ab"]
+    rename(folder, a="b", b="a")
+    revise, calls = Filing._revise, []
+
+    def killed_after_one(*args, **more):
+        calls.append(1)
+        return len(calls) < 2 and revise(*args, **more)
+
+    monkeypatch.setattr(Filing, "_revise", killed_after_one)
+    look(jay)
+    monkeypatch.undo()
+    look(jay)
+    look(jay)
+
+    assert sorted(jay.get(id).path.removesuffix("-2") for id in ids) == ["a", "b"]
+    assert [jay.get(id).content for id in ids] == ["Text of a", "Text of b"]
+    assert len(names(jay)) == 2
 
 
 def test_a_copied_file_is_another_memory(jay, folder, filed):
@@ -480,12 +979,12 @@ def test_a_new_file_written_but_not_noted_is_not_doubled(jay, folder, filed):
 def test_a_foreign_file_is_never_overwritten(jay, folder, filed):
     place = file(folder, "a/b")
     place.parent.mkdir()
-    place.write_text("my own notes, no front matter\n")
+    place.write_text("---\nmine: broken front matter\n")
     with pytest.raises(FileDamaged):
         jay.paths.add(STORE, "a/b", "Text")
     memory = jay.store("Text", path="a/b", as_file=True).memory
 
-    assert place.read_text() == "my own notes, no front matter\n"
+    assert place.read_text() == "---\nmine: broken front matter\n"
     assert document(folder, "a/b-2").id == memory.id
 
 
@@ -636,18 +1135,18 @@ def test_a_mirrored_space_is_kept_as_files_from_then_on(jay, tmp_path):
     jay.folders.mirror(STORE, vault)
     after = jay.store("User likes tea", related=(before.id,)).memory
 
-    assert document(vault, before.path).id == before.id
-    assert document(vault, after.path).type == "memory"
-    assert f'related: ["[[{before.path}]]"]\n' in file(vault, after.path).read_text()
+    assert document(vault, "inbox/User moved to Austin").id == before.id
+    assert document(vault, "inbox/User likes tea").type == "memory"
+    assert 'related: ["[[inbox/User moved to Austin]]"]\n' in file(vault, "inbox/User likes tea").read_text()
     jay.forget(before.id)
-    assert not file(vault, before.path).exists()
-    edit(file(vault, after.path), "tea", "coffee")
+    assert not file(vault, "inbox/User moved to Austin").exists()
+    edit(file(vault, "inbox/User likes tea"), "tea\n", "coffee\n")
     assert [hit.memory.id for hit in jay.search("coffee")] == [after.id]
 
 
 def test_a_mirror_of_many_is_complete(jay, tmp_path, monkeypatch):
     """However slow the disk is: who brings many waits until all their files are written."""
-    monkeypatch.setattr(folders, "WRITE_SECONDS", 0.0)
+    monkeypatch.setattr(stores, "WRITE_SECONDS", 0.0)
     ids = jay.store_many({"content": f"Text number {n}"} for n in range(150))
     jay.folders.mirror(STORE, tmp_path / "vault")
     more = jay.store_many({"content": f"More {n}"} for n in range(70))
@@ -660,11 +1159,86 @@ def test_a_mirror_of_many_is_complete(jay, tmp_path, monkeypatch):
 
 def test_what_stops_being_mirrored_stays(jay, tmp_path):
     jay.folders.mirror(STORE, tmp_path / "vault")
-    first = jay.store("First").memory
+    jay.store("First")
     jay.folders.stop_mirroring(STORE)
     jay.store("Second")
 
-    assert [one.stem for one in (tmp_path / "vault").rglob("*.md")] == [first.path.rpartition("/")[2]]
+    assert [one.name for one in (tmp_path / "vault").rglob("*.md")] == ["First.md"]
+
+
+TITLES = {
+    "User moved to Austin": "User moved to Austin",
+    "# Onboarding\n\nRead **this** first": "Onboarding Read this first",
+    "a/b: what? \"x\" <y> | [[z]]": "a b what x y z",
+    "회의는 화요일입니다": "회의는 화요일입니다",
+    "हिन्दी में लिखो": "हिन्दी में लिखो",
+    "...hidden": "hidden",
+    "One two three four five six seven eight nine ten eleven twelve thirteen":
+        "One two three four five six seven eight nine ten eleven",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "name"), TITLES.items())
+def test_a_mirrored_file_is_called_what_its_memory_says(jay, folder, text, name):
+    jay.folders.mirror(STORE)
+    id = jay.store(text).memory.id
+
+    assert files_below(folder) == [f"inbox/{name}.md"]
+    look(jay)
+    assert jay.get(id).content == text
+
+
+@pytest.mark.parametrize("text", ["CON", "index", "???", "‮‮", "長" * 500, "🙂" * 200, "x" * 3000, "."])
+def test_whatever_a_memory_says_its_file_can_be_written(jay, folder, text):
+    jay.folders.mirror(STORE)
+    id = jay.store(text).memory.id
+
+    [name] = files_below(folder)
+    assert len(name.encode()) < 250
+    look(jay)
+    assert jay.get(id).content == text
+    assert not jay._records.waiting()
+
+
+def test_memories_of_the_same_words_have_files_of_their_own_and_links_lead_to_them(jay, folder):
+    jay.folders.mirror(STORE)
+    start = "The harbour master said that the quay will be swept on "
+    _, second = (jay.store(f"{start}{day} and then some more words follow").memory for day in ("Monday", "Friday"))
+    jay.store("See the other", related=(second.id,))
+    jay._write_files(patient=True)
+    look(jay)
+
+    tail = second.id[-6:]
+    assert files_below(folder)[1:] == [f"inbox/{start.strip()} ({tail}).md", f"inbox/{start.strip()}.md"]
+    assert f'related: ["[[inbox/{start.strip()} ({tail})]]"]' in file(folder, "inbox/See the other").read_text()
+
+
+def test_links_written_before_their_file_had_its_name_are_put_right(jay, tmp_path):
+    start = "The harbour master said that the quay will be swept on "
+    target = jay.store(f"{start}Monday and then some more words follow").memory
+    jay.store("A note", related=(target.id,))
+    (tmp_path / "vault" / "inbox").mkdir(parents=True)
+    file(tmp_path / "vault", f"inbox/{start.strip()}").write_text("Mine\n")
+    jay.folders.mirror(STORE, tmp_path / "vault")
+    look(jay)
+
+    named = f"[[inbox/{start.strip()} ({target.id[-6:]})]]"
+    assert named in file(tmp_path / "vault", "inbox/A note").read_text()
+    assert file(tmp_path / "vault", f"inbox/{start.strip()}").read_text() == "Mine\n"
+
+
+def test_a_decision_is_filed_under_its_topic_by_its_words(jay, folder):
+    jay.folders.mirror(STORE)
+    jay.decisions.save("Session store", "Use Redis for sessions", reasoning="Quick")
+
+    assert files_below(folder) == ["decisions/session-store/Use Redis for sessions.md"]
+
+
+def test_a_path_that_was_chosen_is_the_name_of_the_file(jay, folder):
+    jay.folders.mirror(STORE)
+    jay.paths.add(STORE, "project/limits", "Sixty a minute")
+
+    assert files_below(folder) == ["project/limits.md"]
 
 
 def test_a_clone_elsewhere_keeps_ids_times_and_levels(jay, tmp_path, open_engine, clock):
@@ -679,6 +1253,113 @@ def test_a_clone_elsewhere_keeps_ids_times_and_levels(jay, tmp_path, open_engine
 
     assert (there.content, there.tags, there.created_at) == (memory.content, memory.tags, memory.created_at)
     assert (there.access_level, there.updated_at, there.path) == ("private", memory.updated_at, memory.path)
+
+
+# --- what is private -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ann(jay):
+    return jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER))
+
+
+def files_below(folder):
+    return sorted(str(one.relative_to(folder)) for one in folder.rglob("*.md"))
+
+
+def test_what_another_user_keeps_private_is_not_written_into_a_folder(jay, ann, tmp_path):
+    vault = tmp_path / "vault"
+    before = ann.store("Known before", path="a/before", access_level="private").memory
+    jay.folders.mirror(STORE, vault)
+    later = ann.store("Stored later", path="a/later", access_level="private").memory
+    ann.store("For all", path="a/b")
+    look(jay)
+
+    assert files_below(vault) == ["a/b.md"]
+    assert jay._records.waiting() == {}
+    assert [ann.get(one.id).content for one in (before, later)] == ["Known before", "Stored later"]
+    ann.revise(later.id, access_level="shared")
+    assert files_below(vault) == ["a/b.md", "a/later.md"]
+
+
+def test_a_memory_made_private_leaves_the_folder_and_stays(jay, ann, folder):
+    id = ann.paths.add(STORE, "a/b", "Text").memory.id
+    ann.revise(id, access_level="private")
+
+    assert files_below(folder) == []
+    look(jay)
+    assert ann.get(id).content == "Text"
+    ann.revise(id, access_level="shared")
+    assert files_below(folder) == ["a/b.md"]
+
+
+def test_an_edit_of_a_file_that_leaves_is_not_lost(jay, ann, folder):
+    id = ann.paths.add(STORE, "a/b", "Text").memory.id
+    edit(file(folder, "a/b"), "Text", "Edited")
+    ann.revise(id, access_level="private")
+
+    assert files_below(folder) == []
+    assert ann.get(id).content == "Edited"
+
+
+def test_private_files_of_former_versions_leave_the_folder(jay, ann, folder):
+    id = ann.paths.add(STORE, "a/b", "Text").memory.id
+    with jay._records.writing() as tx:  # as a former version would: private, and its file in step
+        [memory] = tx.get([id], EVERYTHING)
+        private = jay._ledger.change(tx, replace(memory, access_level=AccessLevel.PRIVATE), "updated")
+        known = tx.file_of(id)
+        tx.in_sync(id, name=known.name, hash=known.hash, stamp=known.stamp, version=private.version)
+        tx.set_fact(f"folder-private:{STORE}", "")
+    look(jay)
+
+    assert files_below(folder) == []
+    assert ann.get(id).content == "Text"
+
+
+def test_ones_own_private_memories_are_files_unless_the_folder_is_in_a_repository(jay, tmp_path):
+    for name, made in (("vault", False), ("repository", True)):
+        (tmp_path / name / ".git" if made else tmp_path / name).mkdir(parents=True)
+        here = jay.bound_to(spaces=(name,))
+        here.folders.mirror(name, tmp_path / name / "notes")
+        here.store("Mine", path="a/mine", access_level="private")
+        here.store("For all", path="a/b")
+
+    assert files_below(tmp_path / "vault" / "notes") == ["a/b.md", "a/mine.md"]
+    assert files_below(tmp_path / "repository" / "notes") == ["a/b.md"]
+
+
+def test_a_private_file_in_a_repository_is_left_alone_and_reported(jay, tmp_path):
+    (tmp_path / ".git").mkdir()
+    jay.folders.create("notes", path=tmp_path / "notes")
+    (tmp_path / "notes" / "mine.md").write_text("---\naccess_level: private\n---\nMine\n")
+    indexed = jay.folders.reindex("notes")
+
+    assert [(problem.name, "private" in problem.why) for problem in indexed.problems] == [("mine.md", True)]
+    assert (tmp_path / "notes" / "mine.md").exists()
+    assert list(jay.bound_to(spaces=("notes",)).list()) == []
+
+
+def test_a_file_names_no_memory_that_may_not_lie_beside_it(jay, ann, folder):
+    shared = ann.paths.add(STORE, "a/b", "Text").memory
+    secret = ann.store("Secret", path="hidden/words", access_level="private").memory
+    with jay._records.writing() as tx:
+        jay._ledger.link(tx, LinkKind.RELATED, shared, secret)
+    look(jay)
+
+    assert "hidden/words" not in file(folder, "a/b").read_text()
+    assert secret.id not in file(folder, "a/b").read_text()
+
+
+def test_a_new_file_does_not_become_the_private_memory_of_another(jay, ann, folder):
+    jay.paths.add(STORE, "a/x", "So that there is a folder")
+    secret = ann.store("The same text", path="a/b", access_level="private").memory
+    for name, id in (("a/b", ""), ("a/c", f"id: {secret.id}\n")):
+        file(folder, name).write_text(f"---\n{id}---\n\nThe same text\n")
+    look(jay)
+
+    assert jay._records.file_of(secret.id) is None
+    assert jay.paths.get(STORE, "a/b").id != secret.id
+    assert jay.paths.get(STORE, "a/c").access_level == "shared"
 
 
 def test_a_store_taken_out_and_put_back_finds_its_memories(jay, tmp_path):
@@ -736,17 +1417,137 @@ def test_walks_run_at_most_once_in_a_while(open_engine, tmp_path, monkeypatch):
     assert jay.paths.get(STORE, "a/b").content == "Edited"
 
 
-def test_a_folder_with_many_new_files_is_taken_in_over_several_looks(jay, folder, filed, monkeypatch):
-    monkeypatch.setattr("scrubjay.engine.folders.LOOK_SECONDS", 0.0)
-    for number in range(150):
-        file(folder, f"project/n{number}").write_text(f"---\n---\nNote {number}\n")
-    counts = []
-    for _ in range(4):
-        look(jay)
-        counts.append(jay.list(counted=True).total)
+# --- many files ------------------------------------------------------------------------------------------------------
 
-    assert counts[-1] == 151
-    assert counts == sorted(counts)
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """Calls that wait for nothing: what a call has time for is one batch of files."""
+    monkeypatch.setattr("scrubjay.engine.files.stores.READ_SECONDS", 0.0)
+
+
+def write_notes(folder, count):
+    for category in range(20):
+        (folder / f"c{category}").mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        (folder / f"c{number % 20}" / f"Note {number}.md").write_text(f"---\n---\nNote {number}\n")
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """Calls that wait however slow the machine is."""
+    monkeypatch.setattr("scrubjay.engine.files.stores.READ_SECONDS", 3600.0)
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """An engine that finds nothing by meaning: quick with many files."""
+    with Engine(SqliteStore(tmp_path / "m.db"), None, registry=Registry(tmp_path, tmp_path, walk_seconds=0)) as bare:
+        yield bare
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_store_of_2000_files_is_complete_before_it_is_answered_from(bare, folder):
+    write_notes(folder, 2_000)
+    told = []
+
+    found = bare.bound_to(progress=lambda *now: told.append(now)).paths.list(STORE)
+
+    assert len(found.entries) == 2_000
+    assert [section.memories for section in found.sections] == [100] * 20
+    assert told[0] == (0, 2_000, "reading files")
+    assert told[-1] == (2_000, 2_000, "reading files")
+    assert told == sorted(told)
+
+
+def test_nothing_is_told_of_a_folder_in_which_nothing_changed(jay, folder, filed):
+    look(jay)
+    told = []
+    jay.bound_to(progress=lambda *now: told.append(now)).paths.list(STORE)
+
+    assert told == []
+
+
+@pytest.mark.long
+def test_a_store_of_10000_files_is_read_while_its_calls_say_so(jay, folder, monkeypatch):
+    monkeypatch.setattr("scrubjay.engine.files.stores.READ_SECONDS", 1.0)
+    write_notes(folder, 10_000)
+    answers, refusals = [], []
+
+    def complete():
+        try:
+            answers.append(len(jay.paths.list(STORE).entries))
+        except StillReading as error:
+            refusals.append(error.message)
+        return bool(answers)
+
+    wait_until(complete, seconds=1800)
+    assert answers == [10_000]
+    assert all(message.startswith("Still reading: ") for message in refusals)
+    assert refusals[-1].endswith(" of 10,000 files.")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda jay: jay.paths.list(STORE),
+        lambda jay: jay.paths.list(STORE, "c3"),
+        lambda jay: jay.paths.get(STORE, "c3/note-143"),
+        lambda jay: jay.paths.add(STORE, "c3/note-143", "Another"),
+        lambda jay: jay.paths.move(STORE, "c1/note-1", "c3/note-143"),
+        lambda jay: jay.paths.remove(STORE, "c3/note-143"),
+        lambda jay: jay.paths.prune(STORE),
+        lambda jay: jay.paths.create_section(STORE, "c3"),
+        lambda jay: jay.paths.delete_section(STORE, "c3/x"),
+        lambda jay: jay.paths.recent(STORE),
+        lambda jay: jay.search("Note"),
+        lambda jay: jay.list(),
+    ],
+)
+def test_a_store_that_is_not_read_whole_gives_no_answer(jay, folder, hasty, ask):
+    write_notes(folder, 150)
+
+    with pytest.raises(StillReading, match="Still reading: 64 of 150 files"):
+        ask(jay)
+
+
+def test_what_is_not_read_yet_is_neither_overwritten_nor_swapped(jay, folder, hasty):
+    write_notes(folder, 150)
+    with pytest.raises(StillReading):
+        jay.paths.add(STORE, "c3/note-143", "Another")
+    wait_until(lambda: is_read(jay))
+
+    with pytest.raises(Conflict):
+        jay.paths.add(STORE, "c3/note-143", "Another")
+    assert jay.paths.get(STORE, "c3/note-143").content == "Note 143"
+    assert (folder / "c3" / "Note 143.md").read_text() == "---\n---\nNote 143\n"
+    assert len(list(folder.rglob("*.md"))) == 150
+
+
+def is_read(jay):
+    try:
+        return len(jay.paths.list(STORE).entries) == 150
+    except StillReading:
+        return False
+
+
+def test_whoever_waits_for_another_look_is_told_how_far_it_is(jay, folder, filed, hasty):
+    shelf = jay._shared.shelves.of(STORE)
+    shelf.read = (640, 2_000)
+
+    with shelf.lock, pytest.raises(StillReading, match="Still reading: 640 of 2,000 files"):
+        look(jay)
+
+
+def test_closing_does_not_wait_for_files_that_are_still_to_be_read(open_engine, folder, hasty):
+    jay = open_engine()
+    write_notes(folder, 600)
+    with pytest.raises(StillReading):
+        look(jay)
+    jay.close()
+
+    assert not any(thread.name == f"reading {STORE}" for thread in threading.enumerate())
+    assert 64 <= len(open_engine()._records.entries(STORE, "", EVERYTHING)) < 600
 
 
 def test_threads_look_at_once_and_nothing_is_doubled(jay, folder, filed):
@@ -769,8 +1570,6 @@ def test_a_closed_engine_has_stopped_watching(jay, folder, filed):
 
 
 def test_a_watched_folder_is_taken_in_without_a_call(open_engine, tmp_path):
-    from tests.reliability.rounds import wait_until
-
     jay = open_engine(registry=Registry(tmp_path, tmp_path, walk_seconds=3600))
     jay.paths.add(STORE, "a/b", "Text")
     look(jay)
@@ -820,9 +1619,9 @@ def test_an_expired_file_is_pruned_with_its_file(jay, folder, clock):
 def test_a_decision_edited_by_hand_is_a_new_decision_on_its_topic(jay, folder):
     jay.folders.mirror(STORE)
     old = jay.decisions.save("database", "Use PostgreSQL", reasoning="We know it").memory
-    place = file(folder, old.path)
-    assert document(folder, old.path).content == "Use PostgreSQL\n\nWe know it"
-    edit(place, "Use PostgreSQL", "Use SQLite")
+    place = file(folder, "decisions/database/Use PostgreSQL")
+    assert parsed(place.read_bytes()).content == "Use PostgreSQL\n\nWe know it"
+    edit(place, "Use PostgreSQL\n", "Use SQLite\n")
     look(jay)
 
     [current] = [memory for memory in jay.list() if memory.topic == "database"]
@@ -830,9 +1629,9 @@ def test_a_decision_edited_by_hand_is_a_new_decision_on_its_topic(jay, folder):
     assert jay.get(old.id).superseded_by == current.id
     assert jay.get(old.id).content == "Use PostgreSQL"
     look(jay)
-    assert document(folder, old.path).content == "Use PostgreSQL\n\nWe know it"
-    assert document(folder, current.path).content == "Use SQLite\n\nWe know it"
-    assert f'superseded_by: "[[{current.path}]]"' in place.read_text()
+    assert parsed(place.read_bytes()).content == "Use PostgreSQL\n\nWe know it"
+    assert document(folder, "decisions/database/Use SQLite").content == "Use SQLite\n\nWe know it"
+    assert 'superseded_by: "[[decisions/database/Use SQLite]]"' in place.read_text()
 
 
 def test_a_chain_of_decisions_survives_a_clone(jay, tmp_path, clock):

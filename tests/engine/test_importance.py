@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.engine.importance import CATEGORY, importance, parts
-from scrubjay.memory import Category, Source
+from scrubjay.engine.store.importance import CATEGORY, importance, parts
+from scrubjay.values.memory import Category, Source
 
 
 def worth(text="The library closes at six", category=Category.FACT, source=Source.EXTRACTED, confidence=1.0):

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from scrubjay.engine import intake
+from scrubjay.engine.store import intake
 from scrubjay.errors import InvalidInput
-from scrubjay.memory import MAX_CONTENT, Kind, NewMemory, Provenance
+from scrubjay.values.memory import MAX_CONTENT, Kind, NewMemory, Provenance
 
 NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
 
@@ -41,7 +41,7 @@ def admit(content="User lives in Seattle", **fields):
         ({"tags": ["t" * 101]}, "101"),
         ({"user_id": ""}, "not blank"),
         ({"conversation_id": "a\x00b"}, "control"),
-        ({"metadata": {"x": float("inf")}}, "JSON"),
+        ({"metadata": {"x": float("inf")}}, "metadata.x is not a finite number"),
         ({"metadata": {"x": "y" * 70_000}}, "bytes"),
         ({"metadata": {"x": object()}}, "JSON"),
         ({"created_at": datetime(2026, 1, 1)}, "zone"),

@@ -9,7 +9,7 @@ import pytest
 
 from scrubjay.engine import jobs
 from scrubjay.errors import Forbidden, InvalidInput, JobNotFound, Unprocessable
-from scrubjay.memory import Caller, JobStatus, Provenance, Role
+from scrubjay.values.memory import Caller, JobStatus, Provenance, Role
 
 SECONDS = 20
 

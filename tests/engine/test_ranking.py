@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scrubjay.engine.ranking import DISTINCTIVE, FLOOR, fuse
-from scrubjay.memory import Match
+from scrubjay.engine.search.ranking import DISTINCTIVE, FLOOR, fuse
+from scrubjay.values.memory import Match
 
 
 def identity(cosine: float) -> float:
@@ -66,3 +66,19 @@ def test_each_memory_appears_once():
     fused = fuse([Match("a", 0.9), Match("b", 0.5)], [Match("b", 0.8), Match("a", 0.7)], {}, identity)
 
     assert sorted(ids(fused)) == ["a", "b"]
+
+
+def test_a_memory_without_a_vector_does_not_outrank_one_that_is_near_by_both():
+    """An archived memory that holds all the words once got 1.0, and an active one with the same words 0.67."""
+    words = [Match("archived", 1.0), Match("active", 1.0)]
+
+    found = fuse(words, [Match("active", 0.5)], {}, calibrate=lambda cosine: cosine)
+
+    assert [one.memory for one in found] == ["active", "archived"]
+    assert found[1].score < 0.5
+
+
+def test_without_any_vectors_words_speak_alone():
+    found = fuse([Match("tea", 0.8)], [], {}, calibrate=lambda cosine: cosine)
+
+    assert [one.score for one in found] == [0.8]

@@ -7,10 +7,10 @@ from contextlib import closing
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine import reembedding
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.upkeep import reembedding
 from scrubjay.errors import EmbeddingError, Locked, ModelMissing
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
-from scrubjay.memory import Caller, Role, State
+from scrubjay.values.memory import Caller, Role, State
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from scrubjay.engine.statistics import (
     statistics,
 )
 from scrubjay.errors import Forbidden, InvalidInput
-from scrubjay.memory import AccessLevel, Caller, Category, Role, State, Status
-from scrubjay.stores.statistics import Activity, Level, Totals
+from scrubjay.stores.promises.statistics import Activity, Level, Totals
+from scrubjay.values.memory import AccessLevel, Caller, Category, Role, State, Status
 from tests.conftest import Clock
 
 ANN, BOB = Caller(user="ann", role=Role.MEMBER), Caller(user="bob", role=Role.MEMBER)

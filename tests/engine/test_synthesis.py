@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from scrubjay.engine import synthesis
-from scrubjay.engine.synthesis import Piece, joined, pieces
+from scrubjay.engine.lifecycle import synthesis
+from scrubjay.engine.lifecycle.synthesis import Piece, joined, pieces
 
 
 def texts(text):

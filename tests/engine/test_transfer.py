@@ -12,8 +12,8 @@ from scrubjay.dialects.mama import mama
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
-from scrubjay.memory import Memory
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Caller, LinkKind, Memory, Role
 
 
 @pytest.fixture
@@ -24,6 +24,9 @@ def other(tmp_path, clock):
 
 def through_json(lines):
     return [json.loads(json.dumps(line)) for line in lines]
+
+
+LINK = {"type": "link", "kind": "related", "source": "a", "target": "b", "created_at": "2026-01-01T00:00:00Z"}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +40,8 @@ def through_json(lines):
         {"content": "x", "created_at": 1e300},
         {"content": "x", "id": ""},
         {"content": "x", "id": "a\nb"},
+        {"content": "x", "id": "attic/checkpoint_1"},
+        {"content": "x", "id": "checkpoint_1"},
         {"content": "x", "id": "x" * 1_000},
         {"content": "x", "superseded_by": ["mem_1"]},
         {"content": "x", "supersedes": 5},
@@ -47,6 +52,21 @@ def through_json(lines):
         {"type": "link", "kind": "supersedes"},
         {"type": "link", "kind": "related", "source": 5, "target": "b", "created_at": "2026-01-01T00:00:00Z"},
         {"type": "link", "kind": "loves", "source": "a", "target": "b", "created_at": "2026-01-01T00:00:00Z"},
+        *(
+            {**LINK, name: value}
+            for name, value in (
+                ("score", "nan"),
+                ("score", "inf"),
+                ("score", True),
+                ("reason", {"a": 1}),
+                ("reason", 5),
+                ("reason", "x" * 1_000_000),
+                ("state", "weird"),
+                ("state", 7),
+                ("given", "x"),
+                ("given", None),
+            )
+        ),
         {"type": "scrubjay", "format": 99},
         {"type": "cat"},
         {"no": "content"},
@@ -169,3 +189,108 @@ def test_a_memory_of_another_store_keeps_its_id(jay, other):
     other.import_from(through_json(jay.export()))
 
     assert replace(other.get(memory.id), hlc=0, origin="", seq=0) == replace(memory, hlc=0, origin="", seq=0)
+
+
+CLAIMS = {
+    "id": "mem_claimed00001",
+    "content": "Ottilie signs every invoice herself",
+    "provenance": {"client": "payroll", "caller": "ottilie", "transport": "http", "dialect": "memento"},
+    "verified_at": "2026-11-01T00:00:00.000Z",
+    "access_count": 40,
+    "accessed_at": "2026-11-02T00:00:00.000Z",
+    "superseded_by": "mem_of_another_0",
+    "supersedes": "mem_of_another_1",
+}
+
+
+def test_a_member_cannot_import_who_wrote_verified_or_read_a_memory(jay):
+    """Its own credential stands; the text comes in all the same, so that a member's export is readable again."""
+    member = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=frozenset({"default"})))
+
+    assert member.import_from(through_json([CLAIMS])).stored == 1
+
+    memory = jay.get("mem_claimed00001")
+    assert (memory.provenance.caller, memory.provenance.client) == ("bob", jay.provenance.client)
+    assert memory.provenance.transport == "import"
+    assert (memory.verified_at, memory.access_count, memory.accessed_at) == (None, 0, memory.created_at)
+    assert (memory.supersedes, memory.superseded_by) == (None, None)
+    assert memory.content == CLAIMS["content"]
+
+
+def test_an_imported_memory_takes_no_name_away_from_another_space(jay):
+    """Checkpoints of a space are found under names made of the space's and their number."""
+    bob = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=frozenset({"default"})))
+    attic = jay.bound_to(spaces=("attic",))
+
+    bob.import_from([{"content": "Not yours", "detail": {"name": "attic/checkpoint_1"}}])
+    saved = mama.call(attic, "save", {"type": "checkpoint", "summary": "Half of the shelves are up"}).body
+
+    assert saved["id"] == "checkpoint_1"
+    assert attic.get("checkpoint_1").content != "Not yours"
+
+
+def test_an_id_of_an_earlier_import_does_not_stop_checkpoints(jay):
+    attic = jay.bound_to(spaces=("attic",))
+    jay.add_all([jay.admitted({"content": "In the way"}, id="attic/checkpoint_1")])
+
+    saved = mama.call(attic, "save", {"type": "checkpoint", "summary": "Half of the shelves are up"}).body
+
+    assert saved["id"] == "checkpoint_2"
+
+
+def test_an_owner_imports_them_as_they_were(jay):
+    jay.import_from(through_json([{**CLAIMS, "supersedes": None, "superseded_by": None}]))
+
+    memory = jay.get("mem_claimed00001")
+    assert memory.provenance.caller == "ottilie"
+    assert memory.access_count == 40
+    assert memory.verified_at is not None
+
+
+def test_what_a_members_import_says_of_supersession_comes_from_its_links(jay, other):
+    """Pointers of a line are only believed if a link says the same."""
+    old, new = other.store("The ferry leaves at nine").memory, other.store("The ferry leaves at ten").memory
+    other.supersede(old=old.id, new=new.id)
+    exported = through_json(other.export())
+    for line in exported:
+        line.pop("context", None)  # whose it was there
+    member = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=frozenset({"default"})))
+
+    member.import_from(exported)
+
+    assert (jay.get(old.id).superseded_by, jay.get(new.id).supersedes) == (new.id, old.id)
+
+
+# --- links -----------------------------------------------------------------------------------------------------------
+
+
+def a_link(source, target):
+    return {
+        "type": "link", "kind": "related", "source": source, "target": target, "created_at": "2026-01-01T00:00:00Z"
+    }  # fmt: skip
+
+
+def test_links_to_what_the_importer_may_not_see_or_change_are_left_out(jay):
+    ann = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER))
+    bob = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=frozenset({"default"})))
+    hidden = ann.store("Hers", access_level="private").memory.id
+    elsewhere = jay.bound_to(spaces=("elsewhere",)).store("For all", access_level="public").memory.id
+    shared, mine = ann.store("Ours").memory.id, bob.store("His").memory.id
+
+    ends = (hidden, elsewhere, "mem_nowhere00000", shared)
+    lines = [a_link(mine, end) for end in ends] + [a_link(end, mine) for end in ends]
+    result = bob.import_from(lines)
+
+    assert (result.links, result.links_left_out) == (2, 6)
+    assert {end for link in jay._records.links([mine]) for end in (link.source, link.target)} == {mine, shared}
+    assert jay._records.links([hidden, elsewhere]) == []
+
+
+def test_an_export_names_no_memory_that_its_reader_may_not_see(jay):
+    ann, bob = (jay.bound_to(caller=Caller(user=user, role=Role.MEMBER)) for user in ("ann", "bob"))
+    hidden, shared = ann.store("Hers", access_level="private").memory, ann.store("Ours").memory
+    with ann._records.writing() as tx:
+        ann._ledger.link(tx, LinkKind.RELATED, hidden, shared)
+
+    assert hidden.id not in json.dumps(list(bob.export()))
+    assert [line["source"] for line in ann.export() if line["type"] == "link"] == [hidden.id]

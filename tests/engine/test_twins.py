@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from bench.data import DEFAULT, tools
 
-from scrubjay.engine.twins import same_said
+from scrubjay.engine.conflicts.duplicates import same_said
 from tests.engine.conflict_pairs import OUTDATED, TRUE_TOGETHER
 
 

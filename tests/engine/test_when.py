@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.engine import when
-from scrubjay.memory import Period
+from scrubjay.engine.search import time_expressions
+from scrubjay.values.memory import Period
 
 NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)  # a Sunday
 
@@ -17,7 +17,7 @@ NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)  # a Sunday
 def read(question, now=NOW):
     return [
         (f"{found.start:%Y-%m-%d}", f"{found.end - timedelta(days=1):%Y-%m-%d}")
-        for found in when.periods(question, now)
+        for found in time_expressions.periods(question, now)
     ]
 
 
@@ -115,7 +115,7 @@ def test_yesterday_is_that_of_whoever_asks(hours):
     zone = timezone(timedelta(hours=hours))
     now = NOW.astimezone(zone)
 
-    [period] = when.periods("yesterday", now)
+    [period] = time_expressions.periods("yesterday", now)
 
     assert period.start.astimezone(zone).date() == now.date() - timedelta(days=1)
     assert (period.start.astimezone(zone).hour, period.end - period.start) == (0, timedelta(days=1))
@@ -124,13 +124,13 @@ def test_yesterday_is_that_of_whoever_asks(hours):
 @given(st.text(max_size=80), st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)))
 def test_any_text_at_any_time_is_read_without_an_error(text, moment):
     for question in (text, f"in {text} 2023", f"last {text}", f"{text} 999 years ago"):
-        for period in when.periods(question, moment.replace(tzinfo=UTC)):
+        for period in time_expressions.periods(question, moment.replace(tzinfo=UTC)):
             assert period.start < period.end
 
 
 def test_a_question_of_thousands_of_words_is_read_quickly_and_only_at_its_beginning():
-    assert when.periods("yesterday " + "word " * 100_000, NOW)
-    assert not when.periods("word " * 1_000 + "yesterday", NOW)
+    assert time_expressions.periods("yesterday " + "word " * 100_000, NOW)
+    assert not time_expressions.periods("word " * 1_000 + "yesterday", NOW)
 
 
 # --- how well a memory suits -----------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ WEEK = Period(NOW, NOW + timedelta(days=7), "that week")
 
 
 def test_what_is_from_then_suits_wholly_and_the_rest_the_less_the_further_it_is():
-    fits = [when.fit([WEEK], NOW + timedelta(days=days)) for days in (3, 8, 20, 100)]
+    fits = [time_expressions.fit([WEEK], NOW + timedelta(days=days)) for days in (3, 8, 20, 100)]
 
     assert fits[0] == 1.0
     assert fits == sorted(fits, reverse=True)
@@ -147,11 +147,13 @@ def test_what_is_from_then_suits_wholly_and_the_rest_the_less_the_further_it_is(
 
 
 def test_what_was_told_afterwards_suits_better_than_what_was_told_before():
-    assert when.fit([WEEK], WEEK.end + timedelta(days=3)) > when.fit([WEEK], WEEK.start - timedelta(days=3))
+    assert time_expressions.fit([WEEK], WEEK.end + timedelta(days=3)) > time_expressions.fit(
+        [WEEK], WEEK.start - timedelta(days=3)
+    )
 
 
 def test_what_was_true_all_the_time_suits():
-    assert when.fit([WEEK], NOW - timedelta(days=400), NOW + timedelta(days=400)) == 1.0
+    assert time_expressions.fit([WEEK], NOW - timedelta(days=400), NOW + timedelta(days=400)) == 1.0
 
 
 # --- before and after an event ---------------------------------------------------------------------------------------
@@ -168,9 +170,9 @@ def test_what_was_true_all_the_time_suits():
     ],
 )
 def test_an_event_that_the_question_names_is_seen(question, words, before):
-    assert when.event(question) == (words, before)
+    assert time_expressions.event(question) == (words, before)
 
 
 @pytest.mark.parametrize("question", ["before", "", "What came before?", "after 5 pm", "since 2020"])
 def test_no_event_is_seen_where_none_is_named(question):
-    assert when.event(question) is None
+    assert time_expressions.event(question) is None

@@ -60,11 +60,11 @@ class Server:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            self.process.wait(timeout=20)
+            self.process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait(timeout=20)
-        self._drain.join(timeout=20)
+            self.process.wait(timeout=60)
+        self._drain.join(timeout=60)
         self.process.stderr.close()
 
     @property

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from scrubjay.embedders.base import Embedder
 from scrubjay.engine.engine import Engine
-from scrubjay.memory import LinkKind, Memory, Provenance, Query
 from scrubjay.settings import load
-from scrubjay.times import utc_now
+from scrubjay.values.memory import LinkKind, Memory, Provenance, Query
+from scrubjay.values.times import utc_now
 from scrubjay.wiring import open_embedder, open_store
 
 FACTS = [

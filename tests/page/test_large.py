@@ -12,7 +12,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from scrubjay.memory import LinkKind
+from scrubjay.values.memory import LinkKind
 from tests.page.conftest import Site
 
 pytestmark = pytest.mark.long

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
+from tests.page.conftest import PATIENCE_MS
+
 
 def results(page):
     return page.locator(".result")
@@ -95,7 +97,7 @@ def test_a_long_list_is_read_leaf_by_leaf_and_drawn_where_one_looks(site, look):
     oldest = page.get_by_role("link", name="Fact number 0", exact=True)
 
     most = 0
-    for _ in range(40):
+    for _ in range(PATIENCE_MS // 50):
         page.mouse.wheel(0, 5_000)
         page.wait_for_timeout(50)
         most = max(most, results(page).count())

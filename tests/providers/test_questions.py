@@ -9,11 +9,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from scrubjay.engine.consolidation import Plan, Strategy
+from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
 from scrubjay.errors import InvalidInput, ProviderError, SynthesisFailed
-from scrubjay.memory import Prompt
 from scrubjay.providers.openai import OpenAiProvider
 from scrubjay.settings import load
+from scrubjay.values.memory import Prompt
 from scrubjay.wiring import open_model
 
 PROMPT = Prompt(system="Merge.", text="One. Two.", max_tokens=100)
@@ -36,7 +36,7 @@ class Model:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 model.asked.append((self.path, self.headers.get("authorization"), json.loads(body)))
                 if model.wait is not None:
-                    model.wait.wait(20)
+                    model.wait.wait(60)
                 with suppress(ConnectionError):  # a client whose time is up has gone, in some tests on purpose
                     self.send_response(model.status)
                     self.send_header("content-type", "application/json")

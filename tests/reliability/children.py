@@ -19,8 +19,8 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
 from scrubjay.folders.registry import Registry
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.times import iso
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.times import iso
 from tests.conftest import Clock
 from tests.reliability import failing_disk, unsynced_disk
 from tests.reliability.texts import Texts, word

@@ -13,8 +13,8 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
-from scrubjay.memory import Memory, Status
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Memory, Status
 
 REAL = apsw.vfs_names()[0]
 WRITING = {"full": apsw.FullError, "broken": apsw.IOError}  # fail a write, a sync or a truncation

@@ -8,7 +8,7 @@ from bench.grown import grow
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
 
 SEED = 2_000  # memories stored one by one, at most
 

@@ -7,8 +7,8 @@ from contextlib import closing
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.stores import sqlite_backup
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite import backup as sqlite_backup
+from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long
 from tests.reliability.wholeness import checked, everything

@@ -20,8 +20,8 @@ import httpx
 
 import scrubjay
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.memory import LinkKind
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import LinkKind
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long, wait_until
 from tests.reliability.texts import Texts
@@ -92,7 +92,7 @@ def test_what_eight_clients_of_an_http_server_were_told_is_stored_survives_kill_
     for number in range(rounds):
         with real_server(tmp_path) as (address, process), ThreadPoolExecutor() as clients:
             all_texts = [Texts(chance, prefix("bcdfghjk"[client], number)) for client in range(WRITERS)]
-            assert httpx.get(f"{address}/readyz").json() == {"status": "ok"}
+            assert httpx.get(f"{address}/readyz", timeout=60).json() == {"status": "ok"}
             known.answered.clear()
             with killed(chance.uniform(0, 0.8), process.kill, after=known.answered):
                 list(clients.map(lambda texts: post_until_dead(address, known, texts), all_texts))

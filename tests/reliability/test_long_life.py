@@ -11,7 +11,7 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.large import fill
 from tests.reliability.rounds import short_and_long, wait_until
 from tests.reliability.usage import MIB

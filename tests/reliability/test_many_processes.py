@@ -8,7 +8,7 @@ from pathlib import Path
 from queue import Queue
 from statistics import quantiles
 
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.rounds import PATIENCE, short_and_long
 from tests.reliability.wholeness import checked, everything, unfindable

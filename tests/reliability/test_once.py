@@ -13,7 +13,7 @@ import httpx
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.rounds import PATIENCE, short_and_long
 from tests.reliability.wholeness import checked
 from tests.servers.test_http import real_server

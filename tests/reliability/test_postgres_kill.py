@@ -16,11 +16,11 @@ import httpx
 import psycopg
 import pytest
 
-from scrubjay.stores.contract import EVERYTHING
-from scrubjay.stores.postgres import PostgresStore
-from scrubjay.stores.postgres_connections import POOL_SIZE
+from scrubjay.stores.postgres.connections import POOL_SIZE
+from scrubjay.stores.postgres.store import PostgresStore
 from tests.postgres import Server
 from tests.servers.test_http import real_server
+from tests.stores.contract.suite import EVERYTHING
 
 pytestmark = pytest.mark.postgres
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long
 from tests.reliability.wholeness import checked, everything, unfindable

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.access import EVERYTHING
-from scrubjay.memory import Filter, Memory, State
-from scrubjay.stores.base import Checkup, Reads
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.times import utc_now
+from scrubjay.stores.promises.memories import Checkup, Reads
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Filter, Memory, State
+from scrubjay.values.times import utc_now
 from tests.reliability.texts import word_of
 
 ANY = Filter(states=frozenset({State.ACTIVE, State.SUPERSEDED}), expired=None)

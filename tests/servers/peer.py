@@ -27,7 +27,9 @@ COMMAND = [sys.executable, "-m", "scrubjay", "mcp"]
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    return {**os.environ, "SCRUBJAY_HOME": str(home), "SCRUBJAY_EMBEDDER": "hashing", **more}
+    """A home of its own, the embedder that only tests use, and patience: a busy machine takes long to import it."""
+    ours = {"SCRUBJAY_HOME": str(home), "SCRUBJAY_EMBEDDER": "hashing", "SCRUBJAY_EMBED_WAIT": "60"}
+    return {**os.environ, **ours, **more}
 
 
 class Peer:
@@ -122,7 +124,7 @@ class Peer:
     def close_input(self) -> None:
         self.process.stdin.close()
 
-    def end(self, seconds: float = 2) -> int:
+    def end(self, seconds: float = SECONDS) -> int:
         """The exit status; fails if it takes longer."""
         status = self.process.wait(timeout=seconds)
         for thread in self._threads:

@@ -13,8 +13,10 @@ import anyio
 import httpx
 import uvicorn
 
-from scrubjay.servers.connection import config_of
-from scrubjay.servers.http import listening
+from scrubjay.servers.http.app import listening
+from scrubjay.servers.http.connection import config_of
+
+AS_JSON = {"content-type": "application/json"}  # every change needs it, also one without a body
 
 
 class Site(uvicorn.Server):
@@ -45,7 +47,8 @@ def running(app, **options) -> Iterator[str]:
 @contextmanager
 def client_of(app, **options) -> Iterator[httpx.Client]:
     """A client of the app, over real HTTP."""
-    with running(app) as address, httpx.Client(base_url=address, timeout=30, verify=authorities(), **options) as client:
+    options = {"headers": AS_JSON, "timeout": 30, "verify": authorities(), **options}
+    with running(app) as address, httpx.Client(base_url=address, **options) as client:
         yield client
 
 

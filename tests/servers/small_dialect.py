@@ -14,6 +14,8 @@ def small_dialect(**operations) -> Dialect:
         title="Small: a dialect for tests",
         server_name="small-server",
         instructions="Use echo_words when told, or `search`. We search with `search`, or call search().\n",
+        brief="echo_words when told, or `search`. We search with `search`, or call search().",
+        acts={"search": "search"},
         error_body=lambda error, operation: {"oops": error.message, "in": operation},
     )
 

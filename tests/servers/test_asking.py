@@ -10,9 +10,9 @@ from mcp import Client
 from mcp.types import CreateMessageResult, TextContent
 
 from scrubjay.dialects.table import find
-from scrubjay.servers.http import build_app
-from scrubjay.servers.limits import Limits
-from scrubjay.servers.mcp import build_server
+from scrubjay.servers.http.app import build_app
+from scrubjay.servers.http.rate_limits import Limits
+from scrubjay.servers.mcp.server import build_server
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE, Peer
 from tests.servers.sites import client_of, running
 
@@ -192,7 +192,7 @@ def test_a_model_that_never_answers_holds_its_client_up_for_so_long_only(jay):
 
     async def main():
         async with Client(server, mode="legacy", sampling_callback=silent) as client:
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 return await consolidated(client)
 
     assert anyio.run(main)["provenance"]["synthesis_engine"] == "local"

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.servers.bounds import bounded
+from scrubjay.servers.reply_size import bounded
 
 
 def size(body):

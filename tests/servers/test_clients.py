@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scrubjay.servers import clients
-from scrubjay.servers.options import parse
+from scrubjay.servers.http import connect_texts
+from scrubjay.servers.stdio.options import parse
 from scrubjay.settings import data_folder, load
 
 URL = "http://127.0.0.1:8377/mcp"
@@ -17,24 +17,33 @@ URL = "http://127.0.0.1:8377/mcp"
 def test_a_database_servers_password_is_not_announced(tmp_path):
     settings = load({}, home=str(tmp_path), store="postgresql://jay:hunter2@db/memories")
 
-    text = clients.announcement(("127.0.0.1", 8377), settings)
+    text = connect_texts.announcement(("127.0.0.1", 8377), settings)
 
     assert "hunter2" not in text
     assert "start its own server" not in text
 
 
 def test_the_announcement_says_where_it_listens_and_where_memories_lie(tmp_path):
-    text = clients.announcement(("127.0.0.1", 8377), load({}, home=str(tmp_path)))
+    text = connect_texts.announcement(("127.0.0.1", 8377), load({}, home=str(tmp_path)))
 
-    assert "http://127.0.0.1:8377\n" in text
-    assert str(tmp_path / "memories.db") in text
+    first, second, *_ = text.splitlines()
+    assert first.endswith(" http://127.0.0.1:8377")
+    assert str(tmp_path / "memories.db") in second
+
+
+def test_the_address_of_the_page_and_the_way_in_come_before_how_to_connect(tmp_path):
+    text = connect_texts.announcement(("127.0.0.1", 8377), load({}, home=str(tmp_path)), sign_in="/sign-in/x")
+
+    order = ("browser: http://127.0.0.1:8377", "/sign-in/x", "Connect over HTTP", "Stop")
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
 
 
 def test_an_ipv6_address_is_written_as_a_url(tmp_path):
-    assert "http://[::1]:8377/mcp" in clients.announcement(("::1", 8377), load({}, home=str(tmp_path)))
+    assert "http://[::1]:8377/mcp" in connect_texts.announcement(("::1", 8377), load({}, home=str(tmp_path)))
 
 
-@pytest.mark.parametrize("text", [clients.mcp_servers_stdio(), clients.vscode_stdio()])
+@pytest.mark.parametrize("text", [connect_texts.mcp_servers_stdio(), connect_texts.vscode_stdio()])
 def test_a_client_that_starts_its_own_server_starts_one_that_understands(text):
     [table] = json.loads(text).values()
     server = table["scrubjay"]
@@ -45,45 +54,63 @@ def test_a_client_that_starts_its_own_server_starts_one_that_understands(text):
     assert parse(server["args"][1:]).dialects == ["memento"]
 
 
-@pytest.mark.parametrize("text", [clients.mcp_servers_http(URL), clients.vscode_http(URL)])
+@pytest.mark.parametrize("text", [connect_texts.mcp_servers_http(URL), connect_texts.vscode_http(URL)])
 def test_a_client_over_http_is_given_the_address(text):
     [table] = json.loads(text).values()
 
     assert table["scrubjay"] == {"type": "http", "url": URL}
 
 
+def test_where_a_key_is_needed_every_text_over_http_has_a_place_for_it(tmp_path):
+    text = connect_texts.announcement(("127.0.0.1", 8377), load({}, home=str(tmp_path)), sign_in="/sign-in/x")
+
+    over_http = text[text.index("Connect over HTTP") : text.index("Or let the client")]
+    assert "scrubjay keys create" in over_http
+    assert '--header "X-API-Key: YOUR_KEY"' in over_http
+    assert over_http.count('"X-API-Key": "YOUR_KEY"') == 2
+
+
+def test_where_no_key_is_needed_none_is_spoken_of(tmp_path):
+    assert "KEY" not in connect_texts.announcement(("127.0.0.1", 8377), load({}, home=str(tmp_path)))
+
+
 def test_claude_code_is_one_command():
-    assert clients.claude_code_stdio() == f"claude mcp add scrubjay -- {clients.quoted(clients.command())} mcp"
-    assert clients.claude_code_http(URL) == f"claude mcp add --transport http scrubjay {URL}"
+    assert (
+        connect_texts.claude_code_stdio()
+        == f"claude mcp add scrubjay -- {connect_texts.quoted(connect_texts.command())} mcp"
+    )
+    assert connect_texts.claude_code_http(URL) == f"claude mcp add --transport http scrubjay {URL}"
 
 
 def test_a_home_of_ones_own_is_passed_on_and_the_default_is_not(tmp_path):
     elsewhere, usual = load({}, home=str(tmp_path / "my memories")), load({}, home=str(data_folder({})))
 
-    assert clients.stdio_arguments(usual) == []
-    assert parse(clients.stdio_arguments(elsewhere)).home == str(tmp_path / "my memories")
-    assert f'--home "{tmp_path / "my memories"}"' in clients.claude_code_stdio(clients.stdio_arguments(elsewhere))
+    assert connect_texts.stdio_arguments(usual) == []
+    assert parse(connect_texts.stdio_arguments(elsewhere)).home == str(tmp_path / "my memories")
+    assert f'--home "{tmp_path / "my memories"}"' in connect_texts.claude_code_stdio(
+        connect_texts.stdio_arguments(elsewhere)
+    )
 
 
 def test_every_text_is_in_the_announcement(tmp_path):
     settings = load({}, home=str(tmp_path))
-    arguments = clients.stdio_arguments(settings)
+    arguments = connect_texts.stdio_arguments(settings)
 
-    text = clients.announcement(("127.0.0.1", 8377), settings)
+    text = connect_texts.announcement(("127.0.0.1", 8377), settings)
 
     unindented = "\n".join(line.removeprefix("    ") for line in text.splitlines())
     for part in (
-        clients.claude_code_http(URL),
-        clients.mcp_servers_http(URL),
-        clients.vscode_http(URL),
-        clients.claude_code_stdio(arguments),
-        clients.mcp_servers_stdio(arguments),
-        clients.vscode_stdio(arguments),
+        connect_texts.claude_code_http(URL),
+        connect_texts.mcp_servers_http(URL),
+        connect_texts.vscode_http(URL),
+        connect_texts.claude_code_stdio(arguments),
+        connect_texts.mcp_servers_stdio(arguments),
+        connect_texts.vscode_stdio(arguments),
     ):
         assert part in unindented
 
 
 def test_no_text_names_a_path_of_this_machine():
-    texts = [clients.claude_code_stdio(), clients.mcp_servers_stdio(), clients.vscode_stdio()]
+    texts = [connect_texts.claude_code_stdio(), connect_texts.mcp_servers_stdio(), connect_texts.vscode_stdio()]
 
     assert not any(str(Path.home()) in text for text in texts)

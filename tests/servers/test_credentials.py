@@ -13,11 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from scrubjay.dialects.base import Reach
 from scrubjay.errors import InvalidInput, Unauthenticated
-from scrubjay.memory import CredentialKind, Role
-from scrubjay.servers.credentials import Credentials
-from scrubjay.servers.http import build_app, listening
-from scrubjay.servers.sessions import SignInLink
-from scrubjay.servers.tokens import Tokens
+from scrubjay.servers.http.app import build_app, listening
+from scrubjay.servers.http.credentials import Credentials
+from scrubjay.servers.http.sign_in import SignInLink
+from scrubjay.servers.http.tokens import Tokens
+from scrubjay.values.memory import CredentialKind, Role
 from tests.servers.sites import client_of
 from tests.servers.small_dialect import ANY, small_dialect
 
@@ -44,6 +44,13 @@ def dialect():
         return {}
 
     return small
+
+
+@pytest.fixture(autouse=True)
+def made_spaces(jay):
+    """Those that keys are made for."""
+    for name in ("work", "play"):
+        jay.create_space(name)
 
 
 @pytest.fixture
@@ -85,6 +92,8 @@ def test_the_first_key_closes_the_door_while_the_server_runs(site, jay):
     assert who(http) == 401
     assert who(http, **{"x-api-key": issued.secret})["user"] == "alice"
     jay.callers.revoke(issued.credential.id)
+    assert who(http) == 401
+    jay.callers.open_door()
     assert who(http)["user"] == "local"
 
 
@@ -92,6 +101,12 @@ def test_a_server_that_others_reach_always_asks(site, jay):
     http = site(credentials=Credentials(jay, always=True))
 
     assert who(http) == 401
+
+
+def test_the_form_says_how_to_make_a_key(site, jay):
+    jay.callers.revoke(jay.callers.create("alice").credential.id)
+
+    assert "scrubjay keys create" in site().get("/sign-in").text
 
 
 def test_a_wrong_credential_is_refused_even_where_none_is_needed(site):
@@ -303,7 +318,7 @@ def test_the_printed_link_makes_one_reader_the_owner_once(site, jay):
 
     assert (reply.status_code, reply.headers["location"]) == (303, "/")
     assert http.get("/session").json()["role"] == "owner"
-    with httpx.Client(base_url=http.base_url) as second:
+    with httpx.Client(base_url=http.base_url, timeout=60) as second:
         assert second.get(path).status_code == 401
         assert second.get("/sign-in/None").status_code == 401
         assert second.get("/session").status_code == 401

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.types import jsonrpc_message_adapter
 
-from scrubjay.servers.frames import BadFrame, decoded, encoded, too_long
+from scrubjay.servers.stdio.frames import BadFrame, decoded, encoded, too_long
 from tests.servers.broken_frames import BROKEN
 
 

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from scrubjay.servers.frames import MAX_LINE, BadFrame
-from scrubjay.servers.front import Wire
-from scrubjay.servers.options import UsageError, parse
+from scrubjay.servers.stdio.frames import MAX_LINE, BadFrame
+from scrubjay.servers.stdio.front import Wire
+from scrubjay.servers.stdio.options import UsageError, parse
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 
 from scrubjay.dialects.base import Pieces
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
-from scrubjay.memory import Role
-from scrubjay.servers.http import build_app
-from scrubjay.servers.rest import addresses
+from scrubjay.servers.http.app import build_app
+from scrubjay.servers.http.rest import addresses
+from scrubjay.values.memory import Role
 from tests.servers.samples import sample
 from tests.servers.sites import client_of
 from tests.servers.test_auth_matrix import Row
@@ -95,3 +95,43 @@ def test_over_mcp_and_rest_a_key_is_the_same_key(jay, app):
         over_mcp = http.post("/mcp/memento", content=body, headers=headers)
 
     assert over_mcp.json()["result"]["structuredContent"] == over_rest.json()
+
+
+@pytest.mark.parametrize("header", ["Idempotency-Key", "X-Idempotency-Key"])
+def test_a_key_in_a_header_counts_over_mcp_too(jay, app, header):
+    """An append that a client sends again after a broken line is done once."""
+    memory = jay.store("Tea").memory
+    system = find("system")
+    row = Row(system, system.operations["update_memory"])
+    arguments = {"memory_id": memory.id, "updates": {"content": "at four"}, "merge_strategy": "append"}
+    with client_of(app) as http:
+        first = row.ask(http, arguments, headers={header: "once"})
+        again = row.ask(http, arguments, headers={header: "once"})
+
+    assert jay.get(memory.id).version == memory.version + 1
+    assert again.json()["result"]["structuredContent"] == first.json()["result"]["structuredContent"]
+
+
+def test_two_different_keys_for_one_call_are_refused(app):
+    memento = find("memento")
+    row = Row(memento, memento.operations["store_memory"])
+    with client_of(app) as http:
+        sent = row.ask(http, {"content": "Tea"}).request
+        body = sent.content.replace(b'"_meta":{', b'"_meta":{"scrubjay/idempotency-key":"k",')
+        headers = {name: value for name, value in sent.headers.items() if name != "content-length"}
+        answer = http.post("/mcp/memento", content=body, headers={**headers, "idempotency-key": "another"})
+
+    assert "Idempotency-Key" in answer.json()["result"]["structuredContent"]["error"]["message"]
+
+
+def test_if_match_counts_over_mcp_too(jay, app):
+    memory = jay.store("Tea").memory
+    system = find("system")
+    row = Row(system, system.operations["update_memory"])
+    with client_of(app) as http:
+        answer = row.ask(
+            http, {"memory_id": memory.id, "updates": {"content": "Coffee"}}, headers={"if-match": '"7"'}
+        )
+
+    assert answer.json()["result"]["structuredContent"]["error"]["code"] == "CONFLICT"
+    assert jay.get(memory.id).content == "Tea"

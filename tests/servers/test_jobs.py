@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from scrubjay.memory import JobStatus
 from scrubjay.settings import load
+from scrubjay.values.memory import JobStatus
 from scrubjay.wiring import open_engine
 from tests.servers.test_http import real_server
 
-SECONDS = 30
+SECONDS = 90
 
 
 @pytest.fixture

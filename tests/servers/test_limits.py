@@ -1,19 +1,21 @@
-"""Rates: as many calls as the specification says, for each caller and each operation, and no more."""
+"""Rates: as many acts as the specification says, for each caller and each kind, and no more."""
 
 from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from scrubjay.dialects.system import system
-from scrubjay.dialects.table import DIALECTS, find
+from scrubjay.dialects.system.memories import system
+from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.errors import RateLimited
-from scrubjay.memory import Caller
-from scrubjay.servers import limits as module
-from scrubjay.servers.http import build_app
-from scrubjay.servers.limits import PER_MINUTE, Limits, per_minute, rate_of
+from scrubjay.servers.http import rate_limits as module
+from scrubjay.servers.http.app import build_app
+from scrubjay.servers.http.budgets import KINDS, PER_MINUTE, budget_of
+from scrubjay.servers.http.rate_limits import Limits, rate_of
+from scrubjay.values.memory import Caller
 from tests.servers.peer import ENVELOPE
 from tests.servers.sites import client_of
 
@@ -57,7 +59,7 @@ def test_no_more_than_the_limit_in_a_window_and_again_in_the_next(moved):
     assert (first, second) == (50, 50)
 
 
-def test_other_callers_and_other_operations_are_not_affected():
+def test_other_callers_and_other_kinds_are_not_affected():
     limits = Limits()
     admitted(limits, ALICE, 60)
 
@@ -122,17 +124,85 @@ def test_windows_of_the_past_do_not_pile_up(monkeypatch, moved):
     assert storage.reset() == 1
 
 
-@pytest.mark.parametrize("name", PER_MINUTE)
-def test_the_numbers_are_those_of_tools_that_there_are_or_will_be(name):
-    dialect, _, tool = name.partition(".")
-    if tool in find(dialect).operations:
-        assert per_minute(name, find(dialect).operations[tool]) == PER_MINUTE[name]
+def test_one_kind_of_act_has_one_budget_whatever_the_dialect_calls_it():
+    limits = Limits()
+    stores = [(find(name.partition(".")[0]), name.partition(".")[2]) for name in KINDS["store"].split()]
+
+    def stored(number):
+        dialect, name = stores[number % len(stores)]
+        limits.call(ALICE, dialect, dialect.operations[name])
+
+    for number in range(PER_MINUTE["store"]):
+        stored(number)
+    for number in range(len(stores)):
+        with pytest.raises(RateLimited):
+            stored(number)
 
 
-def test_every_operation_has_a_limit():
-    for name in DIALECTS:
-        for operation in find(name).operations.values():
-            assert per_minute(f"{name}.{operation.name}", operation) > 0
+def test_memories_of_a_batch_count_each_and_a_refused_batch_counts_nothing():
+    limits, chimera = Limits(), find("chimera")
+    batch, remember = chimera.operations["batch_remember"], chimera.operations["remember"]
+
+    first = limits.call(ALICE, chimera, batch, {"memories": [{"text": "x"}] * 60})
+    with pytest.raises(RateLimited) as caught:
+        limits.call(ALICE, chimera, batch, {"memories": [{"text": "x"}] * 60})
+    second = limits.call(ALICE, chimera, remember, {"text": "x"})
+
+    assert first.remaining == 40
+    assert rate_of(caught.value).remaining == 40
+    assert second.remaining == 39
+
+
+@pytest.mark.parametrize("arguments", [None, [], {}, {"memories": []}, {"memories": "x" * 1000}, {"memories": {}}])
+def test_a_batch_that_cannot_be_read_counts_once(arguments):
+    chimera = find("chimera")
+
+    assert Limits().call(ALICE, chimera, chimera.operations["batch_remember"], arguments).remaining == 99
+
+
+def test_what_a_specification_counts_once_counts_once():
+    limits = Limits()
+    many = {"memory_ids": ["mem_x"] * 50}
+
+    assert limits.call(ALICE, system, system.operations["archive_memory"], many).remaining == 19
+    assert limits.call(ALICE, system, system.operations["restore_memory"], many).remaining == 19
+    assert limits.call(ALICE, system, system.operations["consolidate_memories"], many).remaining == 9
+    native = find("native")
+    assert limits.call(ALICE, native, native.operations["import"], {"memories": [{}] * 50}).remaining == 99
+
+
+def test_every_operation_is_of_one_kind_and_every_name_is_an_operation():
+    tables = [*map(find, DIALECTS), *(make() for make in ONLY_REST.values())]
+    operations = {
+        f"{table.name}.{name.removeprefix(f'{table.name}_')}" for table in tables for name in table.operations
+    }
+    names = [name for kind in KINDS.values() for name in kind.split()]
+
+    assert sorted(names) == sorted(operations)
+
+
+def test_the_numbers_are_those_of_the_system_specification():
+    said = {
+        "store_memory": 100,
+        "recall_memories": 1000,
+        "update_memory": 200,
+        "forget_memory": 50,
+        "consolidate_memories": 10,
+        "list_memories": 500,
+        "get_memory_stats": 100,
+        "sync_memories": 10,
+        "archive_memory": 20,
+        "restore_memory": 20,
+    }
+
+    assert {name: budget_of(system, system.operations[name]).per_minute for name in said} == said
+
+
+def test_the_documentation_has_every_kind_and_its_number():
+    text = Path("docs/server.md").read_text(encoding="utf-8")
+
+    for kind, number in PER_MINUTE.items():
+        assert f"| {kind} | {number:,} |" in text
 
 
 # --- over HTTP -------------------------------------------------------------------------------------------------------
@@ -144,7 +214,7 @@ def http(jay):
         yield client
 
 
-def test_s25_the_101st_store_of_a_minute_is_refused_and_other_tools_are_not(http, jay):
+def test_s25_the_101st_store_of_a_minute_is_refused_in_every_dialect_and_other_tools_are_not(http, jay):
     key = {"x-api-key": jay.callers.create("alice").secret}
 
     def store(number):
@@ -161,7 +231,7 @@ def test_s25_the_101st_store_of_a_minute_is_refused_and_other_tools_are_not(http
     remaining = [int(reply.headers["x-ratelimit-remaining"]) for reply in replies[:100]]
     assert remaining == list(range(99, -1, -1))
     assert http.post("/api/system/list_memories", json={}, headers=key).status_code == 200
-    assert http.post("/api/memento/store_memory", json={"content": "x"}, headers=key).status_code == 200
+    assert http.post("/api/memento/store_memory", json={"content": "x"}, headers=key).status_code == 429
 
 
 def test_every_reply_to_a_caller_with_a_key_says_where_it_stands(http, jay):
@@ -194,6 +264,22 @@ def test_over_mcp_the_same_is_said_in_headers_and_meta(http, jay):
     assert first.json()["result"]["_meta"]["X-RateLimit-Remaining"] == first.headers["x-ratelimit-remaining"] == "99"
     assert last.json()["result"]["isError"]
     assert last.json()["result"]["structuredContent"]["error"]["code"] == "RATE_LIMITED"
+
+
+def test_what_is_read_by_its_address_over_mcp_counts_as_read(jay):
+    key = {"x-api-key": jay.callers.create("alice").secret}
+    modern = {
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "resources/list",
+        "accept": "application/json, text/event-stream",
+    }
+    with client_of(build_app(jay, [find("cortex")])) as http:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "resources/list", "params": ENVELOPE}
+        listed = http.post("/mcp/cortex", json=body, headers={**modern, **key})
+        read = http.post("/api/cortex/list_stores", json={}, headers=key)
+
+    assert "result" in listed.json()
+    assert read.headers["x-ratelimit-remaining"] == "998"
 
 
 def test_the_local_owner_is_told_of_no_limit(http):

@@ -85,7 +85,7 @@ def test_the_token_of_the_environment_is_the_owners_key_over_http(tmp_path):
             said += process.stderr.readline()
         [address] = set(re.findall(r"http://127\.0\.0\.1:\d+", said))
         answers = [
-            httpx.post(f"{address}/api/mama/load_checkpoint", json={}, headers=headers).status_code
+            httpx.post(f"{address}/api/mama/load_checkpoint", json={}, headers=headers, timeout=60).status_code
             for headers in ({}, {"authorization": "Bearer dev-token-1234"}, {"authorization": "Bearer wrong"})
         ]
         process.terminate()

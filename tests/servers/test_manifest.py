@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
+from itertools import permutations
 from queue import SimpleQueue
 
 import pytest
 
 from scrubjay.dialects.table import DIALECTS, find
 from scrubjay.errors import InvalidInput
-from scrubjay.servers.answers import HANDSHAKE_VERSIONS, MODERN_VERSIONS, VERSION_KEY, Answers
-from scrubjay.servers.manifest import main, sheet_of, stale, written
-from scrubjay.servers.mcp import run_streams
-from scrubjay.servers.profile import MANIFESTS, compose, shipped, shipped_sheet
+from scrubjay.servers.mcp.server import run_streams
+from scrubjay.servers.stdio.answers import HANDSHAKE_VERSIONS, MODERN_VERSIONS, VERSION_KEY, Answers
+from scrubjay.servers.stdio.manifest import main, sheet_of, stale, written
+from scrubjay.servers.stdio.profile import MANIFESTS, compose, shipped, shipped_sheet
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE
 from tests.servers.small_dialect import small_dialect
 
@@ -33,7 +35,7 @@ def test_a_stale_manifest_is_noticed(tmp_path):
 
 
 def test_the_shipped_manifests_are_fresh():
-    """If not: python -m scrubjay.servers.manifest"""
+    """If not: python -m scrubjay.servers.stdio.manifest"""
     assert main(["--check"]) == 0
     assert shipped() == sorted(DIALECTS)
 
@@ -139,7 +141,7 @@ def test_among_others_a_tool_carries_its_dialect_and_texts_name_it_so():
         "small_echo_words when told, or `small_search`. We search with `small_search`, or call small_search()."
         in (profile["instructions"])
     )
-    assert "memento_search_memories" in profile["instructions"]
+    assert "To search, use small_search; memento_search_memories does the same." in profile["instructions"]
     assert tool["description"] == "Says it again. Better than echo_words_twice."
     assert tool["inputSchema"]["properties"]["words"]["description"] == "For small_echo_words only."
 
@@ -153,14 +155,16 @@ def test_the_first_answers_load_almost_nothing():
 
     roots = {name.partition(".")[0] for name in loaded - bare}
     assert not roots & (HEAVY | SLOW)
-    assert not [name for name in loaded if name.startswith(("scrubjay.dialects", "scrubjay.memory", "scrubjay.engine"))]
+    heavy = ("scrubjay.dialects", "scrubjay.values.memory", "scrubjay.engine")
+    assert not [name for name in loaded if name.startswith(heavy)]
     assert len(loaded - bare) <= MAX_MODULES, sorted(loaded - bare)
 
 
 STARTING = """
 import json
+import re
 import scrubjay.__main__
-from scrubjay.servers import front
+from scrubjay.servers.stdio import front
 answers = front.Answers(front.compose([front.shipped_sheet("memento")]))
 for request in json.loads('''{requests}'''):
     assert front.encoded(answers.answer(front.decoded(json.dumps(request).encode()))[0])
@@ -180,3 +184,48 @@ def modules(code):
 
 def test_the_manifests_lie_in_the_package():
     assert MANIFESTS.endswith("dialects/manifests")
+
+
+def test_instructions_for_several_dialects_fit_into_what_clients_read():
+    """Whichever are served, in whatever order: every tool that is named exists, and rivals are told apart."""
+    sheets = {name: shipped_sheet(name) for name in DIALECTS}
+    for count in range(1, len(sheets) + 1):
+        for names in permutations(sheets, count):
+            profile = compose([sheets[name] for name in names])
+            tools = {tool["name"] for tool in profile["tools"]}
+            prefixes = "|".join(names)
+            named = set(re.findall(rf"\b(?:{prefixes})_\w+", profile["instructions"])) if count > 1 else set()
+
+            assert len(profile["instructions"]) <= 2_048, names
+            assert named <= tools, names
+
+
+def test_the_dialect_that_was_named_first_is_the_one_to_use():
+    told = compose([shipped_sheet("system"), shipped_sheet("memento")])["instructions"]
+
+    assert "To store a fact, use system_store_memory; memento_store_memory does the same." in told
+
+
+def test_a_tool_for_one_conversation_does_not_do_the_same_as_one_for_all():
+    told = compose([shipped_sheet("chimera"), shipped_sheet("system")])["instructions"]
+
+    assert "To search, use chimera_search; system_recall_memories does the same." in told
+    assert "To list memories" not in told
+
+
+MOST_BYTES = {"memento": 5_000, "system": 20_000, "all five": 45_000}
+
+
+def test_definitions_cost_a_model_little(capsys):
+    """What `tools/list` says is read by a model in every conversation."""
+    sizes = {name: definitions(name) for name in DIALECTS} | {"all five": definitions(*DIALECTS)}
+    with capsys.disabled():
+        print("\nbytes of tool definitions: " + ", ".join(f"{name} {size:,}" for name, size in sizes.items()))
+
+    for name, most in MOST_BYTES.items():
+        assert sizes[name] <= most, name
+
+
+def definitions(*dialects: str) -> int:
+    tools = compose([shipped_sheet(name) for name in dialects])["tools"]
+    return len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())

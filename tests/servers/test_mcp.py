@@ -13,8 +13,8 @@ from mcp.types import Implementation
 
 from scrubjay.dialects.memento import memento
 from scrubjay.errors import StorageBusy
-from scrubjay.memory import State
-from scrubjay.servers.mcp import build_server
+from scrubjay.servers.mcp.server import build_server
+from scrubjay.values.memory import State
 from tests.servers.small_dialect import small_dialect
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -164,7 +164,7 @@ def test_a_write_whose_caller_gave_up_is_whole(jay, mode):
     def store_slowly(engine, args):
         """Stores, slowly."""
         entered.set()
-        go_on.wait(10)
+        go_on.wait(60)
         engine.store("Finished anyway.")
         return {}
 

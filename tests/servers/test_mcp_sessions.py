@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 from scrubjay.dialects.table import find
-from scrubjay.memory import Role
-from scrubjay.servers import mcp_sessions
-from scrubjay.servers.http import build_app
+from scrubjay.servers.http.app import build_app
+from scrubjay.servers.mcp import sessions
+from scrubjay.values.memory import Role
 from tests.servers.sites import client_of
 
 HELLO = {
@@ -23,7 +23,7 @@ TOOLS = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
 
 @pytest.fixture
 def client(jay, monkeypatch):
-    monkeypatch.setattr(mcp_sessions, "MOST", 3)
+    monkeypatch.setattr(sessions, "MOST", 3)
     return Client(jay)
 
 
@@ -63,7 +63,7 @@ def test_whoever_has_most_sessions_loses_the_least_used(client):
 
 
 def test_a_client_that_never_ends_a_session_keeps_nobody_out(client, monkeypatch):
-    monkeypatch.setattr("scrubjay.servers.mcp.MAX_SESSIONS", 4)
+    monkeypatch.setattr("scrubjay.servers.mcp.server.MAX_SESSIONS", 4)
     with client.site():
         for _ in range(20):
             client.opened("ann")

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 from scrubjay.dialects.base import Pieces
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
-from scrubjay.memory import Role
-from scrubjay.servers.http import build_app
-from scrubjay.servers.rest import IN_QUERY, addresses
+from scrubjay.servers.http.app import build_app
+from scrubjay.servers.http.rest import IN_QUERY, addresses
+from scrubjay.values.memory import Role
 from tests.servers.samples import sample
 from tests.servers.sites import client_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from scrubjay.cli.main import main
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
-from scrubjay.servers.rest import addresses
+from scrubjay.servers.http.rest import addresses
 
 # By command: the operations that do the same, as dialect.operation.
 REST = {
@@ -63,6 +63,8 @@ ONLY_TYPED = {
     "model check": "is about files of the machine",
     "model list": "is about files of the machine",
     "model pull": "is about files of the machine",
+    "keys open": "is for this machine's owner",
+    "sync mend-clock": "is for this machine's owner",
     "jobs run": "is what a server does by itself",
     "stores add": "names a folder: only this machine's owner does (DESIGN, Folders)",
     "stores mirror": "names a folder: only this machine's owner does (DESIGN, Folders)",

@@ -12,19 +12,20 @@ import pytest
 
 from scrubjay.dialects.base import Pieces
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
-from scrubjay.memory import Role
-from scrubjay.servers.guard import Guard
-from scrubjay.servers.http import build_app
-from scrubjay.servers.rest import addresses
+from scrubjay.servers.http.app import build_app
+from scrubjay.servers.http.guard import Guard
+from scrubjay.servers.http.rest import addresses
+from scrubjay.values.memory import Role
 from tests.reliability.usage import MIB, usage
 from tests.servers.samples import sample
-from tests.servers.sites import client_of, running
+from tests.servers.sites import AS_JSON, client_of, running
 from tests.servers.small_dialect import small_dialect
 from tests.servers.test_auth_matrix import Row
 from tests.servers.test_http import real_server
 
 TOOLS = [find(name) for name in DIALECTS]
 TABLES = [*TOOLS, *(make() for make in ONLY_REST.values())]
+TYPE = b"Content-Type: application/json\r\n"
 
 
 def test_a_client_that_never_reads_loses_its_connection_and_others_are_served(jay):
@@ -34,7 +35,7 @@ def test_a_client_that_never_reads_loses_its_connection_and_others_are_served(ja
 
     with running(Guard(build_app(jay, [small_dialect(large=large)]), seconds=0.5)) as address:
         port = int(address.rpartition(":")[2])
-        request = b"POST /api/small/large HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        request = b"POST /api/small/large HTTP/1.1\r\nHost: localhost\r\n" + TYPE + b"\r\n"
         deaf = []
         for _ in range(20):
             sock = socket.socket()
@@ -44,10 +45,10 @@ def test_a_client_that_never_reads_loses_its_connection_and_others_are_served(ja
             deaf.append(sock)
 
         for _ in range(5):
-            assert httpx.post(f"{address}/api/small/echo_words", json={"words": ["a"]}, timeout=20).is_success
+            assert httpx.post(f"{address}/api/small/echo_words", json={"words": ["a"]}, timeout=60).is_success
         time.sleep(1.5)  # longer than a client may leave an answer unread
         for sock in deaf:
-            sock.settimeout(20)
+            sock.settimeout(60)
             got = 0
             try:
                 while piece := sock.recv(1 << 20):
@@ -70,7 +71,7 @@ def test_five_hundred_silent_connections_and_one_that_reads_a_byte_at_a_time_kee
         for number in range(500):
             connected(b"" if number % 2 else b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Le")
         slow = connected(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        with httpx.Client(base_url=address, timeout=60) as http:
+        with httpx.Client(base_url=address, headers=AS_JSON, timeout=60) as http:
             for number in range(20):
                 assert slow.recv(1)
                 reply = http.post("/api/memento/store_memory", json={"content": f"Fact {number}"})
@@ -87,19 +88,19 @@ def test_a_client_that_leaves_mid_call_leaves_a_whole_write(jay):
     def slow(engine, args):
         """Stores, slowly."""
         entered.set()
-        go_on.wait(20)
+        go_on.wait(60)
         engine.store("Finished anyway.")
         done.set()
         return {}
 
     with running(build_app(jay, [small_dialect(slow=slow)])) as address:
         with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as sock:
-            sock.sendall(b"POST /api/small/slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
-            assert entered.wait(20)
+            sock.sendall(b"POST /api/small/slow HTTP/1.1\r\nHost: localhost\r\n" + TYPE + b"Content-Length: 0\r\n\r\n")
+            assert entered.wait(60)
         go_on.set()
-        assert done.wait(20)
+        assert done.wait(60)
 
-        assert httpx.get(f"{address}/healthz").is_success
+        assert httpx.get(f"{address}/healthz", timeout=60).is_success
 
     assert [memory.content for memory in jay.list()] == ["Finished anyway."]
 
@@ -138,7 +139,7 @@ def test_no_field_makes_the_server_call_somewhere(jay, row):
 def test_no_path_leads_out_of_the_pages_files(jay, path):
     with running(build_app(jay, TOOLS)) as address:
         port = int(address.rpartition(":")[2])
-        sock = socket.create_connection(("127.0.0.1", port), timeout=10)
+        sock = socket.create_connection(("127.0.0.1", port), timeout=60)
         with sock:
             sock.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
             status = sock.makefile("rb").readline().split()[1]

@@ -18,18 +18,21 @@ import httpx
 import pytest
 
 from scrubjay.dialects.base import Pieces, Route, Stream
-from scrubjay.dialects.system import system
+from scrubjay.dialects.system.memories import system
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import TimedOut
-from scrubjay.servers.connection import config_of
-from scrubjay.servers.guard import Guard
-from scrubjay.servers.http import Server, build_app, listening
-from scrubjay.servers.journal import JsonLines
+from scrubjay.servers.http.access_log import JsonLines
+from scrubjay.servers.http.app import Server, build_app, listening
+from scrubjay.servers.http.connection import config_of
+from scrubjay.servers.http.guard import Guard
+from scrubjay.servers.http.streams import Streams
 from scrubjay.servers.workers import Workers
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite.store import SqliteStore
 from tests.servers.peer import environment
 from tests.servers.sites import client_of, running
 from tests.servers.small_dialect import ANY, small_dialect
+
+REQUEST = b"POST /api/small/search HTTP/1.1\r\nContent-Type: application/json\r\n"
 
 # --- names and logs --------------------------------------------------------------------------------------------------
 
@@ -118,27 +121,27 @@ def test_a_call_that_takes_too_long_is_answered_without_its_result(jay):
     assert reply.status_code == 503
     assert reply.headers["retry-after"]
     assert "0.2 seconds" in reply.json()["oops"]
-    assert done.wait(10)
+    assert done.wait(60)
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(jay):
     with running(Guard(build_app(jay, [small_dialect()]), seconds=0.2)) as address:
         host = address.removeprefix("http://")
-        with socket.create_connection(("127.0.0.1", int(host.partition(":")[2])), timeout=10) as sock:
-            sock.sendall(f"POST /api/small/search HTTP/1.1\r\nHost: {host}\r\nContent-Length: 10\r\n\r\n{{".encode())
+        with socket.create_connection(("127.0.0.1", int(host.partition(":")[2])), timeout=60) as sock:
+            sock.sendall(REQUEST + f"Host: {host}\r\nContent-Length: 10\r\n\r\n{{".encode())
 
             assert sock.makefile("rb").readline().split()[1] == b"408"
 
 
 def test_one_user_does_not_take_every_thread():
     async def main():
-        workers, go_on = Workers(threads=4, of_one_user=2), threading.Event()
+        workers, go_on = Workers(readers=4, readers_of_one_user=2), threading.Event()
         running, most = [], []
 
         def rude():
             running.append(1)
             most.append(len(running))
-            go_on.wait(10)
+            go_on.wait(60)
             running.pop()
 
         async with anyio.create_task_group() as tasks:
@@ -164,12 +167,12 @@ def test_a_rude_client_does_not_keep_others_from_being_served(jay):
     """Two hundred connections that say half a request, and others are answered as before."""
     with running(build_app(jay, [small_dialect()])) as address:
         host, port = "127.0.0.1", int(address.rpartition(":")[2])
-        rude = [socket.create_connection((host, port), timeout=10) for _ in range(200)]
+        rude = [socket.create_connection((host, port), timeout=60) for _ in range(200)]
         try:
             for sock in rude:
-                sock.sendall(b"POST /api/small/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+                sock.sendall(REQUEST + b"Host: localhost\r\nContent-Length: 1000\r\n\r\n{")
 
-            reply = httpx.post(f"{address}/api/small/echo_words", json={"words": ["a"]}, timeout=10)
+            reply = httpx.post(f"{address}/api/small/echo_words", json={"words": ["a"]}, timeout=60)
 
             assert reply.json() == {"words": ["a"]}
         finally:
@@ -202,10 +205,10 @@ def test_open_streams_do_not_keep_the_server_from_ending(jay):
 
         return Stream(pieces())
 
-    stopping = threading.Event()
+    streams = Streams()
     with listening("127.0.0.1", 0) as listener:
-        app = build_app(jay, [dialect], stopping=stopping.is_set)
-        server = Server(config_of(app, timeout_graceful_shutdown=60), stopping)
+        app = build_app(jay, [dialect], streams=streams)
+        server = Server(config_of(app, timeout_graceful_shutdown=60), streams)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         with httpx.stream("GET", f"http://127.0.0.1:{listener.getsockname()[1]}/api/follow", timeout=30) as reply:
@@ -214,7 +217,7 @@ def test_open_streams_do_not_keep_the_server_from_ending(jay):
             server.should_exit = True
 
             assert list(lines) == [""]
-        thread.join(10)
+        thread.join(60)
 
         assert not thread.is_alive()
 
@@ -236,6 +239,23 @@ def test_without_a_key_other_addresses_are_refused_at_the_start(tmp_path):
     assert b"scrubjay keys create" in err
 
 
+def test_a_store_with_only_revoked_keys_starts_locked_and_says_what_to_do(tmp_path):
+    with Engine(SqliteStore(tmp_path / "memories.db"), None) as jay:
+        jay.callers.revoke(jay.callers.create("alice").credential.id)
+    process = start(tmp_path)
+    try:
+        site = re.search(rb"http://\S+", process.stderr.readline())[0].decode()
+
+        assert httpx.get(f"{site}/session", timeout=60).status_code == 401
+        process.send_signal(signal.SIGTERM)
+        err = process.stderr.read()
+        assert b"Locked" in err
+        assert b"scrubjay keys open" in err
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_with_a_key_other_addresses_are_served_under_the_names_that_are_allowed(tmp_path):
     with Engine(SqliteStore(tmp_path / "memories.db"), None) as jay:
         key = jay.callers.create("alice").secret
@@ -245,7 +265,7 @@ def test_with_a_key_other_addresses_are_served_under_the_names_that_are_allowed(
         site = f"http://127.0.0.1:{port}"
 
         def status(host, **headers):
-            return httpx.get(f"{site}/session", headers={"host": host, **headers}).status_code
+            return httpx.get(f"{site}/session", headers={"host": host, **headers}, timeout=60).status_code
 
         known = {"x-api-key": key}
         assert status("memory.example") == 401
@@ -255,7 +275,7 @@ def test_with_a_key_other_addresses_are_served_under_the_names_that_are_allowed(
         assert status("memory.example", origin="http://memory.example", **known) == 200
         assert status("memory.example", origin="http://10.1.2.3", **known) == 403
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=60) == 0
         assert b"/sign-in/" in process.stderr.read()
     finally:
         process.kill()

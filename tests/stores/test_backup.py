@@ -13,10 +13,11 @@ import apsw
 import pytest
 
 from scrubjay.errors import Conflict, Error, NotFound, StorageBusy, StorageDamaged, StorageTooNew
-from scrubjay.memory import Filter
-from scrubjay.stores import sqlite_backup, sqlite_file
-from scrubjay.stores.contract import EVERYTHING, NOW, got, put, put_all, some
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite import backup as sqlite_backup
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Filter
+from tests.stores.contract.suite import EVERYTHING, NOW, got, put, put_all, some
 
 
 @pytest.fixture

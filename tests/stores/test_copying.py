@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from scrubjay.errors import Conflict, StorageDamaged
-from scrubjay.memory import (
+from scrubjay.stores.copying import TABLES, Copyable, copy
+from scrubjay.stores.postgres.copying import PostgresCopy
+from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.promises.statistics import Part
+from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, SyncConflict
+from scrubjay.stores.sqlite.copying import SqliteCopy
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import (
     AccessLevel,
     Context,
     Conversation,
@@ -29,8 +37,8 @@ from scrubjay.memory import (
     State,
     Status,
 )
-from scrubjay.stores.base import Store
-from scrubjay.stores.contract import (
+from tests.postgres import Stores, server_url
+from tests.stores.contract.suite import (
     EVERYTHING,
     NOW,
     a_job,
@@ -52,14 +60,6 @@ from scrubjay.stores.contract import (
     some,
     totals,
 )
-from scrubjay.stores.copying import TABLES, Copyable, copy
-from scrubjay.stores.postgres import PostgresStore
-from scrubjay.stores.postgres_copying import PostgresCopy
-from scrubjay.stores.replication import Endpoint, Heard, SyncConflict
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.stores.sqlite_copying import SqliteCopy
-from scrubjay.stores.statistics import Part
-from tests.postgres import Stores, server_url
 
 pytestmark = pytest.mark.postgres
 
@@ -105,6 +105,7 @@ def fill(store: Store) -> None:
     purge(store, put(store, some("erased", tags=("secret",))).id)
     relate(store, a_link(first.id, gone.id, score=0.5, reason="why"), a_link("a", "b", given=False))
     with store.writing() as tx:
+        tx.point(first.id, supersedes=None, superseded_by=None, asides=[Aside("supersedes", gone.id, 3)])
         tx.alias("another", first.id)
         tx.record(an_event(memory=first.id, fields=("tags",)))
         tx.record(an_event(space="work"))
@@ -113,16 +114,17 @@ def fill(store: Store) -> None:
         tx.judge_category(first.id, agreed=True)
         tx.count_consolidation(first.id, sources=2, at=NOW)
         tx.number_checkpoint("work", 7)
-        tx.add_credential(
+        tx.callers.add(
             Credential(id="k", kind=CredentialKind.KEY, user="bob", role=Role.MEMBER, name="n", created_at=NOW,
                        created_by="ann"),
             b"\0secret",
         )  # fmt: skip
-        tx.grant([Grant(user="bob", space="work", at=NOW, by="ann")])
-        tx.open_session(Session(credential="k", guard="g", created_at=NOW, expires_at=later(9)), b"\xff")
+        tx.callers.grant([Grant(user="bob", space="work", at=NOW, by="ann")])
+        tx.callers.open_session(Session(credential="k", guard="g", created_at=NOW, expires_at=later(9)), b"\xff")
         tx.put_conversation(Conversation(id="c1", space="work", title="t", created_at=NOW, updated_at=NOW))
         tx.add_message("work", "c1", Message(id="m1", role=Speaker.USER, content="hello", created_at=NOW))
-        tx.put_conversation(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW))
+        hers = {"user_id": "ann", "access_level": AccessLevel.PRIVATE}
+        tx.put_conversation(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW, **hers))
         tx.inject("default", "c1", Injection(memory=first.id, active=True, injected_at=NOW))
         tx.describe_space("work", title="Work", description=None)
         tx.note_deed(Deed(id="deed", action="forget", user="ann", at=NOW, memories=(first.id,)))
@@ -133,7 +135,7 @@ def fill(store: Store) -> None:
         tx.keep_as_file([first.id, gone.id])
         tx.in_sync(first.id, name="inbox/a.md", hash=b"\1" * 32, stamp="1", version=2)
         tx.mirror("work", on=True)
-        tx.put_job(a_job(cancelling=True))
+        tx.jobs.put(a_job(cancelling=True))
         tx.announce_objects(["object"], due=later(5))
     put_away(store, put(store, some(PACKED, status=Status.ARCHIVED, tags=("kept",))))
     keep(store, a_request(), '{"a": 1}', memories=[first.id])
@@ -250,10 +252,41 @@ def test_a_store_with_memories_is_no_target(sqlite: SqliteStore, postgres: Postg
 def test_an_unfinished_copy_of_another_store_is_no_target(
     sqlite: SqliteStore, other: SqliteStore, postgres: PostgresStore
 ) -> None:
-    PostgresCopy(postgres).take_in(TABLES[0], [], '["elsewhere", [], null, 0, null]')
+    PostgresCopy(postgres).keep('["elsewhere", 0, [], null, 0, null]')
 
     with pytest.raises(Conflict, match="another store"):
         copy(SqliteCopy(sqlite), PostgresCopy(postgres), quiet)
+
+
+def test_a_copy_does_not_go_on_from_a_source_that_has_changed(sqlite: SqliteStore, other: SqliteStore) -> None:
+    fill(sqlite)
+
+    def cut_off(table: str, done: int, of: int) -> None:
+        if table == "vectors":
+            raise CutOff
+
+    with pytest.raises(CutOff):
+        copy(SqliteCopy(sqlite), SqliteCopy(other), cut_off)
+    with sqlite.writing() as tx:
+        tx.tick(NOW)
+
+    with pytest.raises(Conflict, match="written to since this copy began"):
+        copy(SqliteCopy(sqlite), SqliteCopy(other), quiet)
+
+
+def test_rows_that_refer_to_what_was_written_meanwhile_are_told_as_that(
+    sqlite: SqliteStore, other: SqliteStore
+) -> None:
+    fill(sqlite)
+
+    def report(table: str, done: int, of: int) -> None:
+        if (table, done) == ("vectors", 0):
+            put(sqlite, some("meanwhile"))
+            with sqlite.writing() as tx:
+                tx.tick(NOW)
+
+    with pytest.raises(Conflict, match="written to since this copy began"):
+        copy(SqliteCopy(sqlite), SqliteCopy(other), report)
 
 
 def test_a_source_that_changes_meanwhile_is_noticed(sqlite: SqliteStore, postgres: PostgresStore) -> None:

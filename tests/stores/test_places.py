@@ -12,10 +12,10 @@ import apsw
 import pytest
 
 from scrubjay.errors import Error, StorageDamaged, StorageError, StorageTooNew
-from scrubjay.memory import Filter
-from scrubjay.stores import sqlite_file
-from scrubjay.stores.contract import EVERYTHING, NOW, got, put, some
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Filter
+from tests.stores.contract.suite import EVERYTHING, NOW, got, put, some
 
 
 def empty(path: Path) -> None:

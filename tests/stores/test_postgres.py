@@ -10,10 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scrubjay.memory import Filter
-from scrubjay.stores import postgres_signatures, postgres_vectors, postgres_words
-from scrubjay.stores.base import Store
-from scrubjay.stores.contract import (
+from scrubjay.stores.postgres import signatures as postgres_signatures
+from scrubjay.stores.postgres import vectors as postgres_vectors
+from scrubjay.stores.postgres import words as postgres_words
+from scrubjay.stores.postgres.filters import restricted
+from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Filter
+from tests.postgres import Stores, server_url
+from tests.stores.contract.suite import (
     DIMENSION,
     EVERYTHING,
     NOW,
@@ -25,10 +31,6 @@ from scrubjay.stores.contract import (
     some,
     unit,
 )
-from scrubjay.stores.postgres import PostgresStore
-from scrubjay.stores.postgres_filters import restricted
-from scrubjay.stores.sqlite import SqliteStore
-from tests.postgres import Stores, server_url
 
 pytestmark = pytest.mark.postgres
 
@@ -79,6 +81,7 @@ def test_calls_are_counted_together_with_other_processes(url: str) -> None:
         assert [count for count, _ in counts] == [1, 2, 3]
         assert all(0 < left <= 60 for _, left in counts)
         assert one.count_call("bob", seconds=0)[0] == one.count_call("bob", seconds=60)[0] == 1
+        assert [one.count_call("cid", seconds=60, amount=amount)[0] for amount in (30, 1, 20)] == [30, 31, 51]
 
 
 def test_words_score_as_they_do_in_sqlite(store: PostgresStore, tmp_path: Path) -> None:

@@ -15,17 +15,17 @@ import pytest
 from scrubjay.dialects.table import find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.servers import rest
-from scrubjay.servers.http import build_app
-from scrubjay.stores import postgres_listening
-from scrubjay.stores.contract import NOW, an_event
-from scrubjay.stores.postgres import PostgresStore
+from scrubjay.servers.http.app import build_app
+from scrubjay.stores.postgres import listening as postgres_listening
+from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.tables import watching
 from tests.postgres import Stores, server_url
 from tests.servers.sites import running
+from tests.stores.contract.suite import NOW, an_event
 
 pytestmark = pytest.mark.postgres
 
-PATIENCE = 20.0  # seconds; what is waited for comes in a fraction of one
+PATIENCE = 60.0  # seconds; what is waited for comes in a fraction of one
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,8 @@ def tell(store: PostgresStore, space: str = "default") -> None:
 def heard(store: PostgresStore) -> Iterator[threading.Event]:
     """What is rung; the block begins once announcements arrive."""
     rung = threading.Event()
-    with store.listening("default", rung.set) as live:
-        wait_until(live)
+    with store.listening("default", rung.set):
+        wait_until(lambda: store._listener.live)
         rung.clear()
         yield rung
 
@@ -149,10 +149,10 @@ def test_where_signs_do_not_come_back_nobody_relies_on_it(monkeypatch):
     monkeypatch.setattr(postgres_listening, "SIGN_SECONDS", 0.05)
     pooled = Pooled()
     listener = postgres_listening.Listener(lambda: nullcontext(pooled), "listening")
-    with listener.listening("default", lambda: None) as live:
-        wait_until(lambda: live() or pooled.listened == 3)
+    with listener.listening("default", lambda: None):
+        wait_until(lambda: listener.live or pooled.listened == 3)
 
-        assert not live()
+        assert not listener.live
     listener.close()
 
 
@@ -173,19 +173,19 @@ def test_closing_the_store_ends_it(url):
         store.close()
 
         wait_until(lambda: not listeners(url))
-        assert not any(thread.name == "listening" for thread in threading.enumerate())
+        assert not any(thread.name in ("listening", "watching") for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_stream_tells_what_another_server_wrote_long_before_it_would_ask(here, there, url, monkeypatch, lost):
-    monkeypatch.setattr(rest, "LISTENING_SECONDS", 3 * PATIENCE)
+    monkeypatch.setattr(watching, "RARELY_SECONDS", 3 * PATIENCE)
     jay = Engine(here, HashingEmbedder())
     with running(build_app(jay, [find("memento")], only_rest=[find("native")])) as address:
         other = Engine(there, HashingEmbedder())
         with httpx.stream("GET", f"{address}/api/v1/events", timeout=PATIENCE) as reply:
             lines = reply.iter_lines()
             wait_until(lambda: here._listener.live)
-            time.sleep(2 * rest.POLL_SECONDS)  # by now it waits, and does not ask
+            time.sleep(2 * watching.POLL_SECONDS)  # by now it waits, and nobody asks
             if lost:
                 with psycopg.connect(server_url(), autocommit=True) as con:
                     con.execute("SELECT pg_terminate_backend(%s)", tuple(listeners(url)))

@@ -11,10 +11,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from scrubjay.memory import Filter
-from scrubjay.stores.contract import EVERYTHING, NOW, QUERY, at_cosine, matched, purge, put, some
-from scrubjay.stores.postgres import PostgresStore
+from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.values.memory import Filter
 from tests.postgres import Stores, server
+from tests.stores.contract.suite import EVERYTHING, NOW, QUERY, at_cosine, matched, purge, put, some
 
 pytestmark = pytest.mark.postgres
 

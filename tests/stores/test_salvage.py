@@ -17,10 +17,10 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.transfer import line_of
 from scrubjay.errors import Error
-from scrubjay.memory import State
-from scrubjay.stores import sqlite_file
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.stores.sqlite_salvage import salvaged
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite.salvage import salvaged
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import State
 
 PAGE = 4096
 MEMORIES = 120
@@ -75,7 +75,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Callable[[bytes], bytes]], int]] = {
             bytes(PAGE) if number % 10 == 3 else data[number * PAGE : (number + 1) * PAGE]
             for number in range(len(data) // PAGE)
         ),
-        MEMORIES * 3 // 4,
+        MEMORIES * 2 // 3,  # which pages these are follows from the tables there are
     ),
     "all noise": (lambda _: lambda data: noise(len(data)), 0),
     "empty": (lambda _: lambda _: b"", 0),

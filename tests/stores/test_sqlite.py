@@ -20,6 +20,7 @@ from typing import Any
 import apsw
 import pytest
 
+from scrubjay import stores
 from scrubjay.errors import (
     InvalidInput,
     StorageBusy,
@@ -28,7 +29,17 @@ from scrubjay.errors import (
     StorageFull,
     StorageTooNew,
 )
-from scrubjay.memory import (
+from scrubjay.stores.promises.memories import Position, milliseconds
+from scrubjay.stores.promises.statistics import Level, Of, Part
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite import words as sqlite_words
+from scrubjay.stores.sqlite.errors import translated_errors
+from scrubjay.stores.sqlite.filters import FEW
+from scrubjay.stores.sqlite.lists import INDEXES, MAX_ARMS
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.sqlite.vectors import to_blob
+from scrubjay.stores.words.words import SMALL_ROWS
+from scrubjay.values.memory import (
     AccessLevel,
     Audience,
     Category,
@@ -41,9 +52,8 @@ from scrubjay.memory import (
     Source,
     State,
 )
-from scrubjay.stores import sqlite_file, sqlite_words
-from scrubjay.stores.base import Position, milliseconds
-from scrubjay.stores.contract import (
+from tests.reliability.rounds import short_and_long
+from tests.stores.contract.suite import (
     EVERYTHING,
     NOW,
     StoreContract,
@@ -62,15 +72,9 @@ from scrubjay.stores.contract import (
     put_all,
     put_in,
     relate,
+    scores,
     some,
 )
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.stores.sqlite_errors import translated_errors
-from scrubjay.stores.sqlite_filters import FEW
-from scrubjay.stores.sqlite_lists import INDEXES, MAX_ARMS
-from scrubjay.stores.statistics import Level, Of, Part
-from scrubjay.stores.vectors import to_blob
-from tests.reliability.rounds import short_and_long
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and signals")
 
@@ -79,9 +83,9 @@ CHILD = """
 import sys, threading
 from datetime import UTC, datetime
 from pathlib import Path
-from scrubjay.memory import Category, Memory
-from scrubjay.stores.base import Change
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.values.memory import Category, Memory
+from scrubjay.stores.promises.memories import Change
+from scrubjay.stores.sqlite.store import SqliteStore
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -132,7 +136,7 @@ for step in range(100_000):
 ASKING_TWICE = (
     CHILD
     + """
-from scrubjay.stores.base import Request
+from scrubjay.stores.promises.memories import Request
 store = SqliteStore(path)
 request = Request(caller="ann", key="once", operation="store_memory", arguments=b"x" * 32)
 wait()
@@ -474,7 +478,7 @@ def test_a_half_made_store_of_a_killed_process_does_not_stand_in_the_way(path: P
 
 
 def test_the_schema_version_is_that_of_the_last_migration() -> None:
-    scripts = sorted((Path(sqlite_file.__file__).parent / "schema" / "sqlite").glob("*.sql"))
+    scripts = sorted((Path(stores.__file__).parent / "schema" / "sqlite").glob("*.sql"))
 
     assert [int(script.name[:4]) for script in scripts] == list(range(1, sqlite_file.SCHEMA_VERSION + 1))
 
@@ -515,7 +519,7 @@ def test_an_older_store_is_brought_up_to_date_with_its_reads_and_totals(path: Pa
 
 
 def _make_first_store(path: Path) -> None:
-    script = Path(sqlite_file.__file__).parent / "schema" / "sqlite" / "0001_memories.sql"
+    script = Path(stores.__file__).parent / "schema" / "sqlite" / "0001_memories.sql"
     path.touch(0o600)
     with closing(sqlite_file.connect(path)) as con:
         con.pragma("journal_mode", "WAL")
@@ -566,7 +570,7 @@ def test_the_settings_that_durability_rests_on_are_in_force(store: SqliteStore) 
 def test_numpy_is_not_needed_to_open_store_and_search_by_words(path: Path) -> None:
     code = CHILD + (
         "store = SqliteStore(path); put(store, 'a')\n"
-        "from scrubjay.memory import Audience, Filter, Scope, Sight\n"
+        "from scrubjay.values.memory import Audience, Filter, Scope, Sight\n"
         "store.match('text', Filter(), Audience('x', (Scope(None, Sight.ALL),)), now=NOW, limit=5)\n"
         "store.close(); say(str('numpy' in sys.modules))"
     )
@@ -863,6 +867,7 @@ def test_whichever_write_fails_the_store_is_as_before_or_as_after(
     failures = 0
     for nth in range(1, 200, step):
         shutil.copy(before, path)
+        path.with_name(f"{path.name}.lock").unlink(missing_ok=True)  # knows of changes that the copy lacks
         vfs = Failing(error)
         try:
             store = SqliteStore(path)
@@ -952,13 +957,27 @@ def test_a_common_word_is_counted_anew_once_the_store_has_grown(
     with store.writing() as tx:
         for number in range(10):
             put_in(tx, some(f"harbour {number}"), ())
-    first = store.rarity(["harbour"])
+    first = store.rarity(["harbour"], EVERYTHING)
     with store.writing() as tx:
         for number in range(40):
             put_in(tx, some(f"quay {number}"), ())
-    assert store.rarity(["harbour"]) != first
+    assert store.rarity(["harbour"], EVERYTHING) != first
     with closing(SqliteStore(store._connections.path)) as fresh:
-        assert store.rarity(["harbour"]) == fresh.rarity(["harbour"])
+        assert store.rarity(["harbour"], EVERYTHING) == fresh.rarity(["harbour"], EVERYTHING)
+
+
+def test_scores_in_a_large_store_stay_when_something_hidden_comes(store: SqliteStore) -> None:
+    """From then on frequencies are counted here, no longer by FTS5."""
+    member = Audience("ann", (Scope("default", Sight.OWN),))
+    with store.writing() as tx:
+        for number in range(SMALL_ROWS + 100):
+            words = [f"w{factor}" for factor in range(2, 12) if number % factor == 0]
+            put_in(tx, some(f"harbour {number} {' '.join(words * (1 + number % 3))}"), ())
+    before = scores(store, "w2 w7 w11 12 w5 absent", member)
+
+    put(store, some("w11 absent " * 50, access_level=AccessLevel.PRIVATE, context=Context(user_id="bob")))
+
+    assert scores(store, "w2 w7 w11 12 w5 absent", member) == before
 
 
 def test_in_a_large_store_common_words_are_left_out_unless_there_is_nothing_else(store: SqliteStore) -> None:
@@ -986,7 +1005,8 @@ LOOKUPS: dict[str, tuple[str, Callable[[SqliteStore], object]]] = {
     "tags": ("tags_by_tag", lambda store: store.list(Filter(tags=frozenset("x")), HERE, now=NOW)),
     "get": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.get(["x"], HERE)),
     "twins": ("memories_by_fingerprint", lambda store: store.twins(b"x", HERE)),
-    "paths": ("memories_by_path (space=? AND path>? AND path<?)", lambda store: store.taken_paths("default", "x")),
+    "paths": ("memories_by_place (space=? AND path>? AND path<?)", lambda store: store.taken_paths(some(path="x"))),
+    "path": ("memories_by_place (space=? AND path=?)", lambda store: store.at_path("default", "x", HERE)),
     "links": ("links_by_target", lambda store: store.links(["x"])),
     "versions": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.versions("x")),
     "pending": ("pending_by_attempts", lambda store: store.pending(limit=9)),

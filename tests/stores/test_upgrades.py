@@ -18,10 +18,17 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from scrubjay.memory import AccessLevel, Context, Filter, Status
-from scrubjay.stores import postgres_schema, sqlite_file
-from scrubjay.stores.base import Store
-from scrubjay.stores.contract import (
+from scrubjay import stores
+from scrubjay.errors import Conflict
+from scrubjay.stores.postgres import schema as postgres_schema
+from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Scope, Sight, Status
+from tests.postgres import Stores, server_url
+from tests.reliability.rounds import short_and_long
+from tests.stores.contract.suite import (
     EVERYTHING,
     NOW,
     a_link,
@@ -32,16 +39,15 @@ from scrubjay.stores.contract import (
     purge,
     put,
     relate,
+    scores,
     some,
     totals,
 )
-from scrubjay.stores.postgres import PostgresStore
-from scrubjay.stores.sqlite import SqliteStore
-from tests.postgres import Stores, server_url
-from tests.reliability.rounds import short_and_long
 
-SCRIPTS = Path(sqlite_file.__file__).parent / "schema"
+SCRIPTS = Path(stores.__file__).parent / "schema"
 SECONDS = 60
+PATHS_PER_SPACE = {"sqlite": 9, "postgres": 12}  # the last schemas in which a path was one memory's, whoever sees it
+TALKS_OF_NOBODY = {"sqlite": 10, "postgres": 13}  # the last schemas in which conversations had no user
 FIRST_DATABASE = 9  # the schema of the first program that could use PostgreSQL
 
 # Tables of the first schema that hold what cannot be made from the others.
@@ -49,6 +55,7 @@ KEPT = (
     "names", "spaces", "facts", "counters", "memories", "aliases", "tags", "versions", "vectors", "pending", "words",
     "links", "events",
 )  # fmt: skip
+EVE = Audience("eve", (Scope("default", Sight.OWN), Scope("work", Sight.OWN)))  # bob's is hidden from her
 FACTS = "key IN ('origin', 'model')"
 
 
@@ -75,6 +82,7 @@ def told(store: Store) -> dict[str, object]:
     return {
         "memories": store.get(["another", "b", "c", "d", "e"], EVERYTHING),
         "words": [store.match(word, Filter(), EVERYTHING, now=NOW, limit=9) for word in ("austin", "東京", "seattle")],
+        "words as eve sees them": scores(store, "User lives waits 東京", EVE),
         "meaning": store.nearest(at_cosine(1.0), Filter(), EVERYTHING, now=NOW, limit=9),
         "versions": store.versions("a"),
         "links": store.links(["a"]),
@@ -86,6 +94,22 @@ def told(store: Store) -> dict[str, object]:
         "problems": store.check(deep=True).problems,
         "schema": store.check().schema,
     }
+
+
+def check_paths_per_audience(store: Store) -> None:
+    [known] = store.get(["a"], EVERYTHING)
+    mine = put(store, some("mine", path=known.path, access_level=AccessLevel.PRIVATE))
+    with pytest.raises(Conflict):
+        put(store, some("another", path=known.path))
+
+    assert store.get([mine.id], EVERYTHING)[0].path == known.path
+    assert store.check(deep=True).problems == ()
+
+
+def check_shared_and_nobodys(store: Store) -> None:
+    [talk] = store.conversations("default", EVERYTHING)
+
+    assert (talk.id, talk.user_id, talk.access_level) == ("c1", None, AccessLevel.SHARED)
 
 
 def scripts(backend: str, schema: int) -> list[str]:
@@ -147,10 +171,27 @@ def test_a_file_of_an_earlier_schema_is_brought_up_to_date(schema: int, today: P
         assert put(store, some("written later")).seq == 6
 
 
+def test_a_file_of_before_lets_go_of_paths_that_are_unique_per_space(today: Path, tmp_path: Path) -> None:
+    earlier_file(tmp_path / "memories.db", today, PATHS_PER_SPACE["sqlite"])
+
+    with closing(SqliteStore(tmp_path / "memories.db")) as store:
+        check_paths_per_audience(store)
+
+
+def test_a_conversation_in_a_file_of_before_is_shared_and_nobodys(today: Path, tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    earlier_file(path, today, TALKS_OF_NOBODY["sqlite"])
+    with closing(sqlite_file.connect(path)) as con:
+        con.execute("INSERT INTO conversations (space, id, created_at, updated_at) VALUES (1, 'c1', 0, 0)")
+
+    with closing(SqliteStore(path)) as store:
+        check_shared_and_nobodys(store)
+
+
 OPEN_FILE = """
 import apsw, os, sys
-from scrubjay.stores import sqlite_file
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite.store import SqliteStore
 
 left = int(sys.argv[2])
 
@@ -221,13 +262,21 @@ def earlier(todays: str) -> Iterator[Callable[[int], str]]:
             for script in scripts("postgres", schema):
                 con.execute(script)
             for (table,) in con.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'earlier'").fetchall():
-                _take_over(con, table)
+                if table != "schema_steps":
+                    _take_over(con, table)
             con.execute("SELECT setval('earlier.arrivals', (SELECT last_value FROM today.arrivals))")
-            con.execute("INSERT INTO facts (key, value) VALUES ('schema', %s)", (str(schema),))
+            _say_the_schema(con, schema)
             return url
 
         yield make
         con.execute("DROP SCHEMA IF EXISTS earlier CASCADE")
+
+
+def _say_the_schema(con: psycopg.Connection[tuple[object, ...]], schema: int) -> None:
+    needed = min(schema, postgres_schema.COUNTED_BY_FACT)
+    con.execute("INSERT INTO facts (key, value) VALUES ('schema', %s)", (str(needed),))
+    for number in range(needed + 1, schema + 1):
+        con.execute("INSERT INTO schema_steps (number) VALUES (%s)", (number,))
 
 
 def _take_over(con: psycopg.Connection[tuple[object, ...]], table: str) -> None:
@@ -258,10 +307,28 @@ def test_a_database_of_an_earlier_schema_is_brought_up_to_date(
         assert put(store, some("written later")).seq == 6
 
 
+@pytest.mark.postgres
+def test_a_database_of_before_lets_go_of_paths_that_are_unique_per_space(earlier: Callable[[int], str]) -> None:
+    with closing(PostgresStore(earlier(PATHS_PER_SPACE["postgres"]))) as store:
+        check_paths_per_audience(store)
+
+
+@pytest.mark.postgres
+def test_a_conversation_in_a_database_of_before_is_shared_and_nobodys(earlier: Callable[[int], str]) -> None:
+    url = earlier(TALKS_OF_NOBODY["postgres"])
+    with psycopg.connect(server_url(), autocommit=True) as con:
+        con.execute(
+            "INSERT INTO earlier.conversations (space, id, created_at, updated_at) VALUES ('default', 'c1', 0, 0)"
+        )
+
+    with closing(PostgresStore(url)) as store:
+        check_shared_and_nobodys(store)
+
+
 OPEN_DATABASE = """
 import os, sys
 import psycopg
-from scrubjay.stores.postgres import PostgresStore
+from scrubjay.stores.postgres.store import PostgresStore
 
 left = int(sys.argv[2])
 execute = psycopg.Connection.execute

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,9 +19,14 @@ import pytest
 
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import Conflict
-from scrubjay.memory import AccessLevel, Audience, Category, Context, Filter, Memory, Scope, Sight, State, Status
-from scrubjay.stores import vec1_tables
-from scrubjay.stores.contract import (
+from scrubjay.stores.sqlite import vec1_tables
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.sqlite.vec1 import Vec1Index
+from scrubjay.stores.sqlite.vec1_tables import Plan, Table
+from scrubjay.stores.sqlite.vectors import to_blob
+from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Memory, Scope, Sight, State, Status
+from tests.reliability.rounds import wait_until
+from tests.stores.contract.suite import (
     DIMENSION,
     EVERYTHING,
     NOW,
@@ -35,11 +41,6 @@ from scrubjay.stores.contract import (
     some,
     unit,
 )
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.stores.vec1 import Vec1Index
-from scrubjay.stores.vec1_tables import Plan, Table
-from scrubjay.stores.vectors import to_blob
-from tests.reliability.rounds import wait_until
 from tests.stores.test_vectors import AUDIENCES, FILTERS, _random_memory, reference
 
 
@@ -419,10 +420,10 @@ SURVIVOR = """
 import sys
 from contextlib import closing
 from pathlib import Path
-from scrubjay.memory import Filter
-from scrubjay.stores.contract import EVERYTHING, NOW, put, some, unit
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.stores.vec1 import Vec1Index
+from scrubjay.values.memory import Filter
+from tests.stores.contract.suite import EVERYTHING, NOW, put, some, unit
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.sqlite.vec1 import Vec1Index
 with closing(SqliteStore(Path(sys.argv[1]), index=Vec1Index(few=0), index_from=1_000)) as store:
     def found():
         return [match.memory for match in store.nearest(unit(7), Filter(), EVERYTHING, now=NOW, limit=3)]
@@ -438,16 +439,25 @@ with closing(SqliteStore(Path(sys.argv[1]), index=Vec1Index(few=0), index_from=1
 """
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A store with an index, closed, and the name of the index."""
+    path = tmp_path_factory.mktemp("sound") / "memories.db"
+    with closing(SqliteStore(path, index=Vec1Index(few=0), index_from=1_000)) as store:
+        fill(store, 1_100)
+        tend(store)
+        [table] = known(store)
+    return path, table.name
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_index_is_survived_and_made_anew_by_a_rebuild(store, tmp_path, damage):
+def test_a_damaged_index_is_survived_and_made_anew_by_a_rebuild(sound, tmp_path, damage):
     """In a process of its own: the extension is young, and reads what it finds in the file."""
-    fill(store, 1_100)
-    tend(store)
-    [table] = known(store)
-    store.close()
+    path, table = sound
+    shutil.copy(path, tmp_path)
     with closing(apsw.Connection(str(tmp_path / "memories.db"))) as con:
         vec1_tables.able(con)
-        con.execute(DAMAGES[damage].format(table.name))
+        con.execute(DAMAGES[damage].format(table))
 
     done = subprocess.run(
         [sys.executable, "-c", SURVIVOR, str(tmp_path / "memories.db")],
@@ -481,8 +491,8 @@ def _not_here(*_: object) -> None:
 def test_writers_in_other_processes_find_the_index_and_keep_it_in_step(store, tmp_path):
     """Started before the index was there."""
     code = (
-        "import sys; from pathlib import Path; from scrubjay.stores.contract import *;"
-        "from scrubjay.stores.sqlite import SqliteStore;"
+        "import sys; from pathlib import Path; from tests.stores.contract.suite import *;"
+        "from scrubjay.stores.sqlite.store import SqliteStore;"
         "store = SqliteStore(Path(sys.argv[1])); print('ready', flush=True); sys.stdin.readline();"
         "[put(store, some(f'late {n}', id=f'mem_late{n}'), [unit(20_000 + n)]) for n in range(20)]; store.close()"
     )

@@ -13,7 +13,10 @@ import pytest
 
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import EmbeddingError
-from scrubjay.memory import (
+from scrubjay.stores.promises.memories import Reads
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.sqlite.vectors import CHUNK, ExactIndex, from_blob, to_blob
+from scrubjay.values.memory import (
     AccessLevel,
     Audience,
     Category,
@@ -29,8 +32,7 @@ from scrubjay.memory import (
     State,
     Status,
 )
-from scrubjay.stores.base import Reads
-from scrubjay.stores.contract import (
+from tests.stores.contract.suite import (
     EVERYTHING,
     NOW,
     at_cosine,
@@ -44,8 +46,6 @@ from scrubjay.stores.contract import (
     some,
     unit,
 )
-from scrubjay.stores.sqlite import SqliteStore
-from scrubjay.stores.vectors import CHUNK, ExactIndex, from_blob, to_blob
 
 FILTERS = {
     "none": Filter(),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.stores.words import MAX_QUERY_WORDS, STOP_WORDS, indexed, query_words, term
+from scrubjay.stores.words.words import MAX_QUERY_WORDS, STOP_WORDS, indexed, query_words, term
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_four_times_as_much_of_anything_takes_about_four_times_as_long(name: str
 
 def _cpu_seconds(analyse: object, text: str) -> float:
     assert callable(analyse)
-    start = time.process_time()
+    start = time.thread_time()
     analyse(text)
-    return time.process_time() - start
+    return time.thread_time() - start
 
 
 def test_a_text_of_signs_that_stand_for_sentences_is_not_spelt_out_many_times_over():

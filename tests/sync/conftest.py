@@ -9,9 +9,9 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.peers import Peer
-from scrubjay.stores.replication import Endpoint
-from scrubjay.sync_keys import SyncKeys
+from scrubjay.engine.sync.peer import Peer
+from scrubjay.remote.keys import SyncKeys
+from scrubjay.stores.promises.sync import Endpoint
 from scrubjay.wiring import open_peer
 from tests.conftest import sqlite_store
 
@@ -23,7 +23,7 @@ def open_engine(tmp_path: Path, clock) -> Iterator[Callable[..., Engine]]:
     keys = SyncKeys(tmp_path / "sync_keys.json")
 
     def connect(endpoint: Endpoint, create: bool) -> Peer:
-        return open_peer(endpoint, create=create, user="local", keys=keys, private=True)
+        return open_peer(endpoint, create=create, user="local", keys=keys, private=True, now=clock)
 
     def open_one(name: str = "memories.db", embedder: object = "hashing", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder

@@ -13,9 +13,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.peers import Peer
-from scrubjay.remote import Answer, HttpLine, RemotePeer
-from scrubjay.servers.http import build_app
+from scrubjay.engine.sync.peer import Peer
+from scrubjay.remote.peer import Answer, HttpLine, RemotePeer
+from scrubjay.servers.http.app import build_app
 from tests.servers.sites import running
 from tests.sync.world import Line, Site, World
 

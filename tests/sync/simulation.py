@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from scrubjay.engine.syncing import Resolution, SyncType
+from scrubjay.engine.sync.run import Resolution, SyncType
 from tests.sync.world import Line, Stores, World, direct
 
 STEPS = 16
@@ -70,12 +70,15 @@ def machine(template: Path, line: Line, stores: Stores | None) -> type[RuleBased
         def supersede(self, site, old, new):
             self.world.supersede(self.world.sites[site], self.memory(old), self.memory(new))
 
-        @rule(site=sites, minutes=st.integers(-60, 60) | st.none())
-        def pass_time(self, site, minutes):
-            if minutes is None:
+        @rule(site=sites, skew=st.integers(-30, 30) | st.none())
+        def pass_time(self, site, skew):
+            """Clocks are up to an hour apart; where exactly the newest must win, so little that none is mistrusted."""
+            if skew is None:
                 self.world.purge(self.world.sites[site])
+            elif self.world.only is Resolution.NEWEST_WINS:
+                self.world.sites[site].skew = timedelta(seconds=skew)
             else:
-                self.world.sites[site].skew = timedelta(minutes=minutes)
+                self.world.sites[site].skew = timedelta(minutes=skew)
 
         @rule(site=sites, act=st.sampled_from(["back_up", "back_up", "put_back"]))
         def disk(self, site, act):

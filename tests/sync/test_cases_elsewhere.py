@@ -10,7 +10,7 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.syncing import Keep
+from scrubjay.engine.sync.run import Keep
 from tests.dialects.test_system import ok, refused
 from tests.dialects.test_system_sync import (  # noqa: F401 -- the same cases
     both_changed,
@@ -37,7 +37,7 @@ def place(open_engine, clock, request) -> Iterator[tuple[Engine, str]]:
         with running(site_of(engine)) as address:
             yield engine, address
         return
-    from scrubjay.stores.postgres import PostgresStore
+    from scrubjay.stores.postgres.store import PostgresStore
 
     url = request.getfixturevalue("postgres_store")("cases")
     with closing(Engine(PostgresStore(url), HashingEmbedder(), clock=clock)) as engine:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from scrubjay.engine.merging import Policy, Winner, includes, joined
-from scrubjay.stores.contract import NOW, later, some
-from scrubjay.stores.replication import Erased, Replica, Stamp
+from scrubjay.engine.sync.merge import Policy, Winner, includes, joined
+from scrubjay.stores.promises.sync import Erased, Replica, Stamp
+from tests.stores.contract.suite import NOW, later, some
 
 
 def state(content: str = "tea", *, hlc: int = 10, origin: str = "a", version: int = 1, **fields) -> Replica:

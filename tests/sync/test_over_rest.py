@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import pytest
 
 from scrubjay.dialects.table import find
-from scrubjay.engine.syncing import Resolution
+from scrubjay.engine.sync.run import Resolution
 from scrubjay.errors import NotFound, Undecided
-from scrubjay.memory import Caller, Role
-from scrubjay.servers.http import build_app
+from scrubjay.servers.http.app import build_app
+from scrubjay.values.memory import Caller, Role
 from tests.servers.sites import client_of
 from tests.sync.test_syncing import both_changed, run
 

@@ -8,8 +8,8 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.stores.contract import EVERYTHING
-from scrubjay.stores.postgres import PostgresStore
+from scrubjay.stores.postgres.store import PostgresStore
+from tests.stores.contract.suite import EVERYTHING
 
 pytestmark = pytest.mark.postgres
 

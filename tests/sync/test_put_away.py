@@ -6,8 +6,8 @@ import pytest
 
 from scrubjay.archives.folder import FolderObjects
 from scrubjay.engine.access import EVERYTHING
-from scrubjay.engine.archiving import Terms
-from scrubjay.memory import Status, Tier
+from scrubjay.engine.archive.archiving import Terms
+from scrubjay.values.memory import Status, Tier
 
 
 @pytest.fixture

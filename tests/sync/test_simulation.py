@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from scrubjay.engine import values
-from scrubjay.engine.peers import Manner, Parcel, Peer, Taken
-from scrubjay.engine.store_peer import StorePeer
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.engine import results
+from scrubjay.engine.sync.local import StorePeer
+from scrubjay.engine.sync.peer import Manner, Parcel, Peer, Taken
+from scrubjay.stores.sqlite.store import SqliteStore
 from tests.sync.lines import inside, over_http
 from tests.sync.simulation import simulate
 from tests.sync.world import Site, World
@@ -40,10 +40,12 @@ class ByLetter(StorePeer):
     """A store at the other end of a line that carries text only."""
 
     def parcel(self, ids: list[str], *, vectors: bool) -> Parcel:
-        return values.read(Parcel, values.written(super().parcel(ids, vectors=vectors)))
+        return results.read(Parcel, results.written(super().parcel(ids, vectors=vectors)))
 
     def take(self, parcel: Parcel, manner: Manner) -> list[Taken]:
-        return super().take(values.read(Parcel, values.written(parcel)), values.read(Manner, values.written(manner)))
+        return super().take(
+            results.read(Parcel, results.written(parcel)), results.read(Manner, results.written(manner))
+        )
 
 
 def by_letter(_world: World, site: Site) -> Peer:
@@ -74,7 +76,7 @@ def test_stores_agree_over_http(template):
 @pytest.mark.parametrize("names", [("two",), ("one", "three")], ids=str)
 def test_stores_agree_when_some_of_them_are_postgresql(template, postgres_store, names):
     """The second one is synced with from both sides; the first and the third begin syncs themselves."""
-    from scrubjay.stores.postgres import PostgresStore
+    from scrubjay.stores.postgres.store import PostgresStore
 
     stores = {name: lambda name=name: PostgresStore(postgres_store(f"simulated {name}"), pool_size=2) for name in names}
     simulate(template, max(SEQUENCES // 50, 20), stores=stores)

@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.engine.access import EVERYTHING
-from scrubjay.engine.consolidation import Plan, Strategy
-from scrubjay.engine.merging import Policy
-from scrubjay.engine.peers import Manner, Parcel
-from scrubjay.engine.syncing import KIND, LEASE, Keep, Resolution, SyncFilter, SyncRequest, SyncType
+from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
+from scrubjay.engine.sync.merge import Policy
+from scrubjay.engine.sync.peer import Manner, Parcel
+from scrubjay.engine.sync.run import KIND, LEASE, Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import (
     EndpointNotFound,
     EndpointUnreachable,
@@ -25,7 +25,10 @@ from scrubjay.errors import (
     SyncFailed,
     Undecided,
 )
-from scrubjay.memory import (
+from scrubjay.stores.promises.memories import Change, clock_at
+from scrubjay.stores.promises.sync import Erased
+from scrubjay.stores.sqlite.file import SCHEMA_VERSION
+from scrubjay.values.memory import (
     AccessLevel,
     Caller,
     Category,
@@ -38,9 +41,6 @@ from scrubjay.memory import (
     Source,
     Status,
 )
-from scrubjay.stores.base import Change
-from scrubjay.stores.replication import Erased
-from scrubjay.stores.sqlite_file import SCHEMA_VERSION
 
 
 def run(jay, **options):
@@ -163,7 +163,7 @@ def test_a_store_of_some_spaces_cannot_reach_into_others(jay, drive, tmp_path, c
     mine = jay.bound_to(spaces=("home",)).store("The safe is behind the picture").memory
     drive.bound_to(spaces=("team",)).store("Lunch at noon")
     [replica] = jay._records.replicas([mine.id], EVERYTHING)
-    forged = replace(replica.memory, space="team", content="" if erased else "Mine", hlc=2**60, origin="x")
+    forged = replace(replica.memory, space="team", content="" if erased else "Mine", hlc=clock_at(clock()), origin="x")
     with drive._records.writing() as tx:
         tx.replicate(
             replace(replica, memory=forged, erased=erased), fingerprint=None if erased else b"x" * 32, vectors=(),
@@ -209,12 +209,12 @@ def test_a_memory_that_long_work_holds_stops_the_sync_until_it_is_free(jay, driv
     run(jay)
     drive.update(memory.id, content="User lives in Paris")
     with jay._records.writing() as tx:
-        tx.hold([memory.id], holder="archiving", seconds=60)
+        tx.jobs.hold([memory.id], holder="archiving", seconds=60)
 
     with pytest.raises(Locked):
         run(jay)
     with jay._records.writing() as tx:
-        tx.let_go("archiving")
+        tx.jobs.let_go("archiving")
     run(jay)
 
     assert jay.get(memory.id).content == "User lives in Paris"
@@ -615,7 +615,7 @@ def test_manual_leaves_both_and_syncs_all_else(jay, drive, clock):
     with pytest.raises(Undecided) as caught:
         run(jay, resolution=Resolution.MANUAL)
 
-    assert caught.value.details["conflicts"] == [{"memory_id": id}]
+    assert [one["memory_id"] for one in caught.value.details["conflicts"]] == [id]
     assert jay.get(id).content == "User lives in Rome"
     assert drive.get(id).content == "User lives in Paris"
     assert jay.get(other)
@@ -788,6 +788,47 @@ def test_two_checkpoints_of_one_number_both_stay_and_the_younger_is_numbered_ane
         assert engine.get("checkpoint_1").id == older.id
         assert engine.get("checkpoint_2").id == younger.id
     assert jay.decisions.checkpoint("Left").memory.name == "checkpoint_3"
+
+
+def taking_the_name(engine, name):
+    """As an import could do once."""
+    engine.add_all([engine.admitted({"content": f"Took {name}"}, id=name)])
+
+
+def test_a_checkpoint_that_is_numbered_anew_passes_over_names_that_were_taken(jay, drive, clock):
+    older = jay.decisions.checkpoint("Left the tests").memory
+    clock.move(seconds=1)
+    younger = drive.decisions.checkpoint("Left the docs").memory
+    for engine in (jay, drive):
+        taking_the_name(engine, "default/checkpoint_2")
+
+    run(jay)
+    run(jay)
+
+    for engine in (jay, drive):
+        assert engine.get("checkpoint_1").id == older.id
+        assert engine.get("checkpoint_3").id == younger.id
+
+
+def test_a_checkpoint_that_comes_by_sync_is_found_by_its_name_though_a_memory_took_it(jay, drive):
+    taking_the_name(jay, "default/checkpoint_1")
+    real = drive.decisions.checkpoint("Left the docs").memory
+
+    run(jay)
+
+    assert jay.get("checkpoint_1").id == real.id
+
+
+def test_a_number_without_measure_from_elsewhere_does_not_hide_later_checkpoints(jay, drive):
+    strange = drive.decisions.checkpoint("Left the docs").memory
+    with drive._records.writing() as tx:
+        drive._ledger.change(tx, replace(strange, detail={"name": "checkpoint_" + "9" * 16}), "updated", "detail")
+
+    run(jay)
+    made = jay.decisions.checkpoint("Left the tests").memory
+
+    assert jay.get(strange.id).name == "checkpoint_9999999999999999"
+    assert jay.get(made.name).id == made.id
 
 
 def test_what_follows_from_links_survives_the_same_change_made_on_both_sides(jay, drive, clock):

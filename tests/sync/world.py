@@ -14,17 +14,17 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from scrubjay.engine import values
+from scrubjay.engine import results
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.peers import Changes, Manner, Parcel, Peer, Taken
-from scrubjay.engine.store_peer import StorePeer
-from scrubjay.engine.syncing import Resolution, SyncType
+from scrubjay.engine.sync.local import StorePeer
+from scrubjay.engine.sync.peer import Changes, Manner, Parcel, Peer, Taken
+from scrubjay.engine.sync.run import Resolution, SyncType
 from scrubjay.errors import EndpointUnreachable, Error, Undecided
-from scrubjay.memory import Memory, Status
-from scrubjay.stores.base import Store
-from scrubjay.stores.replication import Erased, Replica
-from scrubjay.stores.sqlite import SqliteStore
+from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.promises.sync import Erased, Replica
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Memory, Status
 
 NAMES = ("one", "two", "three")
 # Of a memory's fields these may differ: read counters, and where it lies in its store.
@@ -141,7 +141,7 @@ class World:
         self._acted(site, memory)
 
     def _free(self, site: Site, path: str) -> bool:
-        return not site.jay._records.taken_paths("default", path)
+        return site.jay._records.at_path("default", path, EVERYTHING) is None
 
     def change(self, site: Site, id: str, act: Callable[[Memory], object]) -> None:
         """Do something to a memory, if it is there and can be done."""
@@ -372,7 +372,9 @@ class World:
     def pairs(self, id: str) -> list[tuple[Replica, Replica]]:
         """Both states of every conflict that was recorded."""
         told = [json.loads(record) for record in self.records.get(id, [])]
-        return [(values.read(Replica, ours), values.read(Replica, theirs)) for ours, theirs in told if ours and theirs]
+        return [
+            (results.read(Replica, ours), results.read(Replica, theirs)) for ours, theirs in told if ours and theirs
+        ]
 
     def below(self, id: str, stamp: Stamped | None) -> set[Stamped]:
         """An act and those on top of which it was done."""

@@ -1,9 +1,12 @@
 // The server, as the page knows it: one function per request, one error for whatever goes wrong.
 
 import type { Memory } from "./nouns";
+import { visited } from "./route.svelte";
 
 /** What the server refused, or that it is gone. `status` 0: nobody answered. */
 export class Refused extends Error {
+  visit?: number; // where one was when asking for something to show
+
   constructor(
     readonly status: number,
     message: string,
@@ -27,6 +30,8 @@ let signInNeeded: () => void = () => {};
 export function useSpace(name: string): void {
   space = name;
 }
+
+export const spaceShown = () => space || "default";
 
 export function useToken(token: string): void {
   csrf = token;
@@ -58,10 +63,20 @@ export interface Options {
 }
 
 async function request(method: string, path: string, options: Options = {}): Promise<Response> {
+  const visit = visited();
+  try {
+    return await exchange(method, path, options);
+  } catch (error) {
+    if (error instanceof Refused && method === "GET") error.visit = visit;
+    throw error;
+  }
+}
+
+async function exchange(method: string, path: string, options: Options): Promise<Response> {
   const headers: Record<string, string> = { accept: "application/json", "x-client": "page" };
-  if (options.body !== undefined) headers["content-type"] = "application/json";
   if (options.ifVersion) headers["if-match"] = `"${options.ifVersion}"`;
   if (method !== "GET") {
+    headers["content-type"] = "application/json"; // also without a body: a form could not send it
     headers["idempotency-key"] = crypto.randomUUID?.() ?? String(Math.random());
     if (csrf) headers["x-csrf-token"] = csrf;
   }

@@ -2,6 +2,7 @@
 
 import { Refused, ask, get, lines, path, post, patch, remove, useToken } from "./api";
 import type { Hit, Link, Memory, Recall, Version } from "./nouns";
+import { headline, textOf } from "./words";
 
 // --- finding ---------------------------------------------------------------------------------------------------------
 
@@ -82,7 +83,7 @@ export async function memory(id: string): Promise<Whole> {
     get<{ versions: Version[] }>(`${path(memory)}/versions`).catch(none({ versions: [] })),
     get<{ memories: Memory[]; links: Link[] }>(`${path(memory)}/graph`).catch(none({ memories: [], links: [] })),
   ]);
-  const titles = Object.fromEntries(around.memories.map((one) => [one.id, one.topic ?? one.title]));
+  const titles = Object.fromEntries(around.memories.map((one) => [one.id, headline(one)]));
   const links = around.links.filter((link) => link.source === memory.id || link.target === memory.id);
   return { memory, versions, links, titles };
 }
@@ -101,6 +102,21 @@ export async function succession(memory: Memory): Promise<Memory[]> {
   for (let id = memory.superseded_by; id && found.length < 40; id = found.at(-1)!.superseded_by) found.push(await read(id));
   return found;
 }
+
+const mentions = new Map<string, Promise<Memory | null>>();
+
+/** A memory that a text names; null if there is none. Asked once: the same few are named again and again. */
+export function mentioned(id: string): Promise<Memory | null> {
+  let found = mentions.get(id);
+  if (!found) {
+    found = get<{ memory: Memory }>(path(id)).then(({ memory }) => memory, () => null);
+    mentions.set(id, found);
+  }
+  return found;
+}
+
+/** In another space, or once signed in, other memories are seen. */
+export const forgetMentions = () => mentions.clear();
 
 export const shownTo = async (id: string) => (await get<{ recalls: Recall[] }>(`${path(id)}/shown`)).recalls;
 
@@ -158,7 +174,58 @@ export interface Pair {
   score: number;
 }
 
-export const conflicts = async () => (await get<{ conflicts: Pair[] }>("/api/v1/conflicts")).conflicts;
+/** The newer memory, and all the earlier ones that it may have outdated. */
+export interface Group {
+  new: Memory;
+  earlier: Pair[];
+}
+
+const AT_ONCE = 200;
+
+export type Same = readonly [newer: Memory, older: Memory];
+
+export const conflicts = async () => (await get<{ conflicts: Pair[] }>("/api/v1/conflicts", { limit: AT_ONCE })).conflicts;
+
+/** Memories that say the same in the same words. To find them the server compares all with each other. */
+export async function duplicates(): Promise<Same[]> {
+  const found = await get<{ duplicates: { newer: Memory; older: Memory }[] }>("/api/v1/duplicates", { limit: AT_ONCE });
+  return found.duplicates.map(({ newer, older }) => [newer, older]);
+}
+
+export interface Matters {
+  groups: Group[];
+  repeats: Memory[][]; // the newest first
+  more: boolean;
+}
+
+/** What may be outdated, by what outdates it; and apart from it what only says the same. */
+export function sorted(pairs: Pair[], same: Same[]): Matters {
+  const repeats = together([...pairs.filter((pair) => sameSaid(pair.old, pair.new)).map((pair): Same => [pair.new, pair.old]), ...same]);
+  const group = new Map(repeats.flatMap((all, at) => all.map((memory) => [memory.id, at] as const)));
+  const open = pairs.filter((pair) => !group.has(pair.old.id) || group.get(pair.old.id) !== group.get(pair.new.id));
+  const groups = [...Map.groupBy(open, (pair) => pair.new.id).values()].map((earlier) => ({ new: earlier[0]!.new, earlier }));
+  return { groups, repeats, more: pairs.length === AT_ONCE || same.length === AT_ONCE };
+}
+
+const said = (memory: Memory) => (memory.topic ?? "") + textOf(memory).toLowerCase().replace(/[^\p{L}\p{N}\p{S}]+/gu, " ").trim();
+const sameSaid = (one: Memory, other: Memory) => said(one) === said(other);
+
+/** Pairs that share a memory are one group. */
+function together(pairs: Same[]): Memory[][] {
+  const group = new Map<string, Map<string, Memory>>();
+  for (const pair of pairs) {
+    const joined = new Map(pair.flatMap((memory) => [[memory.id, memory] as const, ...(group.get(memory.id) ?? [])]));
+    for (const id of joined.keys()) group.set(id, joined);
+  }
+  const newest = (one: Memory, other: Memory) => Date.parse(other.created_at) - Date.parse(one.created_at);
+  return [...new Set(group.values())].map((all) => [...all.values()].sort(newest));
+}
+
+/** The first stays; the others are superseded by it, which can be taken back. */
+export async function keepOne([kept, ...others]: Memory[]): Promise<void> {
+  for (const other of others) await supersede(other.id, kept!.id);
+}
+
 export const supersede = (old: string, newer: string) => post(`${path(old)}/supersede`, { new: newer });
 export const keepBoth = (pair: Pair) => post("/api/v1/conflicts/keep", { old: pair.old.id, new: pair.new.id });
 export const merge = (ids: string[]) =>
@@ -250,7 +317,8 @@ export interface Store {
   name: string;
   path?: string;
   description?: string;
-  memories: number;
+  memories: number; // current ones, as many as the list shows
+  superseded: number;
   mirrored: boolean;
   waiting: number;
   there: boolean;

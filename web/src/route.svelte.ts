@@ -6,15 +6,29 @@ export interface Place {
   query: URLSearchParams;
 }
 
+/** As it stands where it was not written by `hash`. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function read(): Place {
   const [way = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [view = "", ...rest] = way.split("/");
-  return { view: view || "search", id: decodeURIComponent(rest.join("/")), query: new URLSearchParams(search) };
+  return { view: view || "search", id: decoded(rest.join("/")), query: new URLSearchParams(search) };
 }
 
 export const place = $state<{ now: Place }>({ now: read() });
 
+let visit = 0;
+/** Goes up with every step. Not reactive: asking where one is must not make a view follow the address. */
+export const visited = () => visit;
+
 addEventListener("hashchange", () => {
+  visit++;
   place.now = read();
 });
 

@@ -1,4 +1,6 @@
-// Text for people: times, numbers, and how two texts differ.
+// Text for people: times, numbers, what a memory is called, and how two texts differ.
+
+import { opening, unmarked } from "./markdown";
 
 const FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
@@ -26,7 +28,8 @@ export const recency = (iso: string, now = Date.now()) => 0.5 ** (Math.max(0, no
 export function size(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  return `${(bytes / 1000 ** step).toFixed(step ? 1 : 0)} ${units[step]}`;
+  const number = bytes / 1000 ** step;
+  return `${number.toFixed(step && number < 100 ? 1 : 0)} ${units[step]}`;
 }
 
 /** "3 memories", "1 memory". */
@@ -35,20 +38,24 @@ export const many = (number: number, one: string, more = `${one}s`) => `${count(
 /** What is written separated by commas. */
 export const separated = (text: string) => text.split(",").map((piece) => piece.trim()).filter(Boolean);
 
-/** A beginning that ends with a word. */
-export function beginning(text: string, length: number): string {
-  const line = text.trim().split("\n", 1)[0]!;
-  if (line.length <= length) return line;
-  return `${line.slice(0, length).replace(/\s+\S*$/, "")} …`;
+const ENOUGH = 1000; // characters, to find a first sentence
+
+interface Titled {
+  topic?: string;
+  title: string;
+  content: string;
 }
 
 /** Whether the title was only cut off the text: then the text says it better. */
-export const untitled = (memory: { title: string; content: string }) =>
-  memory.content.startsWith(memory.title.replace(/\.{3}$/, "").trimEnd());
+export const untitled = (memory: Titled) =>
+  !memory.topic && memory.content.trim().split(/\s+/, 80).join(" ").startsWith(memory.title.replace(/\.{3}$/, "").trimEnd());
 
-/** What a memory is called: a decision by its topic, a note by its title or how it begins. */
-export const headline = (memory: { topic?: string; title: string; content: string }) =>
-  memory.topic ?? (untitled(memory) ? beginning(memory.content, 90) : memory.title);
+/** What a memory is called: a decision by its topic, a note by its title or its first sentence, without marks. */
+export const headline = (memory: Titled) =>
+  memory.topic ?? (untitled(memory) ? opening(memory.content.slice(0, ENOUGH)).title : unmarked(memory.title));
+
+/** What a memory says, in a few words: of a decision what was decided. */
+export const called = (memory: Titled) => (memory.topic ? opening(memory.content.slice(0, ENOUGH)).title : headline(memory));
 
 /** The text that other readers see: a decision with its reasoning. */
 export function textOf(memory: { content: string; detail: Record<string, unknown> }): string {

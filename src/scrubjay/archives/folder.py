@@ -17,10 +17,16 @@ from pathlib import Path
 
 from scrubjay.archives.base import Objects
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, StorageError, StorageFull
-from scrubjay.places import sync_folder
+from scrubjay.machine.paths import sync_folder
 
 MARKER = "scrubjay-archive"
 MARK = b"Archived memories of scrubjay. Leave the files as they are.\n"
+MOUNT = "Mount it, or set SCRUBJAY_ARCHIVE to where it is."
+AWAY = {
+    getattr(errno, name)
+    for name in ("ENOTCONN", "ESTALE", "ENODEV", "ENXIO", "EHOSTDOWN", "EHOSTUNREACH", "ETIMEDOUT")
+    if hasattr(errno, name)
+}  # of a disk that was pulled out, or a server that does not answer
 
 
 class FolderObjects(Objects):
@@ -28,12 +34,25 @@ class FolderObjects(Objects):
         """Nothing is made or looked at before the first object."""
         self._folder = folder
 
+    def mark(self, tier: str) -> str | None:
+        with _translated():
+            try:
+                text = self._marker(tier).read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            return text[len(MARK) :].decode("ascii", "replace").strip() if text.startswith(MARK) else ""
+
+    def set_mark(self, tier: str, mark: str) -> None:
+        marker = self._marker(tier)
+        with _translated():
+            marker.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write(marker, MARK + mark.encode() + b"\n")
+            sync_folder(marker.parent.parent)
+
     def write(self, name: str, data: bytes) -> None:
         path = self._path(name)
         with _translated():
-            if not self._marker(name).exists():
-                self._marker(name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _write(self._marker(name), MARK)
+            self._check_there(name)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             _write(path, data)
             sync_folder(path.parent.parent)
@@ -57,14 +76,12 @@ class FolderObjects(Objects):
         tier, _, own = name.partition("/")
         return self._folder / tier / own.rpartition("_")[2][:2] / own
 
-    def _marker(self, name: str) -> Path:
-        return self._folder / name.partition("/")[0] / MARKER
+    def _marker(self, tier: str) -> Path:
+        return self._folder / tier / MARKER
 
     def _check_there(self, name: str) -> None:
-        if not self._marker(name).exists():
-            raise ArchiveUnavailable(
-                "The archive folder is not there.", hint="Mount it, or set SCRUBJAY_ARCHIVE to where it is."
-            )
+        if not self._marker(name.partition("/")[0]).exists():
+            raise ArchiveUnavailable("The archive folder is not there. Is its disk mounted?", hint=MOUNT)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -91,6 +108,8 @@ def _translated() -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StorageFull("No room is left where archived memories lie.") from error
+        if error.errno in AWAY:
+            raise ArchiveUnavailable("The archive folder cannot be reached. Is it mounted?", hint=MOUNT) from error
         raise StorageError(
             "The archive folder cannot be used.", hint="Check who owns it and whether its disk is whole."
         ) from error

@@ -1,8 +1,13 @@
-"""What all commands share: examples at the end of the help, and global options that work behind the command too."""
+"""What all commands share: examples at the end of the help, and global options that work behind the command too.
+
+A command names the global options that mean nothing to it (`without`), and refuses them wherever they stand:
+`keys create --space work` would otherwise make a key for another space than its caller thinks.
+"""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -25,36 +30,86 @@ class Examples:
                 formatter.write(f"{' ' * formatter.current_indent}{line}\n")
 
 
-class Command(Examples, click.Command):
+class Choosy(Examples):
+    """A command that refuses the global options named in `without`; `meant` says what to write instead of one."""
+
+    without: tuple[str, ...]
+    meant: dict[str, str]
+
+    def __init__(
+        self, *args: Any, without: tuple[str, ...] = (), meant: dict[str, str] | None = None, **attrs: Any
+    ) -> None:
+        super().__init__(*args, **attrs)
+        self.without = without
+        self.meant = meant or {}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        check_given(ctx)  # before the command's name; those behind it are checked as they are read
+        parsed: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]  # click's, which comes behind
+        return parsed
+
+
+class Command(Choosy, click.Command):
     """`scrubjay search … --json` means the same as `scrubjay --json search …`."""
 
     def __init__(self, *args: Any, **attrs: Any) -> None:
         super().__init__(*args, **attrs)
-        self.params += global_options()
+        self.params += global_options(hidden=self.without)
 
 
-class Family(Examples, click.Group):
-    """A command that has commands of its own, such as `spaces`."""
+class Family(Choosy, click.Group):
+    """A command that has commands of its own, such as `spaces`. What means nothing to it means nothing to them."""
 
     command_class = Command
 
     def __init__(self, *args: Any, **attrs: Any) -> None:
         super().__init__(*args, **attrs)
-        self.params += global_options()
+        self.params += global_options(hidden=self.without)
+
+    def command(  # type: ignore[override]  # click's also takes a function alone, and no command of ours is made so
+        self, *args: Any, **attrs: Any
+    ) -> Callable[[Callable[..., Any]], click.Command]:
+        attrs.setdefault("without", self.without)
+        made: Callable[[Callable[..., Any]], click.Command] = super().command(*args, **attrs)
+        return made
 
 
 def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """Note a global option, wherever it was given; what was not given changes nothing."""
     if value:
-        setattr(ctx.ensure_object(Session), str(param.name), value)
+        session = ctx.ensure_object(Session)
+        setattr(session, str(param.name), value)
+        session.given[param.opts[0]] = value
+        check_given(ctx)
 
 
-def global_options() -> list[click.Parameter]:
+def check_given(ctx: click.Context) -> None:
+    """:raises click.UsageError: if a global option was given that means nothing to this command"""
+    command = ctx.command
+    if not isinstance(command, Choosy) or ctx.resilient_parsing:
+        return
+    for option, value in ctx.ensure_object(Session).given.items():
+        if option in command.without:
+            said = f"{option} means nothing to `{ctx.command_path}`."
+            if option in command.meant:
+                said += f" Did you mean {command.meant[option]} {value}?"
+            raise click.UsageError(said, ctx)
+
+
+def global_options(hidden: tuple[str, ...] = ()) -> list[click.Option]:
     """A fresh set for each command that takes them."""
+    options = fresh_options()
+    for option in options:
+        option.hidden = option.opts[0] in hidden
+    return options
+
+
+def fresh_options() -> list[click.Option]:
     return [
         click.Option(
             ["--space"],
             metavar="NAME",
+            is_eager=True,  # so that it is refused before anything else is missed
             callback=remember,
             expose_value=False,
             help="The space to work in; auto names it after the repository you stand in.",
@@ -70,6 +125,7 @@ def global_options() -> list[click.Parameter]:
         click.Option(
             ["--home"],
             metavar="FOLDER",
+            is_eager=True,
             callback=remember,
             expose_value=False,
             help="Where memories are kept. Default: your data folder.",

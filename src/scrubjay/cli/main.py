@@ -84,7 +84,7 @@ class Program(Examples, click.Group):
         if cmd_name not in COMMANDS:
             return None
         file, function = SPELT.get(cmd_name, (cmd_name, cmd_name))
-        found: click.Command = getattr(import_module(f"scrubjay.cli.{file}"), function)
+        found: click.Command = getattr(import_module(f"scrubjay.cli.commands.{file}"), function)
         return found
 
     def resolve_command(

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ def print_json(value: Any) -> None:
     """One document in UTF-8, whatever the terminal thinks of; our own values by the names of their fields."""
     import json
 
-    from scrubjay.engine.values import plain
+    from scrubjay.engine.results import plain
 
     write_bytes(json.dumps(plain(value), ensure_ascii=False, indent=2).encode() + b"\n")
 
@@ -61,6 +62,20 @@ def note(text: str, session: Session) -> None:
     """A remark beside the result; programs find it in the document or not at all."""
     if not session.as_json:
         click.echo(safe(text), err=True)
+
+
+def counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+@contextmanager
+def told_of_a_new_space(engine: Engine, session: Session) -> Iterator[None]:
+    """Say if what is done here makes the space that it is done in: perhaps it was only misspelt."""
+    space = engine.spaces[0]
+    there = engine.has_space(space)
+    yield
+    if not there and engine.has_space(space):
+        note(f"Created space {space}.", session)
 
 
 def nothing(sentence: str, engine: Engine, session: Session) -> None:

@@ -17,6 +17,7 @@ class Session:
         self.space: str | None = None
         self.as_json = False
         self.debug = False
+        self.given: dict[str, object] = {}  # global options as they were typed, for commands that refuse some
 
     def settings(self, **flags: Any) -> Settings:
         """:raises InvalidInput: naming the setting that has a bad value"""
@@ -28,7 +29,7 @@ class Session:
         """The memory, to be used in a `with` block. Without meaning no model is opened: much quicker, and enough for
         whatever neither embeds nor compares texts.
         """
-        from scrubjay.memory import Provenance
+        from scrubjay.values.memory import Provenance
         from scrubjay.wiring import open_engine
 
         # A missing model is fetched by `model pull` or by a server: this process ends before it would be here.

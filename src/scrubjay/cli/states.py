@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scrubjay.memory import Memory, State
-from scrubjay.times import utc_now
+from scrubjay.values.memory import Memory, State
+from scrubjay.values.times import utc_now
 
 
 def state_of(memory: Memory) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from scrubjay.errors import InvalidInput
-from scrubjay.memory import MAX_CONTENT
+from scrubjay.values.memory import MAX_CONTENT
 
 MOST_BYTES = 4 * MAX_CONTENT + 8  # the longest text, a byte order mark and a line's end
 

@@ -12,7 +12,7 @@ The same table feeds MCP, REST, OpenAPI and the documentation. Nothing here know
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrubjay.engine import access
 from scrubjay.errors import Error, InvalidInput
-from scrubjay.memory import random_suffix
-from scrubjay.stores.base import Request
+from scrubjay.stores.promises.memories import Request
+from scrubjay.values.memory import random_suffix
 
 if TYPE_CHECKING:
     from scrubjay.dialects.validation import Checker
@@ -64,8 +64,8 @@ class Pieces(StrEnum):
     LINES = "application/x-ndjson"  # any JSON object, one a line
 
 
-# Given what to call when there may be a next piece; within the block it says whether that will be called.
-Listening = Callable[[Callable[[], None]], AbstractContextManager[Callable[[], bool]]]
+# Given what to call when there may be a next piece; called within the block.
+Listening = Callable[[Callable[[], None]], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,10 @@ class Stream:
 
     The server takes the pieces one by one in a worker thread and sends each at once; the iterator is closed when the
     client leaves, so a generator's `finally` runs. None says that there is nothing yet: no thread waits meanwhile, the
-    server asks again a moment later and keeps the connection alive. An Error on the way ends the stream with the
-    dialect's error body as the last piece (of events: the event `error`). MCP has no streams: there the last piece is
-    the answer (of events: its data), so let it be a body inside the operation's `gives`.
+    server asks again when `listening` tells (without it, a moment later) and keeps the connection alive. An Error on
+    the way ends the stream with the dialect's error body as the last piece (of events: the event `error`). MCP has no
+    streams: there the last piece is the answer (of events: its data), so let it be a body inside the operation's
+    `gives`.
     """
 
     pieces: Iterator[Body | None]
@@ -126,14 +127,25 @@ class Operation:
     earlier: Route | None = None  # where clients of a predecessor look for it
     streams: Pieces | None = None  # how its pieces are written, if it may answer with a Stream
     says: Callable[[Body], str] | None = None  # the sentence shown for a success, where a specification fixes one
+    fields: Mapping[str, str] = field(default_factory=dict)  # an argument by the engine's name -> by the caller's
+    replicates: bool = False  # takes in what another store holds, exactly: also whole numbers beyond 64 bits
 
     def check(self, arguments: Any) -> Body:
-        """Refuse what the schema does not allow, before the engine is reached.
+        """Refuse what the schema does not allow, before the engine is reached; an optional null counts as not given.
 
         :raises InvalidInput: naming the field, what was wrong and what is allowed
         """
-        self._checker.check(arguments)
-        return dict(arguments)
+        checked: Body = self._checker.check(arguments)
+        return dict(checked)
+
+    def wire_name(self, name: str) -> str:
+        """What the caller wrote for a field that the engine knows by this name: `context.user_id` for `user_id`."""
+        if name in self.fields:
+            return self.fields[name]
+        places = [place for place in paths_in(self.accepts or self.takes) if place.split(".")[-1] == name]
+        if name == "id" and not places:
+            return self.wire_name("memory_id")
+        return name if name in places or len(places) != 1 else places[0]
 
     @cached_property
     def _checker(self) -> Checker:
@@ -170,6 +182,8 @@ class Dialect:
     title: str
     server_name: str  # what MCP clients see as the server's name
     instructions: str  # teaches a model when to store and search; the first 2 kB count
+    brief: str = ""  # the same in a line, where several dialects are served
+    acts: Mapping[str, str] = field(default_factory=dict)  # what other dialects do as well -> the tool for it here
     error_body: Callable[[Error, str], Body]  # (error, operation name) -> body
     error_text: Callable[[Error, Body], str | None] = lambda _error, _body: None  # where a seed fixes one
     tools: bool = True  # served over MCP and at POST /api/{dialect}/{name}; else only where its operations have routes
@@ -194,6 +208,8 @@ class Dialect:
         earlier: Route | None = None,
         streams: Pieces | None = None,
         says: Callable[[Body], str] | None = None,
+        fields: Mapping[str, str] | None = None,
+        replicates: bool = False,
     ) -> Callable[[Given], Given]:
         """Register a function under its wire name; its docstring is what a model reads."""
 
@@ -216,6 +232,8 @@ class Dialect:
                 earlier=earlier,
                 streams=streams,
                 says=says,
+                fields=fields or {},
+                replicates=replicates,
             )
             return run
 
@@ -247,13 +265,20 @@ class Dialect:
             )
             checked = operation.check({} if arguments is None else arguments)
             request = self._request(engine, operation, checked, key) if key is not None and operation.changes else None
-            answer = operation.run(engine.bound_to(request=request, expected_version=if_version), checked)
+            answer = self._run(operation, engine.bound_to(request=request, expected_version=if_version), checked)
             if isinstance(answer, Stream):
                 assert answer.kind is operation.streams  # or its description would be wrong
                 return Reply({}, stream=answer)
             return Reply(answer, fixed_text=operation.says(answer) if operation.says else None)
         except Error as error:
             return self.failure(error, name)
+
+    def _run(self, operation: Operation, engine: Engine, checked: Body) -> Body | Stream:
+        try:
+            return operation.run(engine, checked)
+        except InvalidInput as error:  # in the engine's words
+            name = error.details.get("field")
+            raise error if name is None else error.renamed(name, operation.wire_name(name)) from None
 
     def _request(self, engine: Engine, operation: Operation, arguments: Body, key: str) -> Request:
         if not 0 < len(key) <= MAX_KEY or not key.isprintable():
@@ -288,6 +313,14 @@ def name_request(id: str) -> None:
     _request_id.set(id)
 
 
+def paths_in(schema: Schema) -> Iterator[str]:
+    """Where the fields of an argument object lie, outer ones first: `context`, `context.user_id`."""
+    properties: Schema = schema.get("properties", {})
+    yield from properties
+    for name, inner in properties.items():
+        yield from (f"{name}.{place}" for place in paths_in(inner))
+
+
 def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: bool = True) -> Schema:
     """A JSON object; closed ones refuse fields they do not know."""
     schema: Schema = {"type": "object", "properties": properties}
@@ -298,8 +331,8 @@ def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: b
     return schema
 
 
-# Beside a list that was cut because the reply would have been too large: by servers/bounds.py, or before, where a reply
-# counts its items or says where to go on.
+# Beside a list that was cut because the reply would have been too large: by servers/reply_size.py, or before, where a
+# reply counts its items or says where to go on.
 LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
 ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for what stands beside them
 

@@ -22,8 +22,8 @@ from scrubjay.dialects.base import (
     object_schema,
     served,
 )
-from scrubjay.engine.documents import written_by
-from scrubjay.engine.paths import Placed
+from scrubjay.engine.files.document import written_by
+from scrubjay.engine.files.paths import Placed
 from scrubjay.errors import (
     Conflict,
     Error,
@@ -39,10 +39,11 @@ from scrubjay.errors import (
     SpaceNotFound,
     Unprocessable,
 )
-from scrubjay.memory import MAX_CONTENT, Memory
-from scrubjay.places import full_path
-from scrubjay.stores.files import Entry
-from scrubjay.times import iso, parse_time
+from scrubjay.folders.paths import MAX_PATH
+from scrubjay.machine.paths import full_path
+from scrubjay.stores.promises.files import Entry
+from scrubjay.values.memory import MAX_CONTENT, Memory
+from scrubjay.values.times import iso, parse_time
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -82,7 +83,12 @@ CODES: dict[type[Error], tuple[str, int]] = {
     Error: ("STORAGE_ERROR", INTERNAL_ERROR),
 }
 # Input errors have a code of their own by the field they name.
-FIELD_CODES = {"path": "INVALID_PATH", "category": "INVALID_PATH", "space": "INVALID_STORE_NAME"}
+FROM = ("from_path", "source_path", "source")
+TO = ("to_path", "destination_path", "destination")
+FIELD_CODES = {
+    **dict.fromkeys(("path", "category", *FROM, *TO), "INVALID_PATH"),
+    "space": "INVALID_STORE_NAME",
+}
 
 
 def error_body(error: Error, operation: str) -> Body:
@@ -106,6 +112,8 @@ def error_text(_error: Error, body: Body) -> str:
 
 # --- resources -------------------------------------------------------------------------------------------------------
 
+PAGE = 200  # memories that list_memories shows at once
+
 MEMORY_URI, STORE_URI = "cortex://memory/", "cortex://store/"
 MEMORY_TEMPLATE = f"{MEMORY_URI}{{store}}/{{path}}"
 
@@ -127,15 +135,15 @@ def read_resource(engine: Engine, uri: str) -> tuple[str, str]:
     if uri == STORE_URI:
         return as_json(list_stores(engine, {}))
     if uri.startswith(STORE_URI):
-        return as_json(addressed(list_memories(engine, {"store": unquote(uri.removeprefix(STORE_URI))}), uri))
+        return as_json(addressed(listing(engine, {"store": unquote(uri.removeprefix(STORE_URI))}), uri))
     if not uri.startswith(MEMORY_URI):
         raise InvalidInput("There is no such address.", hint=f"Memories are at {MEMORY_TEMPLATE}.")
     store, _, path = unquote(uri.removeprefix(MEMORY_URI)).partition("/")
     if not path or path.endswith("/"):
         category = path.strip("/")
         named = {"category": category} if category else {}
-        return as_json(addressed(list_memories(engine, {"store": store, **named}), store))
-    return "text/plain", engine.paths.get(store, path).text
+        return as_json(addressed(listing(engine, {"store": store, **named}), store))
+    return "text/plain", engine.paths.get(store, path).shown_text
 
 
 def addressed(listing: Body, store: str) -> Body:
@@ -176,6 +184,9 @@ cortex = Dialect(
     title="Cortex: stores, categories and paths as Markdown files",
     server_name="scrubjay",
     instructions=INSTRUCTIONS,
+    brief="memories as Markdown files, each at a path such as project/api/limits in a `store`. list_memories before "
+    "add_memory.",
+    acts={"store a fact": "add_memory"},
     error_body=error_body,
     error_text=error_text,
 )
@@ -198,13 +209,13 @@ STORE = {"type": "string", "minLength": 1, "maxLength": 100, "description": "Nam
 PATH = {
     "type": "string",
     "minLength": 1,
-    "maxLength": 800,
+    "maxLength": MAX_PATH,
     "description": "Where the memory lies: categories and a name, such as project/api/rate-limits",
 }
 CATEGORY = {
     "type": "string",
     "minLength": 1,
-    "maxLength": 800,
+    "maxLength": MAX_PATH,
     "description": "Path of a category, such as project/api",
 }
 CONTENT = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT, "description": "The memory's text, in Markdown"}
@@ -349,8 +360,6 @@ def remove_memory(engine: Engine, args: Body) -> Body:
 
 
 MOVE = {"from_path": {**PATH, "description": "Where it lies"}, "to_path": {**PATH, "description": "Where it shall lie"}}
-FROM = ("from_path", "source_path", "source")
-TO = ("to_path", "destination_path", "destination")
 
 
 @cortex.operation(
@@ -365,24 +374,35 @@ TO = ("to_path", "destination_path", "destination")
 def move_memory(engine: Engine, args: Body) -> Body:
     """Moves or renames a memory within its store. Categories are made as needed; a path that is taken is refused."""
     source, destination = one_of(args, FROM), one_of(args, TO)
-    placed = engine.paths.move(args["store"], source, destination)
-    return written(placed, f"Memory moved from {source} to {placed.memory.path}")
+    try:
+        placed = engine.paths.move(args["store"], args[source], args[destination])
+    except InvalidInput as error:
+        given = {"source": source, "destination": destination}
+        name = str(error.details.get("field"))
+        raise error.renamed(name, given.get(name, name)) from None
+    return written(placed, f"Memory moved from {args[source]} to {placed.memory.path}")
 
 
 def one_of(args: Body, names: tuple[str, ...]) -> str:
-    """The one of several spellings that was given."""
+    """Which of several spellings was given."""
     given = [name for name in names if name in args]
     if len(given) != 1:
         problem = "is required." if not given else f"was given twice, as {' and '.join(given)}."
         raise InvalidInput(f"{names[0]} {problem}", field=names[0])
-    return str(args[given[0]])
+    return given[0]
 
 
 @cortex.operation(
     "list_memories",
     title="List memories",
     changes=False,
-    takes=takes({"category": CATEGORY, "include_expired": INCLUDE_EXPIRED}),
+    takes=takes(
+        {
+            "category": CATEGORY,
+            "include_expired": INCLUDE_EXPIRED,
+            "cursor": {"type": "string", "minLength": 1, "maxLength": 600, "description": "next_cursor of a page"},
+        }
+    ),
     gives=gives(
         {
             "category": {"type": "string", "description": "The category, or all"},
@@ -412,14 +432,27 @@ def one_of(args: Body, names: tuple[str, ...]) -> str:
         },
         optional={
             "unreadable_files": {**COUNT, "description": "Files of the store that are left alone"},
+            "total": {**COUNT, "description": "How many there are on all pages, where there are several"},
+            "has_more": {"const": True},
+            "next_cursor": {"type": "string", "description": "Asks for the next page"},
             "left_out": LEFT_OUT,
         },
     ),
 )
 def list_memories(engine: Engine, args: Body) -> Body:
     """Lists memories in a category and everything below it; without a category, all memories of the store, root level
-    first. Also names the direct subcategories."""
-    found = engine.paths.list(args["store"], args.get("category"), expired=args.get("include_expired", False))
+    first. Also names the direct subcategories. Of more than 200, next_cursor leads to the rest."""
+    return listing(engine, args, limit=PAGE)
+
+
+def listing(engine: Engine, args: Body, *, limit: int | None = None) -> Body:
+    found = engine.paths.list(
+        args["store"],
+        args.get("category"),
+        expired=args.get("include_expired", False),
+        limit=limit,
+        cursor=args.get("cursor"),
+    )
     now = engine.now()
     return {
         "category": found.section or "all",
@@ -435,6 +468,8 @@ def list_memories(engine: Engine, args: Body) -> Body:
             for section in found.sections
         ],
         **({"unreadable_files": found.unreadable} if found.unreadable else {}),
+        **({} if len(found.entries) == found.total else {"total": found.total}),
+        **({} if found.cursor is None else {"has_more": True, "next_cursor": found.cursor}),
     }
 
 
@@ -481,6 +516,7 @@ NAMED = {
     "path": {"type": "string", "description": "Its folder, for this machine's owner"},
     "description": {"type": "string"},
     "memory_count": COUNT,
+    "read_only": {"const": True},
 }
 
 
@@ -500,9 +536,10 @@ def list_stores(engine: Engine, _args: Body) -> Body:
         "stores": [
             {
                 "name": store.name,
-                "memory_count": store.memories,
+                "memory_count": store.memories + store.superseded,  # as many as list_memories shows
                 **({} if store.path is None else {"path": str(store.path)}),
                 **({} if store.description is None else {"description": store.description}),
+                **({"read_only": True} if store.read_only else {}),
             }
             for store in engine.folders.list()
         ]
@@ -650,7 +687,7 @@ def shown(memory: Memory) -> Body:
         metadata["expires_at"] = iso(memory.expires_at)
     if memory.superseded_by is not None:
         metadata["superseded_by"] = memory.superseded_by
-    return {"id": memory.id, "path": memory.path, "content": memory.text, "metadata": metadata}
+    return {"id": memory.id, "path": memory.path, "content": memory.shown_text, "metadata": metadata}
 
 
 def listed(entry: Entry, *, is_expired: bool) -> Body:

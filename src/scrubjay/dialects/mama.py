@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, either, object_schema, served
 from scrubjay.errors import Error, InvalidInput
-from scrubjay.memory import MAX_CONTENT, MAX_LIMIT, Kind
+from scrubjay.values.memory import MAX_CONTENT, MAX_LIMIT, Kind
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from scrubjay.engine.decisions import Row
+    from scrubjay.engine.decisions.decisions import Row
     from scrubjay.engine.engine import Engine
 
 INSTRUCTIONS = """\
@@ -44,6 +44,9 @@ mama = Dialect(
     title="MAMA: decisions that evolve",
     server_name="mama-server",
     instructions=INSTRUCTIONS,
+    brief="`save` a decision with topic and reasoning, or a checkpoint; `search` shows how a topic evolved; `update` "
+    "tells how a decision went; load_checkpoint when a session starts.",
+    acts={"search": "search"},
     error_body=error_body,
     error_text=error_text,
 )
@@ -73,7 +76,8 @@ DECISION = {"type": "string", "maxLength": MAX_CONTENT, "description": "The deci
 REASONING = {
     "type": "string",
     "maxLength": MAX_CONTENT,
-    "description": "Why this decision was made. Include edge patterns for relationships (v1.3).",
+    "description": "Why this decision was made. Include edge patterns for relationships (v1.3): "
+    "'builds_on: <id>', 'debates: <id>', 'synthesizes: [<id>, <id>]'.",
 }
 CONFIDENCE = {"type": "number", "minimum": 0, "maximum": 1, "default": 0.5, "description": "0.0-1.0, default 0.5"}
 SUMMARY = {"type": "string", "maxLength": MAX_CONTENT, "description": "Session state: what was done, what's pending"}
@@ -108,6 +112,7 @@ RESULT = object_schema(
         "topic": TEXT_OR_NULL,
         "decision": {"type": "string"},
         "reasoning": TEXT_OR_NULL,
+        "reasoning_truncated": {"const": True, "description": "Search for the id alone to get all of it"},
         "confidence": {"type": "number"},
         "summary": {"type": "string"},
         "next_steps": TEXT_OR_NULL,
@@ -159,6 +164,16 @@ SAVED = either(
                 },
                 required=("topic", "depth", "latest"),
             ),
+            "edges": {
+                "type": "array",
+                "items": object_schema({"type": {"type": "string"}, "id": {"type": "string"}}, required=("type", "id")),
+                "description": "The links that were found in the reasoning",
+            },
+            "unknown_edges": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Ids in the reasoning that no decision has; they were not linked",
+            },
             "degraded": DEGRADED,
         },
         required=("success", "id", "type", "message"),
@@ -184,6 +199,7 @@ UPDATED = either(
 
 # --- the four tools --------------------------------------------------------------------------------------------------
 
+SHOWN_REASONING = 1_000  # characters, in a search
 DECISION_FIELDS = ("topic", "decision", "reasoning")
 CHECKPOINT_FIELDS = ("summary", "next_steps", "open_files")
 
@@ -245,7 +261,7 @@ def search(engine: Engine, args: Body) -> Body:
         found = engine.decisions.search(query, limit=limit, **kinds)
     else:
         found = engine.decisions.recent(limit=limit, **kinds)
-    results = [shown(row) for row in found.rows]
+    results = [shortened(shown(row), but=query.strip().lower()) for row in found.rows]
     return {"success": True, "count": len(results), "results": results, **_degraded(found.degraded)}
 
 
@@ -315,7 +331,7 @@ def update(engine: Engine, args: Body) -> Body:
 )
 def load_checkpoint(engine: Engine, _args: Body) -> Body:
     """Load the latest checkpoint to resume a previous session. Use at session start."""
-    from scrubjay.engine.names import number_of
+    from scrubjay.engine.store.names import number_of
 
     resumed = engine.decisions.resume()
     if resumed is None:
@@ -370,6 +386,10 @@ def save_decision(engine: Engine, args: Body) -> Body:
         "reasoning_graph": {"topic": saved.memory.topic, "depth": saved.depth, "latest": name},
         **_degraded(saved.degraded),
     }
+    if saved.named:
+        body["edges"] = [{"type": str(one.kind), "id": one.id} for one in saved.named if one.known]
+        if unknown := [one.id for one in saved.named if not one.known]:
+            body["unknown_edges"] = unknown
     if saved.similar:
         body["similar_decisions"] = [
             {
@@ -532,6 +552,14 @@ def shown(row: Row) -> Body:
             ],
         }
     return body
+
+
+def shortened(body: Body, *, but: str) -> Body:
+    """A result of a search, of which there may be many; what was asked for by its id stays whole."""
+    reasoning = body.get("reasoning")
+    if reasoning is None or len(reasoning) <= SHOWN_REASONING or body["id"] == but:
+        return body
+    return {**body, "reasoning": reasoning[:SHOWN_REASONING], "reasoning_truncated": True}
 
 
 def seconds(at: datetime) -> int:

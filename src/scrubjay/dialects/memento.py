@@ -18,8 +18,8 @@ from scrubjay.errors import (
     Unauthenticated,
     Unprocessable,
 )
-from scrubjay.memory import MAX_CONTENT, Filter, Memory, NewMemory, Query, Source
-from scrubjay.times import iso
+from scrubjay.values.memory import MAX_CONTENT, Filter, Memory, NewMemory, Query, Source
+from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -89,6 +89,9 @@ memento = Dialect(
     title="Memento: memory with conflict hints",
     server_name="scrubjay",
     instructions=INSTRUCTIONS,
+    brief="store_memory keeps one fact and names earlier ones that it may outdate; then supersede_memory marks those. "
+    "search_memories finds by meaning.",
+    acts={"store a fact": "store_memory", "search": "search_memories"},
     error_body=error_body,
 )
 
@@ -315,7 +318,7 @@ def shown(memory: Memory) -> Body:
     """A memory in Memento's words; what is absent is left out."""
     body: dict[str, Any] = {
         "id": memory.id,
-        "content": memory.text,
+        "content": memory.shown_text,
         "confidence": memory.confidence,
         "source": str(memory.source),
         "created_at": iso(memory.created_at),

@@ -23,7 +23,7 @@ def _cortex() -> Dialect:
 
 
 def _system() -> Dialect:
-    from scrubjay.dialects.system import system
+    from scrubjay.dialects.system.memories import system
 
     return system
 
@@ -35,13 +35,13 @@ def _mama() -> Dialect:
 
 
 def _chimera() -> Dialect:
-    from scrubjay.dialects.chimera import chimera
+    from scrubjay.dialects.chimera.memories import chimera
 
     return chimera
 
 
 def _native() -> Dialect:
-    from scrubjay.dialects.native import native
+    from scrubjay.dialects.native.memories import native
 
     return native
 

@@ -6,12 +6,13 @@ A message names the field, what was wrong and what is allowed; never the value, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import jsonschema_rs
 
+from scrubjay.engine.store.plain_json import place
 from scrubjay.errors import InvalidInput
+from scrubjay.values.suggestions import nearest, required
 
 
 class Checker:
@@ -21,24 +22,49 @@ class Checker:
         self._schema = schema
         self._validator = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
 
-    def check(self, arguments: Any) -> None:
-        """:raises InvalidInput: for the first thing that the schema does not allow"""
+    def check(self, arguments: Any) -> Any:
+        """The arguments without nulls that say nothing.
+
+        :raises InvalidInput: for the first thing that the schema does not allow
+        """
+        arguments = without_nulls(arguments, self._schema)
         try:
             first = next(iter(self._validator.iter_errors(arguments)), None)
         except (UnicodeEncodeError, ValueError, OverflowError):  # not JSON at all: a lone surrogate, NaN, 2**64
             raise InvalidInput("The arguments hold something that JSON cannot carry.") from None
         if first is not None:
-            raise explained(first, self._schema)
+            raise explained(first, self._schema, arguments)
+        return arguments
 
 
-def explained(error: jsonschema_rs.ValidationError, schema: dict[str, Any]) -> InvalidInput:
+def without_nulls(value: Any, schema: dict[str, Any]) -> Any:
+    """The value without fields that are null where the schema has no meaning for null.
+
+    Many clients fill in every field they know of; such a null means "not given". Fields that the schema does not
+    describe, such as those of free metadata, are left as they are.
+    """
+    if isinstance(value, dict) and "properties" in schema:
+        known = schema["properties"]
+        return {
+            name: without_nulls(inner, known.get(name, {}))
+            for name, inner in value.items()
+            if inner is not None or name not in known or allows_null(known[name])
+        }
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        return [without_nulls(inner, schema["items"]) for inner in value]
+    return value
+
+
+def allows_null(schema: dict[str, Any]) -> bool:
+    return bool(jsonschema_rs.is_valid(schema, None))
+
+
+def explained(error: jsonschema_rs.ValidationError, schema: dict[str, Any], arguments: Any) -> InvalidInput:
     kind: Any = error.kind
-    where = ".".join(str(step) for step in error.instance_path)
-    if kind.name == "additionalProperties":
-        return unknown_field(where, kind.unexpected[0], known_fields(schema, error.schema_path))
-    if kind.name == "required":
-        missing = f"{where}.{kind.property}" if where else kind.property
-        return InvalidInput(f"{missing} is required.", field=missing)
+    where = place(error.instance_path)
+    if kind.name in ("additionalProperties", "required"):
+        here = at(schema, error.schema_path[:-1])
+        return misnamed(where, kind, here, at(arguments, error.instance_path))
     allowed = RULES.get(kind.name, lambda _: f"does not satisfy {kind.name}.")(kind)
     return InvalidInput(f"{where or 'arguments'} {allowed}", field=where or None)
 
@@ -57,10 +83,24 @@ RULES: dict[str, Callable[[Any], str]] = {
 }
 
 
-def unknown_field(where: str, name: str, known: Sequence[str]) -> InvalidInput:
+def misnamed(where: str, kind: Any, schema: dict[str, Any], given: dict[str, Any]) -> InvalidInput:
+    """What is said of a field that is not known, of one that is missing, or of one that was written for the other."""
+    known = list(schema.get("properties", ()))
+    missing = [name for name in schema.get("required", ()) if name not in given]
+    if kind.name == "required":
+        name = kind.property
+    else:
+        unknown = kind.unexpected[0]
+        name = nearest(unknown, known)
+        if name not in missing:
+            return unknown_field(where, unknown, known, name)
+    full = f"{where}.{name}" if where else name
+    return InvalidInput(required(name, map(writable, given), known, within=where), field=full)
+
+
+def unknown_field(where: str, name: str, known: Sequence[str], near: str | None) -> InvalidInput:
     full = writable(f"{where}.{name}" if where else name)[:100]
-    near = get_close_matches(name, known, n=1)
-    hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known) or 'none'}."
+    hint = f"Did you mean {near}?" if near else f"Known: {', '.join(known) or 'none'}."
     return InvalidInput(f"{full} is not known. {hint}", field=full)
 
 
@@ -69,8 +109,7 @@ def writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def known_fields(schema: dict[str, Any], schema_path: Sequence[str | int]) -> list[str]:
-    place: Any = schema
-    for step in schema_path[:-1]:
-        place = place[step]
-    return list(place.get("properties", ()))
+def at(value: Any, path: Sequence[str | int]) -> Any:
+    for step in path:
+        value = value[step]
+    return value

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scrubjay.errors import InvalidInput, ModelMissing
-from scrubjay.places import expanded
+from scrubjay.machine.paths import expanded
 
 Knots = tuple[tuple[float, float], ...]
 Pooling = Literal["cls", "mean"]

@@ -24,10 +24,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from scrubjay.addresses import LOOPBACK_NAMES
 from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.local import checked
 from scrubjay.errors import EmbeddingError, InvalidInput
+from scrubjay.machine.outgoing import LOOPBACK_NAMES
 
 PART = 2_000  # characters: within the window of every model in use, whatever its language
 OVERLAP = 100

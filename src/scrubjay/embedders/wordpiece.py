@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LONGEST_WORD = 100
-# Bounds, so that a hostile text cannot fill the memory; past them the answer is worked out anew.
+# Bounds, so that a hostile text cannot fill the memory; past them all is forgotten, and learnt again.
 REMEMBERED_WORDS = 20_000
 REMEMBERED_CHARACTERS = 30_000
 
@@ -125,8 +125,9 @@ class _Fold(dict[int, str]):
             folded = "".join(map(_small_or_alone, unicodedata.normalize("NFD", char)))
             if any(code in block for block in _IDEOGRAPHS):
                 folded = f" {folded} "
-        if len(self) < REMEMBERED_CHARACTERS:
-            self[code] = folded
+        if len(self) >= REMEMBERED_CHARACTERS:
+            self.clear()
+        self[code] = folded
         return folded
 
 
@@ -146,8 +147,9 @@ class _Kind(dict[int, str]):
     def __missing__(self, code: int) -> str:
         folded = _FOLD[code]
         kind = "s" if folded == " " else "a" if folded.startswith(" ") else "w"
-        if len(self) < REMEMBERED_CHARACTERS:
-            self[code] = kind
+        if len(self) >= REMEMBERED_CHARACTERS:
+            self.clear()
+        self[code] = kind
         return kind
 
 

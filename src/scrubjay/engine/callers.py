@@ -19,13 +19,16 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from scrubjay.engine import access, intake
-from scrubjay.errors import Forbidden, InvalidInput, NotFound, SpaceNotFound, Unauthenticated
-from scrubjay.frozen import dataclass
-from scrubjay.memory import (
+from scrubjay.engine import access
+from scrubjay.engine.store import intake
+from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
+from scrubjay.stores.promises.memories import Reads, Transaction
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import (
     DEFAULT_SPACE,
     EVERY_SPACE,
     Act,
+    ActFilter,
     Caller,
     Credential,
     CredentialKind,
@@ -34,8 +37,6 @@ from scrubjay.memory import (
     Session,
     random_suffix,
 )
-from scrubjay.stores.base import Reads, Transaction
-from scrubjay.stores.callers import ActFilter
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -44,6 +45,7 @@ KEY_PREFIX = "sj"
 MIN_PASSWORD, MAX_PASSWORD = 12, 1_000
 SESSION_HOURS = 12
 MAX_ACTS = 10_000
+MAX_NAMED = 5  # credentials in a message
 REFUSED = "The credential is not valid here."
 
 
@@ -86,6 +88,7 @@ class Callers:
         Without spaces it follows its user's grants; a user who has none gets the default space, an owner every space.
 
         :raises Forbidden: if the caller is no owner, or gives away more than it has
+        :raises SpaceNotFound: if one of the spaces is not there
         """
         self._check_owner()
         intake.check_name(user, "user")
@@ -113,8 +116,9 @@ class Callers:
         digest = hashed_password(password) if kind is CredentialKind.PASSWORD else hashed(secret)
 
         def write(tx: Transaction) -> Credential:
-            tx.add_credential(made, digest)
-            tx.grant(self._grants_for(tx, made, wants_every=EVERY_SPACE in (wanted or ())))
+            self._check_there(tx, wanted or ())
+            tx.callers.add(made, digest)
+            tx.callers.grant(self._grants_for(tx, made, wants_every=EVERY_SPACE in (wanted or ())))
             self._note(tx, "credential created", subject=made.id, reason=f"{made.kind} of {user}, {role}")
             return made
 
@@ -126,14 +130,17 @@ class Callers:
     def credentials(self) -> Sequence[Credential]:
         """All credentials that the caller may manage, oldest first, revoked ones too."""
         self._check_owner()
-        return [one for one in self._records.credentials() if self._manages(self._records, one)]
+        return [one for one in self._records.callers.credentials() if self._manages(self._records, one)]
 
     def revoke(self, id: str, *, reason: str | None = None) -> Credential:
-        """End a credential at once, and every session that it opened. Doing it twice is no error."""
+        """End a credential at once, and every session that it opened. Doing it twice is not an error.
+
+        After the last one the store stays locked: see `open_door`.
+        """
 
         def write(tx: Transaction) -> Credential:
             self._managed(tx, id)
-            if tx.revoke_credential(id, at=self._desk.now()):
+            if tx.callers.revoke(id, at=self._desk.now()):
                 self._note(tx, "credential revoked", subject=id, reason=reason)
             return self._managed(tx, id)
 
@@ -147,7 +154,7 @@ class Callers:
             known = self._managed(tx, id)
             if known.kind is not CredentialKind.KEY or known.revoked_at is not None:
                 raise InvalidInput(f"{id} is not a key that is in use.", hint="Create a new one.", field="id")
-            tx.replace_secret(id, hashed(secret) or b"")
+            tx.callers.replace_secret(id, hashed(secret) or b"")
             self._note(tx, "credential rotated", subject=id)
             done.append(known)
             return known
@@ -156,11 +163,33 @@ class Callers:
         kept = self._desk._transact(Credential, write)
         return Issued(credential=kept, secret=key_text(id, secret) if done else None)
 
+    def open_door(self) -> bool:
+        """Ask for no credential any more, until the next one is made; False if none was asked for.
+
+        :raises Forbidden: unless the caller is the owner of this machine
+        :raises Conflict: as long as a credential is in use: whoever holds it expects a locked door
+        """
+        access.check_call(self._desk.caller, changes=True, local=True, owner=True)
+
+        def write(tx: Transaction) -> bool:
+            if used := [one.id for one in tx.callers.credentials() if one.good(self._desk.now())]:
+                raise Conflict(
+                    f"Still in use: {', '.join(used[:MAX_NAMED])}{' …' if len(used) > MAX_NAMED else ''}.",
+                    hint="Revoke it first: `scrubjay keys revoke ID`.",
+                )
+            was_locked = tx.callers.locked()
+            if was_locked:
+                tx.callers.open_door()
+                self._note(tx, "door opened")
+            return was_locked
+
+        return self._desk._transact(bool, write)
+
     def grants(self) -> Sequence[Grant]:
         """Who may enter which of the caller's spaces."""
         self._check_owner()
         own = self._desk.caller.spaces
-        return [one for one in self._records.grants() if own is None or one.space in own]
+        return [one for one in self._records.callers.grants() if own is None or one.space in own]
 
     def grant(self, space: str, user: str) -> Grant:
         """Let a user enter a space, or every space (`*`)."""
@@ -169,9 +198,8 @@ class Callers:
         given = Grant(user=user, space=self._own_space(space), at=self._desk.now(), by=self._desk.caller.user)
 
         def write(tx: Transaction) -> Grant:
-            if space != EVERY_SPACE and space not in {one.name for one in tx.spaces()}:
-                raise SpaceNotFound(f"There is no space {space}.", hint="Create it first.", space=space)
-            tx.grant([given])
+            self._check_there(tx, [space])
+            tx.callers.grant([given])
             self._note(tx, "space granted", space=space, subject=user)
             return given
 
@@ -186,7 +214,7 @@ class Callers:
         self._own_space(space)
 
         def write(tx: Transaction) -> bool:
-            if not tx.withdraw(user, space):
+            if not tx.callers.withdraw(user, space):
                 raise NotFound(f"{user} has no grant of {space}.", hint="`scrubjay spaces grants` lists them.")
             self._note(tx, "grant withdrawn", space=space, subject=user)
             return True
@@ -202,13 +230,17 @@ class Callers:
         if own is not None:
             asked = own if wanted.spaces is None else wanted.spaces
             wanted = replace(wanted, spaces=frozenset(asked & own))
-        return self._records.acts(wanted, limit=limit)
+        return self._records.callers.acts(wanted, limit=limit)
 
     # --- what credentials prove --------------------------------------------------------------------------------------
 
     def locked(self) -> bool:
-        """Whether a credential is needed: one exists that is not revoked."""
-        return self._records.locked()
+        """Whether a credential is needed: there ever was one, and `open_door` was not said since."""
+        return self._records.callers.locked()
+
+    def in_use(self) -> bool:
+        """Whether any credential could still prove something."""
+        return any(one.good(self._desk.now()) for one in self._records.callers.credentials())
 
     def by_key(self, text: str) -> Caller:
         """:raises Unauthenticated: if it is no key of ours that is still good"""
@@ -219,14 +251,14 @@ class Callers:
 
         :raises Unauthenticated: if nobody made a credential for that subject
         """
-        for one in self._records.credentials(user=subject):
+        for one in self._records.callers.credentials(user=subject):
             if one.kind is CredentialKind.TOKEN and one.good(self._desk.now()):
                 return self._caller(one)
         raise Unauthenticated(REFUSED)
 
     def by_session(self, cookie: str) -> tuple[Caller, Session]:
         """:raises Unauthenticated: if the session is over, or its credential is"""
-        session = self._records.session(hashed(cookie) or b"")
+        session = self._records.callers.session(hashed(cookie) or b"")
         if session is None or session.expires_at <= self._desk.now():
             raise Unauthenticated("The session is over.", hint="Sign in again.")
         if session.credential is None:
@@ -245,7 +277,7 @@ class Callers:
 
     def sign_out(self, cookie: str) -> None:
         with self._records.writing() as tx:
-            tx.close_session(hashed(cookie) or b"")
+            tx.callers.close_session(hashed(cookie) or b"")
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -260,18 +292,24 @@ class Callers:
             raise Forbidden(f"Space {space} is not yours to give.", space=space)
         return space
 
+    def _check_there(self, tx: Transaction, spaces: Sequence[str]) -> None:
+        """:raises SpaceNotFound: if one was never made: a misspelt one would be granted, and nobody would notice"""
+        for space in spaces:
+            if space != EVERY_SPACE:
+                self._desk._check_there(tx, space)
+
     def _grants_for(self, tx: Transaction, made: Credential, *, wants_every: bool) -> Sequence[Grant]:
         if made.spaces is not None:
             spaces: Sequence[str] = made.spaces
-        elif wants_every or (made.role is Role.OWNER and not tx.grants(user=made.user)):
+        elif wants_every or (made.role is Role.OWNER and not tx.callers.grants(user=made.user)):
             spaces = (EVERY_SPACE,)
         else:
-            spaces = () if tx.grants(user=made.user) else (DEFAULT_SPACE,)
+            spaces = () if tx.callers.grants(user=made.user) else (DEFAULT_SPACE,)
         return [Grant(user=made.user, space=space, at=made.created_at, by=made.created_by) for space in spaces]
 
     def _managed(self, reads: Reads, id: str) -> Credential:
         self._check_owner()
-        found = reads.credential(id)
+        found = reads.callers.credential(id)
         if found is None or not self._manages(reads, found[0]):
             raise NotFound(f"There is no credential {id[:100]}.", hint="`scrubjay keys list` shows them.")
         return found[0]
@@ -296,7 +334,7 @@ class Callers:
     def _key(self, text: str) -> Credential:
         prefix, _, rest = text.partition("_")
         suffix, _, secret = rest.partition("_")
-        found = self._records.credential(f"key_{suffix}") if prefix == KEY_PREFIX and suffix.isalnum() else None
+        found = self._records.callers.credential(f"key_{suffix}") if prefix == KEY_PREFIX and suffix.isalnum() else None
         digest = hashed(secret) or b""
         if found is None or found[1] is None or found[0].kind is not CredentialKind.KEY:
             raise Unauthenticated(REFUSED)
@@ -308,10 +346,12 @@ class Callers:
         """A user nobody knows takes as long as a wrong password."""
         now = self._desk.now()
         mine = [
-            one for one in self._records.credentials(user=user) if one.kind is CredentialKind.PASSWORD and one.good(now)
+            one
+            for one in self._records.callers.credentials(user=user)
+            if one.kind is CredentialKind.PASSWORD and one.good(now)
         ]
         for one in mine:
-            found = self._records.credential(one.id)
+            found = self._records.callers.credential(one.id)
             if found is not None and found[1] is not None and fits(password, found[1]):
                 return one
         if not mine:
@@ -319,7 +359,7 @@ class Callers:
         raise Unauthenticated("The name or the password is wrong.")
 
     def _still_good(self, id: str) -> Credential:
-        found = self._records.credential(id)
+        found = self._records.callers.credential(id)
         if found is None or not found[0].good(self._desk.now()):
             raise Unauthenticated(REFUSED)
         return found[0]
@@ -334,7 +374,7 @@ class Callers:
         )
         user = self._desk.caller.user if credential is None else credential.user
         with self._records.writing() as tx:
-            tx.open_session(session, hashed(cookie) or b"")
+            tx.callers.open_session(session, hashed(cookie) or b"")
             self._note(tx, "signed in", subject=session.credential, user=user)
         return SignedIn(cookie=cookie, session=session)
 
@@ -348,7 +388,7 @@ class Callers:
         reason: str | None = None,
         user: str | None = None,
     ) -> None:
-        tx.note(
+        tx.callers.note(
             Act(
                 at=self._desk.now(),
                 user=user or self._desk.caller.user,
@@ -364,7 +404,7 @@ class Callers:
 
 def reached_spaces(reads: Reads, credential: Credential) -> frozenset[str] | None:
     """The granted spaces that a credential reaches; None: every space."""
-    granted = {one.space for one in reads.grants(user=credential.user)}
+    granted = {one.space for one in reads.callers.grants(user=credential.user)}
     if EVERY_SPACE in granted:
         return None if credential.spaces is None else frozenset(credential.spaces)
     return frozenset(granted if credential.spaces is None else granted.intersection(credential.spaces))

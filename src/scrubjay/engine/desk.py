@@ -12,14 +12,17 @@ from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from scrubjay.engine import access, cursors, finding, intake, ranking, values
-from scrubjay.engine.backlog import Backlog
-from scrubjay.engine.embedding import AT_ONCE, Embedding
-from scrubjay.engine.housekeeping import Housekeeper
-from scrubjay.engine.indexing import Indexer
+from scrubjay.engine import access, cursors, results
+from scrubjay.engine.archive.marks import MarkedObjects
 from scrubjay.engine.jobs import Progress, Worker, no_progress
-from scrubjay.engine.ledger import Ledger, Text
-from scrubjay.engine.neighbours import Neighbours, neighbours_of
+from scrubjay.engine.search import candidates, ranking
+from scrubjay.engine.store import intake
+from scrubjay.engine.store.backlog import Backlog
+from scrubjay.engine.store.embedding import AT_ONCE, Embedding
+from scrubjay.engine.store.history import Ledger, Text
+from scrubjay.engine.store.neighbours import Neighbours, neighbours_of
+from scrubjay.engine.upkeep.housekeeping import Housekeeper
+from scrubjay.engine.upkeep.vector_index import Indexer
 from scrubjay.errors import (
     ArchiveUnavailable,
     Duplicate,
@@ -29,11 +32,15 @@ from scrubjay.errors import (
     NotFound,
     QuotaExceeded,
 )
-from scrubjay.memory import (
+from scrubjay.stores.promises.memories import Position, Request, Store, Transaction
+from scrubjay.stores.promises.statistics import Of, Part
+from scrubjay.values.memory import (
     DEFAULT_SPACE,
+    AccessLevel,
     Audience,
     Caller,
     Category,
+    Conversation,
     Filter,
     Hit,
     Kind,
@@ -53,25 +60,25 @@ from scrubjay.memory import (
     Weights,
     new_id,
 )
-from scrubjay.stores.base import Position, Request, Store, Transaction
-from scrubjay.stores.statistics import Of, Part
-from scrubjay.times import utc_now
+from scrubjay.values.times import utc_now
 
 if TYPE_CHECKING:
     from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder, Vector
-    from scrubjay.engine.categories import Categoriser
-    from scrubjay.engine.conflicts import Judge, Proposal
+    from scrubjay.engine.conflicts.judge import Judge, Proposal
     from scrubjay.engine.engine import Engine
-    from scrubjay.engine.folders import Folders, Shelves
-    from scrubjay.engine.peers import Peer
+    from scrubjay.engine.files.stores import Folders, Shelves
+    from scrubjay.engine.store.categories import Categoriser
+    from scrubjay.engine.sync.peer import Peer
     from scrubjay.folders.registry import Registry
     from scrubjay.providers.base import Provider
-    from scrubjay.stores.replication import Endpoint
+    from scrubjay.stores.promises.sync import Endpoint
 
 Result = TypeVar("Result")
 Payload = TypeVar("Payload")
 
+RELATED = "related_memory_ids"  # what callers name the memories by that one is linked with
+MOST_USED = 10  # memories that one call counts as used
 OTHER_MODEL = "The store's vectors come from another embedding model; only words are searched."
 BEING_REEMBEDDED = "The store's vectors are being made anew (scrubjay reembed); only words are searched."
 
@@ -85,19 +92,19 @@ class Shared:
 
     @cached_property
     def shelves(self) -> Shelves:
-        from scrubjay.engine.folders import Shelves
+        from scrubjay.engine.files.stores import Shelves
 
         return Shelves()
 
     @cached_property
     def judge(self) -> Judge:
-        from scrubjay.engine.conflicts import Judge
+        from scrubjay.engine.conflicts.judge import Judge
 
         return Judge(self._embedding)
 
     @cached_property
     def categoriser(self) -> Categoriser:
-        from scrubjay.engine.categories import Categoriser
+        from scrubjay.engine.store.categories import Categoriser
 
         return Categoriser(self._embedding)
 
@@ -122,6 +129,7 @@ class Desk:
         secrets: str = "flag",
         instructions: str = "flag",
         archive: Objects | None = None,
+        archive_in_store: bool = False,
         archive_quota: int = 0,
         prices: Mapping[str, float] | None = None,
         model: Callable[[Prompt], str] | None = None,
@@ -130,16 +138,18 @@ class Desk:
         connect: Callable[[Endpoint, bool], Peer] | None = None,
         endpoints: Mapping[str, str] | None = None,
     ) -> None:
-        self.caller = caller or Caller()
+        self._caller = caller or Caller()
+        self._registry = registry
         self.spaces = tuple(intake.check_space(space) for space in spaces)
-        self.provenance = provenance or Provenance(caller=self.caller.user)
+        self.provenance = provenance or Provenance(caller=self._caller.user)
         self.now = clock
         self._records = store
         self._strict_embedding = strict_embedding
         self._quota = quota
         self._provider = provider
         self._trust = {"secrets": secrets, "instructions": instructions}
-        self._archive = archive
+        self._archive = None if archive is None else MarkedObjects(archive, store)
+        self._archive_in_store = archive_in_store  # glacier and deep_archive too; older ones may lie in the folder
         self._archive_quota = archive_quota
         self._prices = prices or {}
         self._model = model  # a language model that the owner has configured
@@ -148,10 +158,9 @@ class Desk:
         self._connect = connect  # (endpoint, may be made) -> a place to sync with
         self._endpoints = endpoints or {}  # named in the settings
         self._embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
-        self._shared = Shared(self._embedding, self.caller)
-        self._registry = registry
+        self._shared = Shared(self._embedding, self._caller)
         self._backlog = Backlog(store, self._embedding, self._judge_late)
-        self._housekeeper = Housekeeper(store, lambda: self._ledger, clock, self._tidy)
+        self._housekeeper = Housekeeper(store, lambda: self._ledger, clock, self._tidy, self._repair)
         self._indexer = Indexer(store)
         self._request: Request | None = None
         self._expected_version: int | None = None
@@ -178,9 +187,9 @@ class Desk:
         `client_model` asks the language model of whoever calls.
         """
         bound = copy.copy(self)
-        bound.caller = caller or self.caller
+        bound._caller = caller or self._caller
         bound.spaces = self.spaces if spaces is None else tuple(intake.check_space(space) for space in spaces)
-        bound.provenance = replace(provenance or self.provenance, caller=bound.caller.user)
+        bound.provenance = replace(provenance or self.provenance, caller=bound._caller.user)
         bound._request = request or self._request
         bound._expected_version = expected_version or self._expected_version
         bound._progress = progress or self._progress
@@ -197,9 +206,9 @@ class Desk:
         self._worker.start()
         self._write_files()  # what a kill kept from being written
 
-    def count_call(self, key: str, *, seconds: float) -> tuple[int, float] | None:
-        """Count a call together with every other server on this memory; None where there can be no other."""
-        return self._records.count_call(key, seconds=seconds)
+    def count_call(self, key: str, *, seconds: float, amount: int = 1) -> tuple[int, float] | None:
+        """Count calls together with every other server on this memory; None where there can be no other."""
+        return self._records.count_call(key, seconds=seconds, amount=amount)
 
     def close(self) -> None:
         """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
@@ -221,6 +230,12 @@ class Desk:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks, and where nobody may change anything."""
+        sealed = frozenset[str]() if self._registry is None else self._registry.read_only()
+        return self._caller if sealed == self._caller.sealed else replace(self._caller, sealed=sealed)
 
     # --- steps that several verbs share ------------------------------------------------------------------------------
 
@@ -249,15 +264,17 @@ class Desk:
         now = self.now()
         kept = tx.result_of(self._request, now=now)
         if kept is not None:
-            return values.read(kind, kept)
+            return results.read(kind, kept)
         result = work(tx)
-        tx.keep_result(self._request, values.written(result), memories=sorted(set(values.memories_in(result))), at=now)
+        tx.keep_result(
+            self._request, results.written(result), memories=sorted(set(results.memories_in(result))), at=now
+        )
         return result
 
     @property
     def folders(self) -> Folders:
         """Spaces that are folders of Markdown files as well."""
-        from scrubjay.engine.folders import Folders
+        from scrubjay.engine.files.stores import Folders
 
         return Folders(cast("Engine", self))
 
@@ -279,9 +296,9 @@ class Desk:
             return None
         with self._records.writing() as tx:
             kept = tx.result_of(self._request, now=self.now())
-        return None if kept is None else values.read(kind, kept)
+        return None if kept is None else results.read(kind, kept)
 
-    def _objects(self) -> Objects:
+    def _objects(self) -> MarkedObjects:
         """:raises ArchiveUnavailable: if there is no place for archived objects"""
         if self._archive is None:
             raise ArchiveUnavailable("No archive is configured.", hint="Set SCRUBJAY_ARCHIVE to a folder.")
@@ -291,16 +308,25 @@ class Desk:
         """Memories as they are shown: with the texts of those that were put away (`archives.py`)."""
         if all(memory.content or memory.status is Status.ACTIVE for memory in memories):
             return memories
-        from scrubjay.engine.archives import Archives  # hardly any answer holds one
+        from scrubjay.engine.archive.archives import Archives  # hardly any answer holds one
 
         return Archives(cast("Engine", self)).whole(memories, deep=deep, strict=strict)
 
     def _tidy(self) -> None:
-        """Remove archived objects whose time has come."""
-        if self._archive is not None and self._records.objects_due(self.now(), 1):
-            from scrubjay.engine.archives import Archives
+        """See whether the archive's place is there; remove objects whose time has come."""
+        if self._archive is None:
+            return
+        self._archive.look()
+        if self._records.objects_due(self.now(), 1):
+            from scrubjay.engine.archive.archives import Archives
 
             Archives(cast("Engine", self)).remove_due_objects()
+
+    def _repair(self) -> None:
+        """Mend what an earlier program left (`repairs.py`); most often there is nothing."""
+        from scrubjay.engine.upkeep.repairs import Repairs  # not for a search
+
+        Repairs(cast("Engine", self)).run()
 
     def _audience(self, filter: Filter) -> Audience:
         intake.check_filter(filter)
@@ -311,21 +337,33 @@ class Desk:
     def _admitted(self, new: NewMemory, *, id: str | None = None) -> Memory:
         space = self.spaces[0]
         access.check_store(self.caller, space)
-        user = access.owner_of_new(self.caller, new.user_id)
+        talk = self._private_conversation(space, new.conversation_id)
+        named = talk.user_id if new.user_id is None and talk is not None else new.user_id
+        user = access.owner_of_new(self.caller, named)
+        if talk is not None and talk.user_id == user:
+            new = replace(new, access_level=AccessLevel.PRIVATE)
         return self._examined(
             intake.admitted(new, id=id or new_id(), space=space, user=user, provenance=self.provenance, now=self.now())
         )
 
+    def _private_conversation(self, space: str, id: str | None) -> Conversation | None:
+        """The private conversation of this id; to others than its user and owners the id is one like any other."""
+        intake.check_name(id, "conversation_id")
+        found = None if id is None else self._records.conversation(space, id)
+        if found is None or found.access_level is not AccessLevel.PRIVATE:
+            return None
+        return found if access.sees_conversation(self.caller, found) else None
+
     def _examined(self, memory: Memory) -> Memory:
         """The memory with its flags, as the policy says: what reads like a secret, or like instructions to a model."""
-        from scrubjay.engine import trust  # only what writes needs it
+        from scrubjay.engine.trust import policy  # only what writes needs it
 
-        return trust.examined(memory, **{name: trust.Policy(policy) for name, policy in self._trust.items()})
+        return policy.examined(memory, **{name: policy.Policy(word) for name, word in self._trust.items()})
 
     def _enriched(self, memory: Memory, new: NewMemory, vector: Vector | None) -> Memory:
         """What its caller left out, found in the text: category, tags, importance."""
-        from scrubjay.engine.importance import importance  # only a store needs these three
-        from scrubjay.engine.keyphrases import auto_tags
+        from scrubjay.engine.store.importance import importance  # only a store needs these three
+        from scrubjay.engine.store.keyphrases import auto_tags
 
         category = new.category or self._category(memory, vector)
         found = importance(memory.text, category=category, source=memory.source, confidence=memory.confidence)
@@ -420,13 +458,15 @@ class Desk:
     def _own_audience(self, memory: Memory) -> Audience:
         """What the memory's user may see and change, in its own space."""
         role = self.caller.role if memory.context.user_id == self.caller.user else Role.MEMBER
-        return access.audience_in(Caller(user=memory.context.user_id, role=role), (memory.space,))
+        spaces = None if self.caller.spaces is None else self.caller.spaces | {memory.space}
+        return access.audience_in(Caller(user=memory.context.user_id, role=role, spaces=spaces), (memory.space,))
 
     def _proposals(self, memory: Memory, neighbours: Neighbours) -> Sequence[Proposal]:
         """What a memory may outdate."""
-        same_words = self._records.twins(intake.fingerprint(memory), self._own_audience(memory))
+        audience = self._own_audience(memory)
+        same_words = self._records.twins(intake.fingerprint(memory), audience)
         twins = [twin for twin in same_words if twin.kind is Kind.MEMORY]
-        return self._shared.judge.proposals(memory, neighbours, self._records, twins=twins, now=self.now())
+        return self._shared.judge.proposals(memory, neighbours, self._records, audience, twins=twins, now=self.now())
 
     def _propose(self, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
         for proposal in proposals:
@@ -450,13 +490,22 @@ class Desk:
             self._ledger.link(tx, LinkKind.RELATED, memory, other, score=neighbours.cosines[other.id], given=False)
         return len(named) + len(found)
 
+    def _relink(self, tx: Transaction, memory: Memory, related: Sequence[str]) -> bool:
+        """Let these be the memories that it is linked with by its callers' word; whether that changes anything."""
+        named = {other.id: other for other in (self._named(tx, name) for name in dict.fromkeys(related))}
+        links = tx.links([memory.id], kinds=frozenset({LinkKind.RELATED}))
+        there = {link.target: link for link in links if link.source == memory.id and link.given and link.stands}
+        for gone in there.keys() - named.keys():
+            tx.relate(replace(there[gone], state="released", hlc=tx.tick(self.now()), origin=self._records.origin))
+        for new in named.keys() - there.keys():
+            self._ledger.link(tx, LinkKind.RELATED, memory, named[new])
+        return there.keys() != named.keys()
+
     def _named(self, tx: Transaction, id: str) -> Memory:
         try:
             return self._ledger.seen(tx, id)
         except NotFound:
-            raise InvalidInput(
-                f"Related memory {id[:100]} not found.", field="related_memory_ids", memory_id=id
-            ) from None
+            raise InvalidInput(f"Related memory {id[:100]} not found.", field=RELATED, memory_id=id) from None
 
     def _check_quota(self, tx: Transaction, memory: Memory) -> None:
         """:raises QuotaExceeded: if its user may keep no more in this space"""
@@ -480,18 +529,19 @@ class Desk:
         """:raises Duplicate: if its user has the same words in this space already"""
         for twin in tx.twins(intake.fingerprint(memory), access.EVERYTHING):
             if twin.superseded_by is None and not twin.expired(self.now()):
+                archived = twin.status is Status.ARCHIVED
                 raise Duplicate(
-                    f"The same text is already stored as {twin.id}.",
-                    hint="Update that one instead.",
+                    f"The same text is already {'archived' if archived else 'stored'} as {twin.id}.",
+                    hint="Restore that one instead." if archived else "Update that one instead.",
                     memory_id=twin.id,
                 )
 
-    def _candidates(self, query: Query, audience: Audience, now: datetime) -> finding.Found:
+    def _candidates(self, query: Query, audience: Audience, now: datetime) -> candidates.Found:
         """Everything that may answer the question, best first."""
         self._look_at_folders()
         vector, degraded = (None, None) if query.words_only else self._asked(query.text)
         self._strict(degraded)
-        search = finding.Search(
+        search = candidates.Search(
             query=query,
             reads=self._records,
             audience=audience,
@@ -499,8 +549,8 @@ class Desk:
             calibrate=self._embedding.calibrate,
             embed=lambda text: self._asked(text)[0],
         )
-        candidates, periods = search.candidates(vector)
-        return finding.Found(candidates, vector, degraded, periods)
+        found, periods = search.candidates(vector)
+        return candidates.Found(found, vector, degraded, periods)
 
     def _hits(
         self, candidates: Sequence[ranking.Candidate], query: Query, audience: Audience, now: datetime
@@ -582,9 +632,13 @@ class Desk:
         return counts
 
     def _count_reads(self, memories: Sequence[Memory]) -> None:
-        """Note who was shown these memories."""
+        """Note who was shown these memories, and count the first ones as used.
+
+        Being shown is not a use: else the most shown would become the best ranked, and be shown still more.
+        """
         if memories:
             ids = tuple(memory.id for memory in memories)
+            used = () if self.provenance.by_person else ids[:MOST_USED]
             recall = Recall(
                 at=self.now(),
                 space=self.spaces[0],
@@ -592,7 +646,7 @@ class Desk:
                 client=self.provenance.client,
                 memories=ids,
             )
-            self._records.count_reads(dict.fromkeys(ids, 1), at=recall.at, recall=recall)
+            self._records.count_reads(dict.fromkeys(used, 1), at=recall.at, recall=recall)
 
 
 def plain_set(value: object) -> object:

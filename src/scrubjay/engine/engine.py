@@ -13,11 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, intake, lifecycle, names
-from scrubjay.engine.desk import Desk
-from scrubjay.engine.ledger import Text
+from scrubjay.engine import access
+from scrubjay.engine.desk import RELATED, Desk
+from scrubjay.engine.lifecycle import lifecycle, supersession
+from scrubjay.engine.store import intake, names
+from scrubjay.engine.store.history import Text
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
-from scrubjay.memory import (
+from scrubjay.stores.promises.memories import Checkup, Reads, SpaceCounts, Transaction
+from scrubjay.values.memory import (
     AT_HAND,
     DEFAULT_SPACE,
     Audience,
@@ -34,31 +37,31 @@ from scrubjay.memory import (
     Query,
     Recall,
     Revised,
+    Role,
     Space,
     State,
     Stored,
     Version,
 )
-from scrubjay.stores.base import Checkup, Reads, Transaction
 
 if TYPE_CHECKING:
-    from scrubjay.engine.bulk import Bulk
+    from scrubjay.engine.archive.cold_storage import ColdStorage
     from scrubjay.engine.callers import Callers
-    from scrubjay.engine.cold_storage import ColdStorage
-    from scrubjay.engine.consolidation import Consolidation
-    from scrubjay.engine.conversations import Conversations
-    from scrubjay.engine.curation import Curation
-    from scrubjay.engine.decisions import Decisions
+    from scrubjay.engine.conflicts.duplicates import Twins
+    from scrubjay.engine.conversations.conversations import Conversations
+    from scrubjay.engine.conversations.workspaces import Workspaces
+    from scrubjay.engine.decisions.decisions import Decisions
     from scrubjay.engine.feed import Feed
+    from scrubjay.engine.files.paths import Paths
     from scrubjay.engine.jobs import Jobs
-    from scrubjay.engine.paths import Paths
-    from scrubjay.engine.reembedding import Reembedded
+    from scrubjay.engine.lifecycle.bulk import Bulk
+    from scrubjay.engine.lifecycle.consolidation import Consolidation
+    from scrubjay.engine.lifecycle.curation import Curation
     from scrubjay.engine.statistics import Statistics, StatsQuery
-    from scrubjay.engine.syncing import Syncing
+    from scrubjay.engine.sync.run import Syncing
     from scrubjay.engine.transfer import Imported
-    from scrubjay.engine.twins import Twins
-    from scrubjay.engine.upkeep import Upkeep
-    from scrubjay.engine.workspaces import Workspaces
+    from scrubjay.engine.upkeep.reembedding import Reembedded
+    from scrubjay.engine.upkeep.tasks import Upkeep
 
 BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
 MOST_PRUNED = 100_000  # at once; what is left waits for the next time
@@ -73,14 +76,14 @@ class Engine(Desk):
     @property
     def decisions(self) -> Decisions:
         """Decisions that evolve by topic, and checkpoints."""
-        from scrubjay.engine.decisions import Decisions
+        from scrubjay.engine.decisions.decisions import Decisions
 
         return Decisions(self)
 
     @property
     def paths(self) -> Paths:
         """Memories by where they lie in a space."""
-        from scrubjay.engine.paths import Paths
+        from scrubjay.engine.files.paths import Paths
 
         return Paths(self)
 
@@ -166,15 +169,22 @@ class Engine(Desk):
         tag_change: intake.TagChange | None = None,
         reason: str | None = None,
         expected_version: int | None = None,
+        related: Sequence[str] | None = None,
+        held: bool = False,
         **fields: Any,
     ) -> Revised:
-        """Change a memory and say where its former state is kept. Only changed text is embedded anew."""
+        """Change a memory and say where its former state is kept. Only changed text is embedded again.
+
+        `related` names all memories that it is to be linked with; `held` says that the fields are those of a former
+        version. What changes nothing makes no version.
+        """
         if (kept := self._kept(Revised)) is not None:
             return kept  # before it is looked at: what it has become may not allow the change a second time
         expected = expected_version or self._expected_version
         for _ in range(ATTEMPTS):
             known = self._ledger.changeable(self._records, id)
-            changed = intake.revision(known, fields, merge, tag_change)
+            only_links = related is not None and not fields and tag_change is None
+            changed = {} if only_links else intake.revision(known, fields, merge, tag_change, held=held)
             flags = known.flags
             if changed.keys() & {"content", "title", "metadata"}:
                 examined = self._examined(intake.retitled(known, changed))
@@ -187,8 +197,13 @@ class Engine(Desk):
                 current = self._ledger.changeable(tx, id)
                 if expected not in (None, current.version) or current.version != known.version:
                     raise lifecycle.changed_meanwhile(current)
+                linked = related is not None and self._relink(tx, current, related)
                 revised = replace(intake.retitled(current, changed), flags=flags)
-                return self._ledger.revise(tx, revised, changed, reason=reason, text=text)
+                done = self._ledger.revise(tx, current, revised, changed, reason=reason, text=text)
+                if not linked:
+                    return done
+                self._ledger.record(tx, done.memory, "linked", reason=reason)
+                return replace(done, fields=(*done.fields, RELATED))
 
             try:
                 revised = self._transact(Revised, write)
@@ -210,28 +225,28 @@ class Engine(Desk):
 
     def open_conflicts(self, *, limit: int = 50, offset: int = 0) -> Sequence[OpenConflict]:
         """Pairs of which the newer memory may outdate the older, and nobody has said whether it does; newest first."""
-        from scrubjay.engine import settling
+        from scrubjay.engine.conflicts import settle
 
         intake.check_limit(limit, offset)
         audience = self._audience(Filter())
-        return settling.open_conflicts(self._records, audience, now=self.now(), limit=limit, offset=offset)
+        return settle.open_conflicts(self._records, audience, now=self.now(), limit=limit, offset=offset)
 
     def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
         """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is no error.
 
         :raises NotFound: if nobody proposed it
         """
-        from scrubjay.engine import settling
+        from scrubjay.engine.conflicts import settle
 
         return self._transact(
-            tuple[Memory, Memory], lambda tx: settling.settle(self._ledger, tx, old=old, new=new, keep=keep)
+            tuple[Memory, Memory], lambda tx: settle.settle(self._ledger, tx, old=old, new=new, keep=keep)
         )
 
     def duplicates(self) -> Iterator[Twins]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
-        from scrubjay.engine import twins
+        from scrubjay.engine.conflicts import duplicates
 
-        return twins.found(self._records, self._audience(Filter()), now=self.now())
+        return duplicates.found(self._records, self._audience(Filter()), now=self.now())
 
     # --- finding -----------------------------------------------------------------------------------------------------
 
@@ -296,10 +311,14 @@ class Engine(Desk):
         )
 
     def history(self, id: str) -> Sequence[Version]:
-        """Former states of a memory, newest first, with what each change was made for; also of a softly deleted one."""
+        """Former states of a memory, newest first, with what each change was made for; also of a softly deleted one.
+
+        Those that the caller may see as they were, whoever may see the memory now.
+        """
         memory = self._ledger.seen(self._records, id, deleted=True, elsewhere=True)
         since = self._records.versions(memory.id)
-        return since if memory.content else [*since, *self.cold_storage.history(memory)]
+        former = since if memory.content else [*since, *self.cold_storage.history(memory)]
+        return self._ledger.versions_seen(self._records, former)
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
@@ -340,17 +359,20 @@ class Engine(Desk):
         """Bring a softly deleted memory back."""
         return self._transact(Memory, lambda tx: lifecycle.recover(self._ledger, tx, id))
 
-    def restore_version(self, id: str, version: int) -> Memory:
-        """Make a former state the current one again; today's state joins the history."""
+    def restore_version(self, id: str, version: int | str) -> Memory:
+        """Make a former state, by its number or its id, the current one again; today's state joins the history."""
         if (kept := self._kept(Revised)) is not None:
             return kept.memory
-        former = next((one.memory for one in self.history(id) if one.memory.version == version), None)
+        former = next((one.memory for one in self.history(id) if version in (one.memory.version, one.id)), None)
         if former is None:
-            raise NotFound(f"Memory {id} has no former version {version}.", hint="`scrubjay history` lists them.")
+            hint = "Its history lists them, and an update's reply names the one before."
+            raise NotFound(f"Memory {id} has no former version {version}.", hint=hint)
         fields = {name: getattr(former, name) for name in intake.CHANGEABLE}
         if former.kind is not Kind.MEMORY:
             del fields["content"]
-        return self.update(id, reason=f"restored version {version}", **fields)
+        if self.caller.role is not Role.OWNER:
+            del fields["verified_at"]  # not theirs to say
+        return self.revise(id, reason=f"restored version {version}", held=True, **fields).memory
 
     def prune(self, *, dry_run: bool = False) -> Sequence[Memory]:
         """Softly delete what has expired in this engine's spaces, and say which; a dry run only says.
@@ -375,14 +397,14 @@ class Engine(Desk):
     @property
     def bulk(self) -> Bulk:
         """The same done to many memories."""
-        from scrubjay.engine.bulk import Bulk
+        from scrubjay.engine.lifecycle.bulk import Bulk
 
         return Bulk(self)
 
     @property
     def curation(self) -> Curation:
         """What people do by hand: take back a supersession, compare, look around."""
-        from scrubjay.engine.curation import Curation
+        from scrubjay.engine.lifecycle.curation import Curation
 
         return Curation(self)
 
@@ -391,14 +413,14 @@ class Engine(Desk):
     @property
     def conversations(self) -> Conversations:
         """Conversations, and what memories are put into them."""
-        from scrubjay.engine.conversations import Conversations
+        from scrubjay.engine.conversations.conversations import Conversations
 
         return Conversations(self)
 
     @property
     def workspaces(self) -> Workspaces:
         """Spaces, as workspaces with their memories."""
-        from scrubjay.engine.workspaces import Workspaces
+        from scrubjay.engine.conversations.workspaces import Workspaces
 
         return Workspaces(self)
 
@@ -443,35 +465,56 @@ class Engine(Desk):
     @property
     def consolidation(self) -> Consolidation:
         """Make one memory of several."""
-        from scrubjay.engine.consolidation import Consolidation
+        from scrubjay.engine.lifecycle.consolidation import Consolidation
 
         return Consolidation(self)
 
     @property
     def cold_storage(self) -> ColdStorage:
         """Put memories away, bring them back."""
-        from scrubjay.engine.cold_storage import ColdStorage
+        from scrubjay.engine.archive.cold_storage import ColdStorage
 
         return ColdStorage(self)
 
     @property
     def sync(self) -> Syncing:
         """Other stores with the same memories: endpoints, runs, conflicts."""
-        from scrubjay.engine.syncing import Syncing
+        from scrubjay.engine.sync.run import Syncing
 
         return Syncing(self)
 
     @property
     def upkeep(self) -> Upkeep:
         """Backups and new indexes, in the background."""
-        from scrubjay.engine.upkeep import Upkeep
+        from scrubjay.engine.upkeep.tasks import Upkeep
 
         return Upkeep(self)
 
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
     def list_spaces(self) -> Sequence[Space]:
-        return [space for space in self._records.spaces() if access.granted(self.caller, space.name)]
+        """The spaces that the caller may use, with how many memories of each it sees."""
+        granted = [space for space in self._records.spaces() if access.granted(self.caller, space.name)]
+        return self._with_counts(self._records, granted)
+
+    def has_space(self, name: str) -> bool:
+        """Whether there is a space of this name; one that was not granted is not there for the caller."""
+        return access.granted(self.caller, name) and self._records.has_space(name)
+
+    def check_spaces(self, names: Iterable[str]) -> None:
+        """For callers who must not make a space by misspelling one: storing into one that is not there makes it.
+
+        :raises SpaceNotFound: if there is none of that name. One that was not granted looks empty, there or not.
+        """
+        for name in names:
+            if access.granted(self.caller, name) and name not in self.spaces:
+                self._check_there(self._records, name)
+
+    def _check_there(self, reads: Reads, name: str) -> None:
+        filed = self._registry is not None and name in self._registry.stores()
+        if not filed and not reads.has_space(name):
+            hint = f"Create it first: `scrubjay spaces create {name}`."
+            raise SpaceNotFound(f"There is no space {name}.", hint=hint, space=name)
 
     def create_space(self, name: str, *, description: str | None = None) -> bool:
         """Make a space; False if it was there already."""
@@ -487,7 +530,17 @@ class Engine(Desk):
         found = next((space for space in reads.spaces() if space.name == name), None)
         if found is None:
             raise SpaceNotFound(f"No space {name[:100]!r}.", hint="Create it first.")
-        return found
+        [counted] = self._with_counts(reads, [found])
+        return counted
+
+    def _with_counts(self, reads: Reads, spaces: Sequence[Space]) -> Sequence[Space]:
+        audience = access.audience_in(self.caller, [space.name for space in spaces])
+        known = reads.space_counts(audience, now=self.now())
+        counts = [known.get(space.name, SpaceCounts()) for space in spaces]
+        return [
+            replace(space, memories=count.active, superseded=count.superseded)
+            for space, count in zip(spaces, counts, strict=True)
+        ]
 
     def describe_space(self, name: str, *, title: str | None = None, description: str | None = None) -> Space:
         """Change what people read of a space; what is not given stays."""
@@ -532,7 +585,10 @@ class Engine(Desk):
         """Every memory of this engine's spaces as plain JSON objects, oldest first."""
         from scrubjay.engine import transfer  # as in import_from: not for a search
 
-        return transfer.exported(self._records, self._audience(Filter()), self.now(), self._whole)
+        def linked(ids: Sequence[str]) -> Sequence[Link]:
+            return self._ledger.links_seen(self._records, ids)
+
+        return transfer.exported(self._records, self._audience(Filter()), self.now(), self._whole, linked)
 
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
@@ -557,6 +613,7 @@ class Engine(Desk):
     ) -> int:
         """Write complete memories and the links between known ones in one transaction; how many links there were.
 
+        Links that reach what the caller may not see or not change are left out.
         `texts` are the memories' vectors, where they are made already.
         """
         texts = self._embedded_at_leisure(memories) if texts is None else texts
@@ -569,10 +626,13 @@ class Engine(Desk):
                 else:
                     self._ledger.add(tx, placed, text, judged=True)
             ends = {end for link in links for end in (link.source, link.target)}
-            known = {memory.id for memory in tx.get(sorted(ends), access.EVERYTHING)}
+            seen = tx.get(sorted(ends), access.audience_anywhere(self.caller))
+            known = {memory.id for memory in seen if access.may_change(self.caller, memory)}
             kept = [link for link in links if {link.source, link.target} <= known]
             for link in kept:
                 tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
+            for memory in tx.get(supersession.ends_of(kept), supersession.PLAIN):
+                supersession.settle(tx, memory)
             for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):
                 self._ledger.record(tx, memory, "linked")
         self._write_files(patient=True)
@@ -590,9 +650,19 @@ class Engine(Desk):
 
         :raises Locked: if another process is embedding
         """
-        from scrubjay.engine.reembedding import Reembedding
+        from scrubjay.engine.upkeep.reembedding import Reembedding
 
         return Reembedding(self).run(progress)
+
+    @property
+    def archive_trouble(self) -> str | None:
+        """What keeps archived memories from being read, as a running server last saw it; None if nothing does."""
+        return None if self._archive is None else self._archive.trouble
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the store is the target of a copy that is not finished."""
+        return self._records.unfinished
 
     @property
     def damaged(self) -> bool:

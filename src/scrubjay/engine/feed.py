@@ -1,6 +1,7 @@
 """The changes of a space as they happen, as far as the caller may see them.
 
-A change of a memory that the caller may not see is passed over. What has been erased for good is seen by owners and by
+A change of a memory that the caller may not see is passed over. The numbers of events count those too, so a caller from
+outside is told places in the feed instead, which say nothing. What has been erased for good is seen by owners and by
 whoever did it: for others there is no longer anything that says whether they might have seen it.
 """
 
@@ -8,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from scrubjay.engine import access
+from scrubjay.engine import access, cursors
 from scrubjay.errors import InvalidInput
-from scrubjay.memory import Event, Role
+from scrubjay.stores.promises.memories import Position
+from scrubjay.values.memory import Event, Role
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -45,7 +49,32 @@ class Feed:
         _check_number(after)
         return self._seen(after)
 
-    def listening(self, ring: Callable[[], None]) -> AbstractContextManager[Callable[[], bool]]:
+    def place_of(self, event: Event) -> str:
+        """Where an event stands in the feed, for this caller to go on behind it."""
+        return cursors.written(Position(value=0, seq=event.number), key=self._key, question=self._question)
+
+    def number_at(self, place: str) -> int:
+        """The number of the event there; 0 is the beginning.
+
+        :raises InvalidInput: if this caller was never told of such a place in this space
+        """
+        if place == "0":
+            return 0
+        try:
+            return cursors.read(place, key=self._key, question=self._question).seq
+        except InvalidInput:
+            hint = "Leave it out to begin now, or send 0 to begin with the first event."
+            raise InvalidInput("after must be the id of an event of this space.", hint=hint, field="after") from None
+
+    @cached_property
+    def _key(self) -> bytes:
+        return self._desk.signing_key()
+
+    @property
+    def _question(self) -> str:
+        return repr(("events", self._desk.caller.user, self._desk.spaces[0]))
+
+    def listening(self, ring: Callable[[], None]) -> AbstractContextManager[None]:
         """Have `ring` called when there may be news to follow; see `Store.listening`."""
         return self._records.listening(self._desk.spaces[0], ring)
 
@@ -55,14 +84,24 @@ class Feed:
             visible = self._visible([event.memory for event in batch if event.memory is not None])
             for event in batch:
                 after = event.number
-                if event.memory in visible or self._may_know(event):
+                if self._may_know(event):
                     yield event
+                elif event.memory in visible:
+                    yield event if event.reason is None else self._without_secrets(event)
             if len(batch) < BATCH:
                 yield None
 
     def _visible(self, ids: Sequence[str]) -> set[str]:
         audience = access.audience_in(self._desk.caller, self._desk.spaces[:1])
         return {memory.id for memory in self._records.get(list(dict.fromkeys(ids)), audience)}
+
+    def _without_secrets(self, event: Event) -> Event:
+        """The event without its reason, if that may be about a state that the caller was never to see."""
+        memory = event.memory or ""
+        former = self._records.versions(memory)
+        seen = self._desk._ledger.versions_seen(self._records, former)
+        unknown = self._records.archives([memory])  # its former states were put away with it
+        return replace(event, reason=None) if unknown or len(seen) < len(former) else event
 
     def _may_know(self, event: Event) -> bool:
         caller = self._desk.caller

@@ -12,11 +12,11 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import Error, Locked
-from scrubjay.memory import random_suffix
+from scrubjay.values.memory import random_suffix
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
-    from scrubjay.stores.base import Store, Transaction
+    from scrubjay.stores.promises.memories import Store, Transaction
 
 HOLD_SECONDS = 120.0
 
@@ -38,7 +38,7 @@ def holding(engine: Engine, ids: Sequence[str]) -> Iterator[Engine]:
 
 def hold(tx: Transaction, ids: Sequence[str], *, holder: str) -> None:
     """Take or renew; :raises Locked: if somebody else holds one of them"""
-    other = tx.hold(ids, holder=holder, seconds=HOLD_SECONDS)
+    other = tx.jobs.hold(ids, holder=holder, seconds=HOLD_SECONDS)
     if other is not None:
         raise locked(other)
 
@@ -46,7 +46,7 @@ def hold(tx: Transaction, ids: Sequence[str], *, holder: str) -> None:
 def let_go(records: Store, holder: str) -> None:
     # On a full disk the holds end by themselves, and the error that brought us here matters more.
     with suppress(Error), records.writing() as tx:
-        tx.let_go(holder)
+        tx.jobs.let_go(holder)
 
 
 def locked(id: str) -> Locked:

@@ -19,15 +19,16 @@ from importlib import import_module
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, intake
+from scrubjay.engine import access
+from scrubjay.engine.store import intake
 from scrubjay.errors import Error, Internal, InvalidInput, JobNotFound
-from scrubjay.memory import Job, JobStatus, Role, random_suffix
+from scrubjay.values.memory import Job, JobStatus, Role, random_suffix
 
 if TYPE_CHECKING:
     from logging import Logger
 
     from scrubjay.engine.engine import Engine
-    from scrubjay.stores.base import Transaction
+    from scrubjay.stores.promises.memories import Transaction
 
 LEASE_SECONDS = 15.0
 RENEW_SECONDS = 5.0
@@ -43,11 +44,11 @@ Run = Callable[["Engine", Mapping[str, Any], "Handle"], Mapping[str, Any]]  # th
 
 # What jobs there are. A name "module:function" is imported when the first job of its kind is run.
 KINDS: dict[str, Run | str] = {
-    "restore": "scrubjay.engine.restoring:run_restore",
-    "sync": "scrubjay.engine.syncing:in_background",
-    "backup": "scrubjay.engine.upkeep:run_backup",
-    "reembed": "scrubjay.engine.upkeep:run_reembed",
-    "rebuild": "scrubjay.engine.upkeep:run_rebuild",
+    "restore": "scrubjay.engine.archive.restoring:run_restore",
+    "sync": "scrubjay.engine.sync.run:in_background",
+    "backup": "scrubjay.engine.upkeep.tasks:run_backup",
+    "reembed": "scrubjay.engine.upkeep.tasks:run_reembed",
+    "rebuild": "scrubjay.engine.upkeep.tasks:run_rebuild",
 }
 
 
@@ -89,11 +90,11 @@ class Handle:
             return
         self._written_at = monotonic()
         with self._engine._records.writing() as tx:
-            job = tx.job(self.id)
+            job = tx.jobs.get(self.id)
             if job is None or job.finished or job.cancelling:
                 raise Cancelled
             kept = job.state if state is None else dict(state)
-            tx.put_job(replace(job, done=done, total=total, note=note[:200], state=kept))
+            tx.jobs.put(replace(job, done=done, total=total, note=note[:200], state=kept))
 
 
 class Jobs:
@@ -110,7 +111,7 @@ class Jobs:
         job = self.new(kind, arguments, prefix=prefix)
 
         def write(tx: Transaction) -> Job:
-            tx.put_job(job)
+            tx.jobs.put(job)
             return job
 
         started = self._desk._transact(Job, write)
@@ -133,7 +134,7 @@ class Jobs:
     def get(self, id: str) -> Job:
         """:raises JobNotFound: if there is none, or none of this caller's"""
         intake.check_id(id)
-        job = self._desk._records.job(id)
+        job = self._desk._records.jobs.get(id)
         if job is None or not self._may_see(job):
             raise JobNotFound(f"There is no job {id[:100]}.", hint="Finished jobs are kept for a week.", job_id=id)
         return job
@@ -142,19 +143,19 @@ class Jobs:
         """Jobs, newest first."""
         intake.check_limit(limit)
         user = None if self._sees_all() else self._desk.caller.user
-        found = self._desk._records.jobs(user=user, unfinished=unfinished, limit=limit)
+        found = self._desk._records.jobs.list(user=user, unfinished=unfinished, limit=limit)
         return [job for job in found if self._may_see(job)]
 
     def cancel(self, id: str) -> Job:
         """Stop a job: a waiting one at once, a running one as soon as it notices. A finished one stays as it is."""
         self.get(id)
         with self._desk._records.writing() as tx:
-            job = tx.job(id)
+            job = tx.jobs.get(id)
             assert job is not None
             if job.status is JobStatus.WAITING:
-                tx.put_job(replace(job, status=JobStatus.CANCELLED, cancelling=True, finished_at=self._desk.now()))
+                tx.jobs.put(replace(job, status=JobStatus.CANCELLED, cancelling=True, finished_at=self._desk.now()))
             elif job.status is JobStatus.RUNNING:
-                tx.put_job(replace(job, cancelling=True))
+                tx.jobs.put(replace(job, cancelling=True))
         return self.get(id)
 
     def run(self, id: str) -> Job:
@@ -204,7 +205,7 @@ class Worker:
     def run_waiting(self) -> int:
         """Do what waits now; how many jobs that were."""
         ran = 0
-        for job in reversed(self._desk._records.jobs(unfinished=True, limit=MAX_LISTED)):
+        for job in reversed(self._desk._records.jobs.list(unfinished=True, limit=MAX_LISTED)):
             if self._closing.is_set():
                 break
             if job.status is JobStatus.WAITING:
@@ -234,19 +235,19 @@ class Worker:
     def _taken_up(self, id: str) -> Job | None:
         """Note that it begins; None if there is nothing to do any more."""
         with self._desk._records.writing() as tx:
-            job = tx.job(id)
+            job = tx.jobs.get(id)
             if job is None or job.finished:
                 return None
             now = self._desk.now()
             if job.cancelling:
-                tx.put_job(replace(job, status=JobStatus.CANCELLED, finished_at=now))
+                tx.jobs.put(replace(job, status=JobStatus.CANCELLED, finished_at=now))
                 return None
             job = replace(job, attempts=job.attempts + 1, started_at=job.started_at or now)
             if job.attempts > MOST_ATTEMPTS:
                 died = error_of(Internal(f"Every server that took it up went away, {MOST_ATTEMPTS} times."))
-                tx.put_job(replace(job, status=JobStatus.FAILED, error=died, finished_at=now))
+                tx.jobs.put(replace(job, status=JobStatus.FAILED, error=died, finished_at=now))
                 return None
-            tx.put_job(job)
+            tx.jobs.put(job)
             return job
 
     def _do(self, job: Job, lost: threading.Event) -> None:
@@ -269,20 +270,20 @@ class Worker:
 
     def _finish(self, id: str, **fields: Any) -> None:
         with self._desk._records.writing() as tx:
-            job = tx.job(id)
+            job = tx.jobs.get(id)
             if job is None or job.finished:
                 return
             if fields["status"] is JobStatus.COMPLETED and job.total is not None:
                 fields["done"] = job.total
-            tx.put_job(replace(job, finished_at=self._desk.now(), **fields))
-            tx.drop_jobs(finished_before=self._desk.now() - KEPT)
+            tx.jobs.put(replace(job, finished_at=self._desk.now(), **fields))
+            tx.jobs.drop(finished_before=self._desk.now() - KEPT)
 
     def _give_back(self, id: str) -> None:
         """Left to another, in good order: that was no failed attempt."""
         with self._desk._records.writing() as tx:
-            job = tx.job(id)
+            job = tx.jobs.get(id)
             if job is not None and not job.finished:
-                tx.put_job(replace(job, attempts=job.attempts - 1))
+                tx.jobs.put(replace(job, attempts=job.attempts - 1))
 
     def _renew(self, name: str, lost: threading.Event, done: threading.Event) -> None:
         while not done.wait(RENEW_SECONDS):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from scrubjay.memory import Audience, Filter, Memory, Order
-from scrubjay.stores.base import Position, Reads
+from scrubjay.stores.promises.memories import Position, Reads
+from scrubjay.values.memory import Audience, Filter, Memory, Order
 
 
 def pages(

@@ -15,10 +15,10 @@ from functools import partial
 
 from scrubjay.engine import access
 from scrubjay.errors import InvalidInput
-from scrubjay.frozen import dataclass
-from scrubjay.memory import Audience, Caller, Category, Filter, Order, Role, State
-from scrubjay.stores.base import Reads
-from scrubjay.stores.statistics import Activity, Level, Of, Part, Totals
+from scrubjay.stores.promises.memories import Reads
+from scrubjay.stores.promises.statistics import Activity, Level, Of, Part, Totals
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Audience, Caller, Category, Filter, Order, Role, State
 
 MAX_POINTS = 1_000  # of a trend; the newest ones are shown
 MAX_RECALL_POINTS = 30  # each is counted by itself

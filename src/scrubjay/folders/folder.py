@@ -18,13 +18,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import field
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
 from scrubjay.errors import FileDamaged, StorageError, StorageFull
-from scrubjay.frozen import dataclass
-from scrubjay.memory import random_suffix
-from scrubjay.places import sync_folder
+from scrubjay.machine.paths import sync_folder
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import random_suffix
 
 MARKER = ".scrubjay-store"
 MARKER_TEXT = """\
@@ -55,6 +56,7 @@ class Bytes:
 
     data: bytes
     stamp: str
+    modified_at: datetime | None = None
 
     @property
     def hash(self) -> bytes:
@@ -97,7 +99,10 @@ class Folder:
         """:raises StorageError: if nothing could be written here"""
         place = next(folder for folder in (self.root, *self.root.parents) if folder.exists())
         if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-            raise StorageError("The store's folder cannot be written to.", hint="Check its permissions.")
+            raise StorageError(
+                "The store's folder cannot be written to.",
+                hint="Check its permissions; `scrubjay stores add --read-only` needs none.",
+            )
 
     # --- reading ---
 
@@ -165,7 +170,7 @@ class Folder:
             raise FileDamaged(why) from None
         if len(data) > MAX_BYTES:
             raise FileDamaged(TOO_LARGE)
-        return Bytes(data=data, stamp=believed(about))
+        return Bytes(data=data, stamp=believed(about), modified_at=datetime.fromtimestamp(about.st_mtime, UTC))
 
     # --- writing ---
 

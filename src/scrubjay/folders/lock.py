@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scrubjay.file_locks import try_lock
 from scrubjay.folders.folder import failures
+from scrubjay.machine.locks import try_lock
 
 
 class FolderLock:

@@ -7,14 +7,16 @@
     source: mcp
     id: mem_4k2j9x0a7b1c
     type: memory
+    title: The API allows 60 requests a minute.
+    category: fact
     superseded_by: "[[project/api/new-limits]]"
     aliases: [limits]                   what people or other programs wrote stays as it is
     ---
 
     The API allows 60 requests a minute.
 
-Text, tags and expiry are read back; the rest is for people and for finding a renamed file again. Front matter is the
-mark of a memory: a Markdown file without any is somebody's own.
+Text, tags, expiry and title are read back; the rest is for people and for finding a renamed file again. A file without
+front matter is a memory, too: its title is the first heading, its tags are the #tags in its text.
 """
 
 from __future__ import annotations
@@ -22,27 +24,32 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
 from scrubjay.errors import FileDamaged, InvalidInput
-from scrubjay.frozen import dataclass
-from scrubjay.times import iso, parse_time
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Category, Kind
+from scrubjay.values.times import iso, parse_time
 
 MAX_HEAD = 8_192  # characters of front matter
 MAX_BRACKETS = 100
 KEY = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:", re.MULTILINE)
 END = re.compile(r"^---[ \t]*$", re.MULTILINE)
 NESTED = re.compile(r"(?:[-?][ \t]+){20}")  # a sequence of sequences of … on one line
+FRONT_MATTER = re.compile(r"\s*(?:[#\[{\"'&*!?|>%@]|-[ \t-]|[^\s:][^:\n]*:(?:\s|\Z))")  # begins front matter
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")  # what needs no quotes
 UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 NOT_PLAIN = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan"})
 
+CATEGORIES = tuple(str(category) for category in Category)
 TIMES = ("created_at", "updated_at", "expires_at")
 TEXTS = ("source", "id", "type", "topic", "access_level")
-OURS = (*TIMES, "tags", *TEXTS, "superseded_by", "related", "supersedes", "builds_on", "debates", "synthesizes",
-        "consolidated_from")  # fmt: skip
+MORE = ("title", "category", "outcome", "outcome_reason")  # whatever they say, a file is not broken by them
+LINKS = ("superseded_by", "related", "supersedes", "builds_on", "debates", "synthesizes", "consolidated_from")
+OURS = (*TIMES, "tags", *TEXTS, *MORE, *LINKS)
+KINDS = tuple(str(kind) for kind in Kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +66,14 @@ class Document:
     type: str | None = None
     topic: str | None = None
     access_level: str | None = None
+    title: str | None = None
+    category: str | None = None  # one of ours; what else people write there is not
+    outcome: str | None = None  # of a decision; written, never read
+    outcome_reason: str | None = None
+    plain: bool = False  # it has no front matter
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)  # kind: paths; written, never read
     superseded_by: str | None = None  # as are these
+    above: str = ""  # front matter that is not ours but has names of ours, as it was written
     others: str = ""  # front matter that is not ours, as it was written
 
 
@@ -70,30 +83,68 @@ def parsed(data: bytes) -> Document:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise FileDamaged("It is not text in UTF-8.") from None
-    if not text.startswith("---\n"):
-        raise FileDamaged("It has no front matter.", hint="Begin it with a line of three dashes, keys, and another.")
+    if not text.startswith("---\n") or not FRONT_MATTER.match(text, 4):  # else the dashes are a line between two texts
+        content = text.removesuffix("\n")
+        return Document(content=content, plain=True, title=heading_in(content), tags=tags_in(content))
     end = END.search(text, 4)
     if end is None:
         raise FileDamaged("Its front matter has no end.", hint="Close it with a line of three dashes.")
-    head = text[4 : end.start()]
-    return Document(
-        content=text[end.end() :].removeprefix("\n").removeprefix("\n").removesuffix("\n"), **_read_head(head)
-    )
+    content = text[end.end() :].removeprefix("\n").removeprefix("\n").removesuffix("\n")
+    document = Document(content=content, **_read_head(text[4 : end.start()]))
+    if document.id is not None:
+        return document
+    tags = tuple(dict.fromkeys((*document.tags, *tags_in(content))))[: max(MOST_TAGS, len(document.tags))]
+    return replace(document, title=document.title or heading_in(content), tags=tags)
+
+
+# --- what the text itself says ---
+
+CODE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#{1,6}[ \t](.*)$", re.MULTILINE)
+TAG = re.compile(r"(?:^|(?<=\s))#([\w/-]*[^\W\d][\w/-]*)", re.MULTILINE)
+WIKI_LINK = re.compile(r"\[\[([^\[\]|#\n]+)(?:[|#][^\[\]\n]*)?\]\]")
+MOST_TAGS, LONGEST_TAG, LONGEST_TITLE, MOST_LINKS, LONGEST_SOURCE = 20, 100, 200, 100, 100
+
+
+def heading_in(text: str) -> str | None:
+    """The first heading, on one line."""
+    found = (" ".join(match[1].rstrip("# \t").split()) for match in HEADING.finditer(CODE.sub("", text)))
+    return next((title[:LONGEST_TITLE] for title in found if title), None)
+
+
+def tags_in(text: str) -> tuple[str, ...]:
+    """Every #tag, once, without its mark; a heading is none, nor is what stands in code."""
+    found = dict.fromkeys(match[1].strip("/-") for match in TAG.finditer(CODE.sub("", text)))
+    return tuple(tag for tag in found if 0 < len(tag) <= LONGEST_TAG)[:MOST_TAGS]
+
+
+def links_in(text: str) -> tuple[str, ...]:
+    """The names of the notes that [[links]] lead to, without headings and other names for them."""
+    found = dict.fromkeys(match[1].strip() for match in WIKI_LINK.finditer(CODE.sub("", text)))
+    return tuple(name for name in found if name)[:MOST_LINKS]
 
 
 def rendered(document: Document) -> bytes:
+    theirs = {match[1] for match in KEY.finditer(document.above + document.others)}
     lines = [f"{name}: {iso(at)}" for name in TIMES[:2] if (at := getattr(document, name)) is not None]
     lines.append(f"tags: [{', '.join(map(_quoted, document.tags))}]")
-    lines.append(f"source: {_scalar(document.source or 'file')}")
+    if "source" not in theirs:
+        lines.append(f"source: {_scalar(document.source or 'file')}")
     if document.expires_at is not None:
         lines.append(f"expires_at: {iso(document.expires_at)}")
-    lines += [f"{name}: {_scalar(value)}" for name in TEXTS[1:] if (value := getattr(document, name)) is not None]
-    if document.superseded_by is not None:
+    lines += [
+        f"{name}: {_scalar(value)}"
+        for name in (*TEXTS[1:], *MORE)
+        if name not in theirs and (value := getattr(document, name)) is not None
+    ]
+    if document.superseded_by is not None and "superseded_by" not in theirs:
         lines.append(f"superseded_by: {_quoted(_wiki(document.superseded_by))}")
     lines += [
-        f"{kind}: [{', '.join(_quoted(_wiki(path)) for path in paths)}]" for kind, paths in document.links.items()
+        f"{kind}: [{', '.join(_quoted(_wiki(path)) for path in paths)}]"
+        for kind, paths in document.links.items()
+        if kind not in theirs
     ]
-    head = "".join(f"{line}\n" for line in lines) + document.others
+    head = document.above + "".join(f"{line}\n" for line in lines) + document.others
     return f"---\n{head}---\n\n{document.content}\n".encode()
 
 
@@ -114,14 +165,25 @@ def _quoted(text: str) -> str:
 
 def _read_head(head: str) -> dict[str, Any]:
     given = _mapping(head)
-    read: dict[str, Any] = {"others": _others(head, given)}
+    strangers = _strangers(given)
+    above = [key for key in strangers if key in ("id", *LINKS)]
+    read: dict[str, Any] = {
+        "above": _written(above, head, given),
+        "others": _written([key for key in strangers if key not in above], head, given),
+    }
     for name in TIMES:
         if given.get(name) is not None:
             read[name] = _time(given[name], name)
     for name in TEXTS:
-        if given.get(name) is not None:
-            read[name] = _text(given[name], name)
+        value = given.get(name)
+        theirs = name in strangers and name not in ("source", "topic")
+        if value is not None and not theirs and (name == "access_level" or (isinstance(value, str) and value.strip())):
+            read[name] = _text(value, name)
     read["tags"] = _tags(given.get("tags"))
+    if isinstance(title := given.get("title"), str) and title.strip():
+        read["title"] = " ".join(title.split())[:LONGEST_TITLE]
+    if given.get("category") in CATEGORIES:
+        read["category"] = given["category"]
     return read
 
 
@@ -153,7 +215,7 @@ def _mapping(head: str) -> dict[Any, Any]:
         return {}
     if not isinstance(value, dict):
         raise FileDamaged("Its front matter is not a list of keys.")
-    return value | {key.value: _as_written(part) for key, part in node.value if key.value in ("tags", *TEXTS)}
+    return value | {key.value: _as_written(part) for key, part in node.value if key.value in ("tags", "title", *TEXTS)}
 
 
 def _as_written(node: Any) -> Any:
@@ -181,9 +243,31 @@ def _check_nodes(top: Any) -> None:
             rest += [part for pair in pairs for part in pair]
 
 
-def _others(head: str, given: Mapping[Any, Any]) -> str:
-    """The keys that are not ours, to be written back: word for word where they stand in lines of their own."""
-    strangers = [key for key in given if key not in OURS]
+def _strangers(given: Mapping[Any, Any]) -> list[Any]:
+    """The keys that are not ours. Other programs have a type, an id or related notes, too: ours are told by what they
+    say, or by their place behind the time that every file of ours begins with."""
+    keys = list(given)
+    begin = keys.index("created_at") if "created_at" in keys else 0
+    behind = {key for key in keys[begin:] if key in OURS}
+    source, title, kind = given.get("source"), given.get("title"), given.get("type")
+    named = isinstance(given.get("id"), str) and given["id"].startswith("mem_")
+    mine = kind in KINDS or named
+    own = {
+        "category": given.get("category") in CATEGORIES,
+        "id": named or (mine and "id" in behind and isinstance(given["id"], str)),
+        "type": kind in KINDS,
+        "topic": kind == Kind.DECISION,
+        "source": isinstance(source, str) and len(source) <= LONGEST_SOURCE,
+        "title": isinstance(title, str) and len(title) <= LONGEST_TITLE,
+        "outcome": kind == Kind.DECISION,
+        "outcome_reason": kind == Kind.DECISION,
+        **{key: mine and key in behind for key in LINKS},
+    }
+    return [key for key in keys if key not in OURS or (given[key] is not None and not own.get(key, True))]
+
+
+def _written(strangers: Sequence[Any], head: str, given: Mapping[Any, Any]) -> str:
+    """These keys, to be written back: word for word where they stand in lines of their own."""
     if not strangers:
         return ""
     starts = [match.start() for match in KEY.finditer(head)]

@@ -9,10 +9,10 @@ Nothing that passes here can leave a folder, differ in case only, or be a name t
 from __future__ import annotations
 
 import re
-import unicodedata
 from hashlib import sha256
 
 from scrubjay.errors import InvalidInput
+from scrubjay.values.letters import normalised
 
 MAX_SEGMENT = 100
 MAX_PATH = 400
@@ -21,14 +21,14 @@ RESERVED = "index"  # the name of what other programs write about a section
 DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
 
 
-def checked_path(text: object) -> str:
+def checked_path(text: object, field: str = "path") -> str:
     """A memory's path, without blanks around segments and without empty ones.
 
     :raises InvalidInput: saying what a path looks like
     """
-    path = _checked(text, "path")
+    path = _checked(text, field)
     if path.rpartition("/")[2] == RESERVED:
-        raise InvalidInput(f"No memory can be called {RESERVED}.", field="path")
+        raise InvalidInput(f"Invalid {field}: no memory can be called {RESERVED}.", field=field)
     return path
 
 
@@ -64,7 +64,7 @@ def _invalid(field: str, why: str) -> InvalidInput:
 
 def to_slug(text: str) -> str:
     """Lower case, blanks and underscores as single hyphens, nothing else; may be empty."""
-    plain = unicodedata.normalize("NFKD", text).lower()
+    plain = normalised("NFKD", text).lower()
     kept = re.sub(r"[^a-z0-9-]", "", re.sub(r"[\s_]+", "-", plain))
     return re.sub(r"-+", "-", kept).strip("-")[:MAX_SEGMENT].strip("-")
 
@@ -80,6 +80,21 @@ def path_of_file(name: str) -> str:
 def file_of_path(path: str) -> str:
     """The name of the file for a path, safe wherever the path came from."""
     return shortened([_segment(segment) for segment in path.split("/")]) + ".md"
+
+
+UNWRITABLE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*#^\[\]`]')  # in a name here or there, or in a [[link]]
+LONGEST_NAME, MOST_BYTES = 60, 180
+
+
+def readable(text: str) -> str:
+    """Words of a text, in any script, as a name that every file system takes; may be empty."""
+    words = UNWRITABLE.sub(" ", normalised("NFC", text[:400])).replace("...", " ").split()
+    name = "".join(letter for letter in " ".join(words) if letter.isprintable())
+    if len(name) > LONGEST_NAME or len(name.encode()) > MOST_BYTES:
+        cut = name[:LONGEST_NAME].encode()[:MOST_BYTES].decode(errors="ignore")
+        name = cut.rpartition(" ")[0] or cut
+    name = name.strip(" .-_~")
+    return "" if to_slug(name) in (*DEVICES, RESERVED) else name
 
 
 def shortened(segments: list[str]) -> str:

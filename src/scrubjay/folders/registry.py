@@ -4,6 +4,7 @@
       "notes":
         path: "/home/ada/notes"
         description: "What I learn"
+        read_only: true         nothing is ever written into the folder
 
 A path may begin with ~ or be relative to the registry's own folder. `default` is registered from the start. A file that
 people have broken is never overwritten.
@@ -22,9 +23,9 @@ from scrubjay.errors import InvalidInput, RegistryDamaged
 from scrubjay.folders.folder import Folder, failures
 from scrubjay.folders.lock import FolderLock
 from scrubjay.folders.paths import SLUG
-from scrubjay.frozen import dataclass
-from scrubjay.memory import DEFAULT_SPACE, random_suffix
-from scrubjay.places import expanded
+from scrubjay.machine.paths import expanded
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import DEFAULT_SPACE, random_suffix
 
 FILE = "stores.yaml"
 MAX_BYTES = 1_000_000
@@ -38,6 +39,7 @@ class Registered:
     name: str
     path: Path
     description: str | None = None
+    read_only: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)  # what others wrote about it
     written: bool = True  # it stands in the file
 
@@ -85,6 +87,13 @@ class Registry:
             logging.getLogger(__name__).warning("%s", error.message)
             return False
         return any(found[space].path.is_dir() for space in spaces if space in found)
+
+    def read_only(self) -> frozenset[str]:
+        """The stores into whose folders nothing is written; quick, and empty where the registry cannot be read."""
+        try:
+            return frozenset(name for name, store in self._read().items() if store.read_only)
+        except RegistryDamaged:
+            return frozenset()
 
     def find(self, name: str) -> Registered | None:
         return self.stores().get(name)
@@ -176,7 +185,8 @@ class Registry:
             name=name,
             path=self._file.parent / place,
             description=None if description is None else str(description),
-            more={key: value for key, value in entry.items() if key not in ("path", "description")},
+            read_only=entry.get("read_only") is True,
+            more={key: value for key, value in entry.items() if key not in ("path", "description", "read_only")},
         )
 
     def _write(self, stores: Mapping[str, Registered]) -> None:
@@ -185,6 +195,8 @@ class Registry:
             lines += [f"  {json.dumps(name)}:", f"    path: {_quoted(str(store.path))}"]
             if store.description is not None:
                 lines.append(f"    description: {_quoted(store.description)}")
+            if store.read_only:
+                lines.append("    read_only: true")
             lines += [f"    {_quoted(str(key))}: {json.dumps(value, default=str)}" for key, value in store.more.items()]
         draft = self._file.with_name(f"{self._file.name}.{random_suffix()}.new")
         with failures():

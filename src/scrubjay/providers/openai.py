@@ -20,7 +20,7 @@ from contextlib import contextmanager
 import httpx2
 
 from scrubjay.errors import ProviderError
-from scrubjay.memory import Prompt
+from scrubjay.values.memory import Prompt
 
 MAX_ANSWER = 1_000_000  # characters; what never ends is cut off as a failure
 MAX_REPLY_BYTES = 2_000_000

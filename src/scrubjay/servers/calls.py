@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 
 from scrubjay.dialects.base import Body, Dialect, Pieces, Reply, Stream, name_request
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.store import plain_json
 from scrubjay.errors import Error, Internal, RateLimited, TimedOut
-from scrubjay.frozen import dataclass
-from scrubjay.memory import LOCAL_USER, Provenance
-from scrubjay.servers.text import check_text
 from scrubjay.servers.workers import Workers
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import LOCAL_USER, Provenance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from scrubjay.servers.limits import Limits, Rate
+    from scrubjay.servers.http.rate_limits import Limits, Rate
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,10 @@ class Call:
     prefix: str = ""  # before the names of tools, where several dialects are served
     request_id: str | None = None
 
+    @property
+    def changes(self) -> bool:
+        return self.dialect.operations[self.operation].changes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
@@ -72,7 +76,7 @@ class Service:
             return shape(reply, rate)
 
         try:
-            return await self.workers.run(user, work)
+            return await self.workers.run(user, work, changes=call.changes)
         except Unanswered:
             errors[:] = [None]
             raise
@@ -89,16 +93,17 @@ class Service:
         try:
             opened = engine()
             if self.limits is not None:
-                rate = self.limits.call(opened.caller, call.dialect, call.dialect.operations[call.operation])
+                operation = call.dialect.operations[call.operation]
+                rate = self.limits.call(opened.caller, call.dialect, operation, call.arguments)
             return answered(call, opened), rate
-        except Error as error:  # the engine could not be opened, the arguments are not text, or it is one too many
+        except Error as error:  # the engine could not be opened, the arguments cannot be kept, or it is one too many
             return call.dialect.failure(error, call.operation), refused_rate(error)
         except Exception:  # noqa: BLE001 -- the unforeseen is told in the log, with a number for the client
             return call.dialect.failure(fault(f"{call.operation} of {call.dialect.name}"), call.operation), rate
 
 
 def answered(call: Call, engine: Engine) -> Reply:
-    check_text(call.arguments)
+    plain_json.check(call.arguments, large=call.dialect.operations[call.operation].replicates)
     provenance = Provenance(
         client=call.client, caller=engine.caller.user, transport=call.transport, dialect=call.dialect.name
     )
@@ -115,7 +120,7 @@ def answered(call: Call, engine: Engine) -> Reply:
 def refused_rate(error: Error) -> Rate | None:
     if not isinstance(error, RateLimited):
         return None
-    from scrubjay.servers.limits import rate_of
+    from scrubjay.servers.http.rate_limits import rate_of
 
     return rate_of(error)
 

@@ -1,7 +1,9 @@
 """Threads in which calls run: some at once, no user all of them, and none for ever.
 
-The engine is synchronous, so each call needs a thread. A user who asks for many at once waits for its own calls first;
-a call that takes too long is answered without its result, and ends in its thread by itself.
+The engine is synchronous, so each call needs a thread. What changes something may wait for the store's one writer, so
+it has a share of the threads to itself: however many changes wait, questions are answered. A user who asks for many at
+once waits for its own calls first; a call that takes too long is answered without its result, and ends in its thread by
+itself.
 """
 
 from __future__ import annotations
@@ -16,28 +18,45 @@ from scrubjay.errors import TimedOut
 
 Result = TypeVar("Result")
 
-THREADS = 16  # each keeps a connection to the store
-OF_ONE_USER = 12
+READERS, READERS_OF_ONE_USER = 16, 12  # each keeps a connection to the store
+WRITERS, WRITERS_OF_ONE_USER = 8, 6  # the store has one writer: more would only wait
 SECONDS = 60.0
 
 
 class Workers:
-    def __init__(self, *, threads: int = THREADS, of_one_user: int = OF_ONE_USER, seconds: float | None = None) -> None:
-        self._threads = anyio.CapacityLimiter(threads)
-        self._of_one_user = of_one_user
+    def __init__(
+        self,
+        *,
+        readers: int = READERS,
+        readers_of_one_user: int = READERS_OF_ONE_USER,
+        writers: int = WRITERS,
+        writers_of_one_user: int = WRITERS_OF_ONE_USER,
+        seconds: float | None = None,
+    ) -> None:
+        self._readers = Share(readers, readers_of_one_user)
+        self._writers = Share(writers, writers_of_one_user)
         self._seconds = seconds
-        self._users: dict[str, anyio.CapacityLimiter] = {}
 
-    async def run(self, user: str, work: Callable[[], Result]) -> Result:
+    async def run(self, user: str, work: Callable[[], Result], *, changes: bool = False) -> Result:
         """:raises TimedOut: if it is not done in time; what it changes, it changes wholly or not at all"""
+        share = self._writers if changes else self._readers
         try:
             with anyio.fail_after(self._seconds):
-                async with self._turn_of(user):
-                    return await run_sync(work, limiter=self._threads, abandon_on_cancel=self._seconds is not None)
+                async with share.turn_of(user):
+                    return await run_sync(work, limiter=share.threads, abandon_on_cancel=self._seconds is not None)
         except TimeoutError:
             raise TimedOut(f"The call took longer than {self._seconds:g} seconds.") from None
 
-    def _turn_of(self, user: str) -> anyio.CapacityLimiter:
+
+class Share:
+    """A share of the threads."""
+
+    def __init__(self, threads: int, of_one_user: int) -> None:
+        self.threads = anyio.CapacityLimiter(threads)
+        self._of_one_user = of_one_user
+        self._users: dict[str, anyio.CapacityLimiter] = {}
+
+    def turn_of(self, user: str) -> anyio.CapacityLimiter:
         # Those that nobody holds are dropped, or every user ever seen would be kept.
         if user not in self._users and len(self._users) >= 1_000:
             self._users = {name: one for name, one in self._users.items() if one.borrowed_tokens}

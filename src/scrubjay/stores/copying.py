@@ -4,6 +4,7 @@ Both sides read and write the same rows: spaces, users and conversations by name
 in milliseconds, vectors as float32. What follows from them (words, tags, totals) is made by the side that takes them;
 of memories that were put away, whose text is in no row, the words' stems are copied.
 Every batch is a transaction that also notes how far the copy has come, so a copy that was cut off goes on from there.
+The note is made with the target itself, empty, and removed after the last check; until then nothing else opens it.
 At the end both sides are read once more, and a sum over the hashes of all rows must be the same; the order in which a
 backend keeps its rows does not matter to a sum.
 """
@@ -18,10 +19,11 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
-from scrubjay.errors import Conflict, StorageDamaged
-from scrubjay.frozen import dataclass
+from scrubjay.errors import Conflict, StorageDamaged, StorageError
+from scrubjay.values.frozen import dataclass
 
 BATCH = 1_000
+TOTALS = "totals"  # in the progress: everything is there but the last check
 
 Row = tuple[Any, ...]
 Progress = Callable[[str, int, int], None]  # a table, how many of its rows are done, how many there are
@@ -45,8 +47,17 @@ MEMORY = (
     "auto_tags", "metadata", "detail", "content",
 )  # fmt: skip
 
+CLOCK = Table("clock", ("clock",))
 VECTORS = Table("vectors", ("space", "memory", "part", "vector"))
 TABLES = (
+    # Who may call comes first: whatever happens later, no copy of ours has memories and no locks.
+    Table(
+        "credentials",
+        ("id", "kind", "user", "role", "spaces", "name", "secret", "created_at", "created_by", "expires_at",
+         "revoked_at"),
+    ),
+    Table("grants", ("user", "space", "at", "by")),
+    Table("sessions", ("secret", "credential", "guard", "created_at", "expires_at")),
     Table("spaces", ("name", "description", "created_at", "events", "checkpoints", "mirrored", "title", "deleted_at")),
     Table("memories", MEMORY),
     Table("aliases", ("space", "memory", "alias")),
@@ -58,6 +69,7 @@ TABLES = (
         "links",
         ("number", "kind", "source", "target", "score", "state", "given", "reason", "created_at", "hlc", "origin"),
     ),
+    Table("asides", ("memory", "role", "other", "hlc")),
     Table(
         "events",
         ("space", "number", "at", "action", "memory", "fields", "user", "client", "caller", "transport", "dialect",
@@ -71,13 +83,6 @@ TABLES = (
     ),
     Table("results", ("caller", "key", "operation", "arguments", "result", "at")),
     Table("result_memories", ("memory", "caller", "key")),
-    Table(
-        "credentials",
-        ("id", "kind", "user", "role", "spaces", "name", "secret", "created_at", "created_by", "expires_at",
-         "revoked_at"),
-    ),
-    Table("grants", ("user", "space", "at", "by")),
-    Table("sessions", ("secret", "credential", "guard", "created_at", "expires_at")),
     Table("acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason")),
     Table("files", ("space", "memory", "name", "path", "version", "hash", "stamp")),
     Table("outbox", ("space", "memory", "version")),
@@ -91,7 +96,10 @@ TABLES = (
     Table("archives", ("space", "memory", "id", "tier", "at", "bytes", "checksum", "object", "packed")),
     Table("archived_words", ("space", "memory", "place", "length", "stems")),  # see stems_as_text
     Table("objects_to_remove", ("object", "due")),
-    Table("conversations", ("number", "space", "id", "title", "system_prompt", "created_at", "updated_at")),
+    Table(
+        "conversations",
+        ("number", "space", "id", "title", "system_prompt", "created_at", "updated_at", "user_id", "access_level"),
+    ),
     Table("messages", ("number", "space", "conversation", "id", "role", "content", "reply_to", "created_at")),
     Table("injections", ("number", "space", "conversation", "memory", "active", "injected_at")),
     Table("deeds", ("id", "action", "user", "at", "reason")),
@@ -103,7 +111,7 @@ TABLES = (
         ("number", "memory", "endpoint", "policy", "at", "outcome", "settled_at", "ours", "theirs"),
     ),
     Table("facts", ("key", "value")),
-    Table("clock", ("clock",)),
+    CLOCK,
 )
 
 
@@ -150,39 +158,64 @@ class Copyable(ABC):
 
     @abstractmethod
     def progress(self) -> str | None:
-        """What was kept of a copy that is not finished."""
+        """What was kept of a copy that is not finished; empty if nothing was copied yet."""
 
     @abstractmethod
     def is_new(self) -> bool:
         """Whether nothing was ever stored here."""
 
     @abstractmethod
-    def finish(self) -> None:
-        """Make totals, and forget the progress."""
+    def keep(self, progress: str) -> None:
+        """Keep the progress by itself."""
+
+    @abstractmethod
+    def finish(self, progress: str) -> None:
+        """Make totals, and keep the progress, in one transaction."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Forget the progress: the copy is a store like any other from now on."""
 
 
 def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]:
     """Copy everything, or go on where an earlier attempt was cut off; how many rows of each table there are.
 
-    :raises Conflict: if the target holds memories of its own
+    A copy that is complete is only compared.
+
+    :raises Conflict: if the target holds memories of its own, the source was written to since the copy began, or one of
+        the two changed since it was finished
     :raises StorageDamaged: if the two sides differ at the end
     """
-    done = _progress(source, target)
+    if target.progress() is None and target.origin == source.origin:
+        return _still_the_same(source, target, report)
+    clock = _clock(source)
+    done = _progress(source, target, clock)
+    target.keep(done.text(source.origin, clock))
     for _, (*_, vector) in source.rows(VECTORS):
         target.vector_size = len(vector)
         break
-    for table in TABLES[len(done.finished) :]:
+    for table in TABLES:
+        if table.name in done.finished:
+            continue
         total = source.count(table)
         count, after = done.within(table)
         report(table.name, count, total)
         for batch in batched(source.rows(table, after), BATCH):
             count += len(batch)
             done = done.up_to(table, count, batch[-1][0])
-            target.take_in(table, [row for _, row in batch], done.text(source.origin))
+            try:
+                target.take_in(table, [row for _, row in batch], done.text(source.origin, clock))
+            except StorageError:  # rows that refer to some that were written behind us
+                if _clock(source) != clock:
+                    raise _changed() from None
+                raise
             report(table.name, count, total)
-        done = done.past(table)
-    target.finish()
-    return _verified(source, target, report)
+        done = done.past(table.name)
+    if TOTALS not in done.finished:
+        target.finish(done.past(TOTALS).text(source.origin, clock))
+    counts = _verified(source, target, report)
+    target.release()
+    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,23 +233,48 @@ class Done:
     def up_to(self, table: Table, count: int, after: list[Any]) -> Done:
         return Done(self.finished, table.name, count, after)
 
-    def past(self, table: Table) -> Done:
-        return Done((*self.finished, table.name))
+    def past(self, name: str) -> Done:
+        return Done((*self.finished, name))
 
-    def text(self, origin: str) -> str:
-        return json.dumps([origin, self.finished, self.table, self.count, self.after])
+    def text(self, origin: str, clock: int) -> str:
+        return json.dumps([origin, clock, self.finished, self.table, self.count, self.after])
 
 
-def _progress(source: Copyable, target: Copyable) -> Done:
+def _clock(source: Copyable) -> int:
+    """Every change of a memory moves it on."""
+    [(_, (clock,))] = source.rows(CLOCK)
+    return int(clock)
+
+
+def _changed() -> Conflict:
+    return Conflict(
+        "The source was written to since this copy began.",
+        hint="Stop whatever writes to it, delete the target, and copy again.",
+    )
+
+
+def _progress(source: Copyable, target: Copyable, clock: int) -> Done:
     kept = target.progress()
-    if kept is not None:
-        origin, finished, table, count, after = json.loads(kept)
+    if kept:
+        origin, began_at, finished, table, count, after = json.loads(kept)
         if origin != source.origin:
             raise Conflict("The target holds an unfinished copy of another store.", hint="Copy into a new one.")
+        if began_at != clock:
+            raise _changed()
         return Done(tuple(finished), table, count, after)
     if not target.is_new():
         raise Conflict("The target holds memories of its own.", hint="Copy into a new store.")
     return Done()
+
+
+def _still_the_same(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]:
+    try:
+        return _verified(source, target, report)
+    except StorageDamaged:
+        raise Conflict(
+            "The target is a finished copy of this store, and one of the two has changed since.",
+            hint="Copy into a new store.",
+        ) from None
 
 
 def _verified(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]:

@@ -18,7 +18,7 @@ from mcp import Client
 from scrubjay.dialects.base import Reach
 from scrubjay.dialects.table import DIALECTS, find
 from scrubjay.folders.registry import Registry
-from scrubjay.servers.http import build_app
+from scrubjay.servers.http.app import build_app
 from tests.servers.others.installed import node, npm, python
 from tests.servers.samples import sample
 from tests.servers.sites import running

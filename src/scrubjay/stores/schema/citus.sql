@@ -1,5 +1,6 @@
 -- For Citus: run once, as the store's owner, with `SET search_path = scrubjay`, after scrubjay has made the schema and
 -- before anything is stored. Everything of a space lies on one shard; what belongs to no space lies on every node.
+-- The triggers on `words` write rows of the same space: allow them with `SET citus.enable_unsafe_triggers = on`.
 
 SELECT create_distributed_table('memories', 'space');
 SELECT create_distributed_table('aliases', 'space', colocate_with => 'memories');
@@ -10,6 +11,8 @@ SELECT create_distributed_table('signatures', 'space', colocate_with => 'memorie
 SELECT create_distributed_table('pending', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('words', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('vocabulary', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('audience_vocabulary', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('audience_passages', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('totals', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('activity', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('events', 'space', colocate_with => 'memories');

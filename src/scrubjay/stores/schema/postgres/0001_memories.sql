@@ -3,7 +3,7 @@
 -- Times are milliseconds since 1970, UTC. JSON is text. Text sorts by code point ("C"), whatever the database speaks.
 -- Spaces, users and conversations stand in the rows by name, and the space comes first in every key: one space is one
 -- shard's work where there are shards. So there are no foreign keys, triggers or columns that count by themselves;
--- who writes holds the writers' lock (see postgres_connections.py), which keeps single what no key can.
+-- who writes holds the writers' lock (see postgres/connections.py), which keeps single what no key can.
 -- A memory's row is never removed: erased ones stay as tombstones (state 4).
 
 CREATE TABLE spaces (
@@ -192,7 +192,7 @@ CREATE TABLE counters (
 );
 
 -- In a table of their own: a change of a memory must not touch the index of vectors. Their length is the model's;
--- an index over one length is made when there are many (see postgres_vectors.py).
+-- an index over one length is made when there are many (see postgres/vectors.py).
 CREATE TABLE vectors (
     space  TEXT COLLATE "C" NOT NULL,
     memory BIGINT NOT NULL,

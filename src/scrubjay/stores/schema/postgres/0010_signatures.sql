@@ -2,7 +2,7 @@
 --
 -- One bit for each number of a vector (is it above zero?), beside what most filters ask. Rows are a tenth as wide as
 -- vectors and memories are: so those that a filter admits are compared without reading either. The program keeps them
--- (see postgres_signatures.py); they say nothing that is not in `memories` and `vectors`.
+-- (see postgres/signatures.py); they say nothing that is not in `memories` and `vectors`.
 
 CREATE TABLE signatures (
     space           TEXT COLLATE "C" NOT NULL,

@@ -1,7 +1,7 @@
 -- Words carry what most filters ask, as signatures do. Released files are never edited.
 --
 -- A search by words then looks at no memory: what a filter leaves out is not even weighed. The program keeps these columns
--- (see CARRIED in postgres_filters.py).
+-- (see CARRIED in postgres/filters.py).
 
 DROP INDEX IF EXISTS words_by_term;  -- a copy that was cut off has none
 

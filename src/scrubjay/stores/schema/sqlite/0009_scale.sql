@@ -1,6 +1,6 @@
 -- The vec1 index, bulk loads. Released files are never edited.
 
--- Derived tables for finding by meaning in a large store (stores/vec1_tables.py): each row here stands for a virtual
+-- Derived tables for finding by meaning in a large store (stores/sqlite/vec1_tables.py): each row here stands for a virtual
 -- table `near_<number>`, made once there are enough vectors to learn from. Nothing depends on them: whatever is missing
 -- or wrong there is found by reading `vectors`.
 --

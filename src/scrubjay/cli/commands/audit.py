@@ -1,0 +1,100 @@
+"""`scrubjay audit`"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.durations import read_since, read_until
+from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.session import Session
+
+
+@click.command(
+    cls=Command,
+    without=("--space",),
+    meant={"--space": "--in"},
+    examples="""
+    scrubjay audit --since 7d
+    scrubjay audit --user alice --action forgotten
+    scrubjay audit --memory mem_4x1k9c0d2m7q
+    scrubjay audit --shown mem_4x1k9c0d2m7q
+    """,
+)
+@click.option("--user", help="Only what this user did.")
+@click.option("--action", help="Only this action: stored, updated, forgotten, credential created …")
+@click.option("--client", help="Only what came through this program.")
+@click.option("--memory", metavar="ID", help="Only what happened to this memory.")
+@click.option("--shown", metavar="ID", help="Who was shown this memory, instead of who did what.")
+@click.option("--in", "spaces", multiple=True, metavar="SPACE", help="Only in this space; repeat for several.")
+@click.option("--since", callback=read_since, metavar="WHEN", help="From then on: 7d, 2026-12-01 …")
+@click.option("--until", callback=read_until, metavar="WHEN", help="Up to then.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, help="At most so many lines. Default: 50.")
+@click.pass_obj
+def audit(
+    session: Session,
+    /,
+    *,
+    user: str | None,
+    action: str | None,
+    client: str | None,
+    memory: str | None,
+    shown: str | None,
+    spaces: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    limit: int,
+) -> None:
+    """Show who did what, newest first.
+
+    Changes of memories in every space, and changes of who may do what. Texts are never part of it. With --shown: to
+    whom a memory was handed, for when it turns out wrong or poisoned.
+    """
+    if shown is not None:
+        return show_recalls(session, shown, limit)
+    from scrubjay.values.memory import ActFilter
+
+    wanted = ActFilter(
+        user=user,
+        action=action,
+        client=client,
+        memory=memory,
+        spaces=frozenset(spaces) if spaces else None,
+        since=since,
+        until=until,
+    )
+    with session.engine(meaning=False) as engine:
+        engine.check_spaces(spaces)
+        acts = engine.callers.audit(wanted, limit=limit)
+    if session.as_json:
+        print_json(list(acts))
+    elif acts:
+        rows = [
+            (
+                when(act.at),
+                act.user,
+                act.action,
+                act.memory or act.subject or "",
+                act.space or "",
+                f"{act.client} ({act.transport})" if act.client else "",
+                act.reason or "",
+            )
+            for act in acts
+        ]
+        print_table(("when", "user", "action", "what", "space", "through", "reason"), rows)
+    else:
+        note("Nothing that fits was done.", session)
+
+
+def show_recalls(session: Session, memory: str, limit: int) -> None:
+    with session.engine(meaning=False) as engine:
+        recalls = engine.shown_to(memory, limit=limit)
+    if session.as_json:
+        print_json(list(recalls))
+    elif recalls:
+        rows = [(when(one.at), one.user, one.client, one.space, str(len(one.memories))) for one in recalls]
+        print_table(("when", "user", "through", "space", "memories"), rows)
+    else:
+        note("Nobody was shown it, as far as the log reaches back.", session)

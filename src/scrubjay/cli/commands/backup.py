@@ -1,0 +1,42 @@
+"""`scrubjay backup`"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import counted, note, print_json, safe
+from scrubjay.cli.progress import progress
+from scrubjay.cli.session import Session
+
+
+@click.command(
+    cls=Command,
+    without=("--space",),
+    examples="""
+    scrubjay backup memories-backup.db
+    scrubjay backup /mnt/disk/monday.db --json
+    """,
+)
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.pass_obj
+def backup(session: Session, file: str) -> None:
+    """Copy the whole memory, every space of it, to a new file.
+
+    Servers may go on writing meanwhile: the copy holds everything that was acknowledged before it began. It is read to
+    its end before it gets its name, and FILE.sha256 is written beside it; `scrubjay restore` checks both.
+    """
+    with (
+        session.engine(meaning=False) as engine,
+        progress("Copying", shown=not session.as_json, total=None) as report,
+    ):
+        checkup = engine.backup(Path(file), progress=report)
+    size = os.path.getsize(file)
+    if session.as_json:
+        print_json({"file": os.path.abspath(file), "memories": checkup.memories, "bytes": size})
+    else:
+        memories = counted(checkup.memories, "memory", "memories")
+        note(f"{memories} in {safe(file)} ({size / 1e6:,.1f} MB).", session)

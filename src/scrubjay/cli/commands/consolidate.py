@@ -1,0 +1,56 @@
+"""`scrubjay consolidate`"""
+
+from __future__ import annotations
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import note, print_json, safe
+from scrubjay.cli.session import Session
+
+STRATEGIES = click.Choice(["ai_synthesis", "merge_all", "keep_primary"])
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay consolidate mem_4x1k9c0d2m7q mem_8w3b5n6p1r2t
+    scrubjay consolidate mem_4x1k9c0d2m7q mem_8w3b5n6p1r2t --into mem_4x1k9c0d2m7q
+    scrubjay consolidate mem_4x1k9c0d2m7q mem_8w3b5n6p1r2t --strategy merge_all
+    """,
+)
+@click.argument("ids", nargs=-1, required=True, metavar="ID ID...")
+@click.option("--strategy", type=STRATEGIES, help="Default: ai_synthesis, or with --into keep_primary.")
+@click.option("--into", metavar="ID", help="The one that takes the others in, its text unchanged.")
+@click.option("--forget", is_flag=True, help="Forget the originals instead of archiving them.")
+@click.option("--instructions", help="What a configured language model should see to.")
+@click.pass_obj
+def consolidate(
+    session: Session,
+    /,
+    *,
+    ids: tuple[str, ...],
+    strategy: str | None,
+    into: str | None,
+    forget: bool,
+    instructions: str | None,
+) -> None:
+    """Make one memory of several that belong together.
+
+    The originals are archived and can be brought back with `scrubjay archive --undo`. Without a configured model the
+    text is put together by rules: every sentence once, of contradictions the newest.
+    """
+    from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
+
+    chosen = Strategy(strategy) if strategy else Strategy.KEEP_PRIMARY if into else Strategy.AI_SYNTHESIS
+    with session.engine() as engine:
+        done = engine.consolidation.merge(
+            Plan(ids=ids, strategy=chosen, primary=into, instructions=instructions, keep_originals=not forget)
+        )
+    if session.as_json:
+        print_json(done)
+        return
+    click.echo(done.memory.id)
+    for sentence in done.notes:
+        note(sentence, session)
+    note(safe(done.memory.text, lines=True), session)

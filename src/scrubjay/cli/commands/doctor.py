@@ -1,0 +1,352 @@
+"""`scrubjay doctor`
+
+Each check yields findings: `ok`, `warning` (works, but could be better) or `problem`, and what to do about it. Checks
+write nothing, and one that cannot be made keeps no other from being made.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.failures import FAILED
+from scrubjay.cli.output import counted, note, print_json, print_table
+from scrubjay.cli.session import Session
+from scrubjay.errors import Error
+from scrubjay.machine.paths import SQLITE
+
+if TYPE_CHECKING:
+    from scrubjay.settings import Settings
+    from scrubjay.stores.promises.memories import Checkup, Store
+
+OK, WARNING, PROBLEM = "ok", "warning", "problem"
+RESCUE = (
+    "Stop every scrubjay and copy the home folder. What its file still holds: scrubjay export --salvage rescued.jsonl; "
+    "then import it into a new home."
+)
+LOOKED_AT = 300  # memories that are compared with their neighbours
+REBUILD = "scrubjay doctor --rebuild"
+PULL = "scrubjay model pull"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    state: str
+    check: str
+    found: str
+    do: str = ""
+
+
+@click.command(
+    cls=Command,
+    without=("--space",),
+    examples="""
+    scrubjay doctor
+    scrubjay doctor --deep
+    scrubjay doctor --rebuild
+    """,
+)
+@click.option("--deep", is_flag=True, help="Read every page and text, and compare each with its hash.")
+@click.option("--rebuild", is_flag=True, help="First make words, missing vectors and the index of vectors anew.")
+@click.pass_context
+def doctor(ctx: click.Context, deep: bool, rebuild: bool) -> None:
+    """Check the memory's health, and say what to do about each finding.
+
+    Changes nothing unless --rebuild is given. The exit code is 1 if there is a problem.
+    """
+    session: Session = ctx.obj
+    findings = list(examined(session, deep=deep, rebuild=rebuild))
+    problems = [finding for finding in findings if finding.state == PROBLEM]
+    if session.as_json:
+        print_json({"ok": not problems, "findings": [asdict(finding) for finding in findings]})
+    else:
+        print_table(
+            ("", "check", "found", "what to do"), [(one.state, one.check, one.found, one.do) for one in findings]
+        )
+        note(summary(findings), session)
+    if problems:
+        ctx.exit(FAILED)
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """The last line: what is wrong and what to do, else what could be better."""
+    problems, warnings = ([one for one in findings if one.state == state] for state in (PROBLEM, WARNING))
+    if problems:
+        more = f" (and {len(problems) - 1} more, above)" if len(problems) > 1 else ""
+        return f"Not well: {problems[0].check}: {problems[0].found} Do: {problems[0].do}{more}"
+    if warnings:
+        return f"It works, with warnings about: {', '.join(dict.fromkeys(one.check for one in warnings))}."
+    return "All is well."
+
+
+def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding]:
+    from scrubjay.wiring import sqlite_file
+
+    try:
+        settings = session.settings()
+        file = sqlite_file(settings.store) if settings.store.startswith(SQLITE) else None
+    except Error as error:
+        yield Finding(PROBLEM, "settings", error.message, error.hint or "scrubjay settings --help")
+        return
+    yield Finding(OK, "settings", "They can be read.")
+    yield from home(settings.home)
+    yield from model_files(settings)
+    if file is not None and not os.path.lexists(file):  # a link that leads nowhere is something
+        yield Finding(OK, "store", "There is none yet.", "The first memory makes it: scrubjay store TEXT")
+        return
+    if rebuild:
+        yield from rebuilt(session)
+    yield from store(settings, deep=deep)
+
+
+# --- around the store ------------------------------------------------------------------------------------------------
+
+
+def home(folder: Path) -> Iterator[Finding]:
+    """Memories are private: nobody else should be able to open the folder they lie in."""
+    try:
+        mode = folder.stat().st_mode & 0o777
+    except FileNotFoundError:
+        yield Finding(OK, "home", f"{folder} is made with the first memory.")
+        return
+    except OSError as error:
+        yield Finding(PROBLEM, "home", f"{folder}: {error.strerror}.", "Choose another with --home or SCRUBJAY_HOME.")
+        return
+    if not folder.is_dir():
+        yield Finding(PROBLEM, "home", f"{folder} is no folder.", "Choose another with --home or SCRUBJAY_HOME.")
+    elif sys.platform != "win32" and mode & 0o077:
+        yield Finding(WARNING, "home", f"Others on this machine may open {folder} ({mode:04o}).", f"chmod 700 {folder}")
+    else:
+        yield Finding(OK, "home", f"{folder} is yours alone.")
+
+
+def model_files(settings: Settings) -> Iterator[Finding]:
+    """Whether memories can be found by meaning here, and in which languages."""
+    if settings.embedder == "none":
+        yield Finding(WARNING, "model", "None: memories are found by words only.", "Unset SCRUBJAY_EMBEDDER.")
+        return
+    if settings.embedder == "hashing":
+        yield Finding(WARNING, "model", "hashing is for tests and knows no meaning.", "Unset SCRUBJAY_EMBEDDER.")
+        return
+    if settings.embedder == "remote":
+        yield Finding(OK, "model", f"{settings.remote_model}, on another server: texts are sent there.")
+        return
+    from scrubjay.embedders.catalogue import DEFAULT, find
+    from scrubjay.embedders.download import verify
+
+    try:
+        model = find(settings.embedder)
+    except Error as error:
+        yield Finding(PROBLEM, "model", error.message, error.hint or "scrubjay model list")
+        return
+    wrong = verify(model, settings.models)
+    if wrong:
+        found = f"{model.name}: {' '.join(wrong)} Until it is here, memories are found by words only."
+        yield Finding(PROBLEM, "model", found, PULL)
+    else:
+        yield Finding(OK, "model", f"{model.name} is here and whole.")
+    if settings.embedder == DEFAULT:
+        yield Finding(
+            OK,
+            "languages",
+            "The default model reads English best; other languages are found by their words.",
+            "For another: SCRUBJAY_EMBEDDER=folder:PATH, with a model for your language.",
+        )
+
+
+# --- the store -------------------------------------------------------------------------------------------------------
+
+
+def rebuilt(session: Session) -> Iterator[Finding]:
+    note("Rebuilding words and vectors …", session)
+    try:
+        with session.engine() as engine:
+            engine.rebuild()
+    except Error as error:
+        yield Finding(PROBLEM, "rebuild", error.message, error.hint or RESCUE)
+    else:
+        yield Finding(OK, "rebuild", "Words and missing vectors were made anew.")
+
+
+def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
+    from scrubjay.wiring import open_embedder, open_store
+
+    try:
+        opened = open_store(settings.store)
+    except Error as error:
+        yield Finding(PROBLEM, "store", error.message, remedy(error))
+        return
+    try:
+        checkup = opened.check(deep=deep)
+        yield from integrity(checkup, deep=deep)
+        yield from lost(opened)
+        yield from counts(checkup)
+        yield from archive_place(settings, opened)
+        yield from clock(opened)
+        if deep:
+            yield from archive(settings, opened)
+        embedder = open_embedder(settings)
+        if embedder is not None:
+            yield from fingerprint(opened, embedder.fingerprint)
+        if not checkup.problems:
+            yield from twins(opened)
+    except Error as error:
+        yield Finding(PROBLEM, "store", error.message, remedy(error))
+    finally:
+        opened.close()
+
+
+def remedy(error: Error) -> str:
+    own = (error.hint or "").partition("Run `scrubjay doctor`")[0].strip()  # which is what is being done
+    return own or (RESCUE if error.code == "storage_damaged" else "Try again; if it stays, restore an export.")
+
+
+def integrity(checkup: Checkup, *, deep: bool) -> Iterator[Finding]:
+    for sentence in checkup.problems:
+        yield Finding(PROBLEM, "integrity", sentence, REMEDIES.get(sentence, RESCUE))
+    if not checkup.problems:
+        size = f"{checkup.bytes_on_disk / 1_000_000:,.1f} MB, schema {checkup.schema}"
+        facts = "".join(f", {name} {value}" for name, value in checkup.facts.items())
+        yield Finding(OK, "integrity", f"The store is whole ({size}{facts}).")
+    if not deep:
+        yield Finding(OK, "hashes", "Texts were not compared with their hashes.", "scrubjay doctor --deep")
+    elif checkup.wrong_hashes:
+        some = ", ".join(checkup.wrong_hashes[:5]) + (" …" if len(checkup.wrong_hashes) > 5 else "")
+        found = f"{len(checkup.wrong_hashes):,} texts have changed behind our back: {some}"
+        yield Finding(PROBLEM, "hashes", found, "Look at each: scrubjay show ID, scrubjay history ID")
+    else:
+        yield Finding(OK, "hashes", "Every text fits its hash.")
+
+
+REMEDIES = {
+    "Other users of this machine may read the file.": "chmod 600 the store's file (scrubjay settings names it)",
+    "The last changes are missing: its -wal file was deleted, or an older copy was put in the file's place.": (
+        "Put that file back before anything is written, or restore a newer backup: scrubjay restore"
+    ),
+    "The index of vectors is damaged; searches compare exactly until it is made anew.": REBUILD,
+}
+
+
+def lost(opened: Store) -> Iterator[Finding]:
+    """Changes that were missing when the store was written again; what is there since then is whole."""
+    from scrubjay.stores.promises.memories import LOST
+
+    if noticed := opened.fact(LOST):
+        found = (
+            f"The last changes before {noticed} were lost: its -wal was deleted, or an older copy put in place."
+        )
+        yield Finding(WARNING, "changes", found, f"Restore a backup if you miss any. Not to be told again: {REBUILD}")
+
+
+def counts(checkup: Checkup) -> Iterator[Finding]:
+    """Every memory should be found by words at once, and by meaning soon."""
+    total = checkup.memories
+    wordless = total - checkup.with_words
+    yield Finding(OK, "texts", f"{counted(total, 'memory', 'memories')}.")
+    if wordless:
+        yield Finding(PROBLEM, "words", f"{wordless:,} of {total:,} memories are not found by words.", REBUILD)
+    else:
+        yield Finding(OK, "words", f"All {total:,} are found by words.")
+    if checkup.with_vectors == total:
+        yield Finding(OK, "vectors", f"All {total:,} are found by meaning.")
+        return
+    found = f"{checkup.with_vectors:,} of {total:,} are found by meaning; {checkup.pending:,} wait for the model."
+    do = f"A running server sees to it; or: {REBUILD}" if checkup.pending else REBUILD
+    yield Finding(WARNING, "vectors", found, do)
+
+
+def clock(opened: Store) -> Iterator[Finding]:
+    """Whether others would sync with this store: they refuse changes that are stamped far ahead."""
+    from scrubjay.engine.sync.local import MEND_CLOCK, MOST_AHEAD, ahead
+    from scrubjay.stores.promises.memories import clock_at
+    from scrubjay.values.times import utc_now
+
+    now, shown = utc_now(), opened.clock()
+    if shown <= clock_at(now + MOST_AHEAD):
+        yield Finding(OK, "clock", "The store's clock is not ahead of this machine's.")
+    else:
+        found = f"The store's clock is {ahead(shown, now)} ahead of this machine's; others refuse to sync with it."
+        yield Finding(WARNING, "clock", found, f"If this machine's clock is right: {MEND_CLOCK}")
+
+
+def twins(opened: Store) -> Iterator[Finding]:
+    """Memories that say the same as another one, among the newest: looking at all is for `scrubjay duplicates`."""
+    from itertools import islice
+
+    from scrubjay.engine.access import EVERYTHING
+    from scrubjay.engine.conflicts.duplicates import beside, same_said
+    from scrubjay.values.times import utc_now
+
+    pairs = 0
+    for memory, near in islice(beside(opened, EVERYTHING, now=utc_now()), LOOKED_AT):
+        others = opened.get(list(near), EVERYTHING) if near else ()
+        same_place = [one for one in others if one.space == memory.space and one.seq < memory.seq]
+        pairs += any(same_said(memory.text, one.text) for one in same_place)
+    if pairs:
+        found = f"{pairs:,} of the newest {LOOKED_AT} memories say the same as an older one."
+        yield Finding(WARNING, "duplicates", found, "scrubjay duplicates")
+    else:
+        yield Finding(OK, "duplicates", f"None among the newest {LOOKED_AT} memories.", "All: scrubjay duplicates")
+
+
+def archive_place(settings: Settings, opened: Store) -> Iterator[Finding]:
+    """Whether the archive folder is there, and the one that the store knows."""
+    from scrubjay.engine.archive.marks import ELSEWHERE, MarkedObjects, absent
+    from scrubjay.wiring import archive_folder, archives_in_store, open_archive
+
+    folder, objects = archive_folder(settings), MarkedObjects(open_archive(settings), opened)
+    in_store = archives_in_store(settings)
+    if not in_store and not settings.store.startswith(SQLITE):
+        found = f"{folder} must be the same for every server on this database."
+        yield Finding(OK, "archive folder", found, "Or keep archives in the database: scrubjay archive --to database")
+    for tier in ELSEWHERE:
+        if in_store and not opened.objects(tier, 1):
+            continue
+        try:
+            objects.check(tier)
+            if not objects.holds_most(tier):
+                raise absent(objects.mark(tier))
+        except Error as error:
+            yield Finding(PROBLEM, "archive folder", f"{tier} in {folder}: {error.message}", error.hint or "")
+
+
+def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
+    """Whether every archived memory could be restored now."""
+    from scrubjay.engine.engine import Engine
+    from scrubjay.wiring import open_archive
+
+    damaged = list(Engine(opened, None, archive=open_archive(settings)).cold_storage.damaged())
+    for name, error in damaged[:5]:
+        do = error.hint or "Put the archive folder's backup in its place."
+        yield Finding(PROBLEM, "archive", f"{name}: {error.message}", do)
+    if len(damaged) > 5:
+        yield Finding(PROBLEM, "archive", f"{len(damaged) - 5:,} more cannot be restored.", "See above.")
+    if not damaged:
+        yield Finding(OK, "archive", "Every archived memory can be restored.")
+
+
+def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
+    """Vectors of two models cannot be compared, so a store keeps to the first."""
+    kept = opened.fact("model")
+    if kept is None:
+        yield Finding(OK, "fingerprint", "The store has no vectors yet.")
+    elif kept.startswith("becoming "):
+        yield Finding(
+            WARNING, "fingerprint", "Vectors are being made anew; only words are searched.", "Finish: scrubjay reembed"
+        )
+    elif kept == ours:
+        yield Finding(OK, "fingerprint", "The store's vectors come from this model.")
+    else:
+        yield Finding(
+            PROBLEM,
+            "fingerprint",
+            f"The store's vectors come from another model ({kept}); only words are searched.",
+            "Set SCRUBJAY_EMBEDDER back, or take over to this model: scrubjay reembed",
+        )

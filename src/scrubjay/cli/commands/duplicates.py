@@ -1,0 +1,44 @@
+"""`scrubjay duplicates`"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import note, nothing, print_json, print_table, when
+from scrubjay.cli.session import Session
+from scrubjay.values.memory import MAX_LIMIT
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay duplicates
+    scrubjay duplicates --limit 100 --json
+    """,
+)
+@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, help="The most pairs to show. Default: 20.")
+@click.pass_obj
+def duplicates(session: Session, /, *, limit: int) -> None:
+    """List memories that say the same in the same words.
+
+    Spelling, case and punctuation may differ. Changes nothing: forget one of a pair, or let the newer supersede the
+    older.
+    """
+    with session.engine(meaning=False) as engine:
+        found = list(islice(engine.duplicates(), limit))
+        if session.as_json:
+            print_json([{"newer": one.newer, "older": one.older, "cosine": one.cosine} for one in found])
+        elif found:
+            print_table(
+                ("older", "says", "newer", "says", "stored"),
+                [
+                    (one.older.id, one.older.text, one.newer.id, one.newer.text, when(one.newer.created_at))
+                    for one in found
+                ],
+            )
+            note("scrubjay supersede OLDER NEWER, or scrubjay forget ID.", session)
+        else:
+            nothing("No two memories say the same.", engine, session)

@@ -1,0 +1,128 @@
+"""`scrubjay export`"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.filters import ALL_STATES
+from scrubjay.cli.output import counted, note, print_json, safe
+from scrubjay.cli.progress import progress
+from scrubjay.cli.session import Session
+from scrubjay.errors import SpaceNotFound
+from scrubjay.values.memory import Filter
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+Write = Callable[[bytes], object]
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay export memories.jsonl
+    scrubjay export --space work | gzip > work.jsonl.gz
+    scrubjay export --salvage rescued.jsonl
+    """,
+)
+@click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--salvage", is_flag=True, help="Of a damaged store: every memory that its file still holds.")
+@click.pass_obj
+def export(session: Session, file: str, salvage: bool) -> None:
+    """Write every memory of a space as lines of JSON.
+
+    With what is outdated, expired, archived or forgotten, and with the links between them; former states stay behind.
+    FILE appears when it is complete, or not at all; without one the lines go to standard output.
+
+    With --salvage the file of a damaged store is read page by page, and never written: what one page holds is saved
+    whatever became of the others. Memories of every space, without links and without texts that were put away.
+    """
+    if salvage:
+        rescue(session, file)
+        return
+    counts = {"scrubjay": 0, "memory": 0, "link": 0}
+    with session.engine(meaning=False) as engine, destination(checked(engine, file)) as write:
+        total = engine.list(Filter(states=ALL_STATES, expired=None), limit=1, counted=True).total
+        with progress("Exporting", shown=not session.as_json, total=total) as report:
+            for line in engine.export():
+                write(as_line(line))
+                counts[line["type"]] += 1
+                report(counts["memory"], None)
+    if file == "-":
+        return
+    if session.as_json:
+        print_json({"file": os.path.abspath(file), "memories": counts["memory"], "links": counts["link"]})
+    else:
+        memories, links = counted(counts["memory"], "memory", "memories"), counted(counts["link"], "link", "links")
+        note(f"{memories} and {links} in {safe(file)}.", session)
+
+
+def checked(engine: Engine, file: str) -> str:
+    """The file, unless its former content would make way for nothing because a space is misspelt.
+
+    :raises SpaceNotFound: if there is no such space
+    """
+    if not any(engine.has_space(space) for space in engine.spaces):
+        space = engine.spaces[0]
+        raise SpaceNotFound(
+            f"There is no space {space}.", hint="`scrubjay spaces list` shows those there are.", space=space
+        )
+    return file
+
+
+def rescue(session: Session, file: str) -> None:
+    from scrubjay.engine.transfer import first_line, line_of
+    from scrubjay.values.times import utc_now
+    from scrubjay.wiring import salvaged
+
+    saved, changed = 0, []
+    with destination(file) as write:
+        write(as_line(first_line(utc_now())))
+        for found in salvaged(session.settings()):
+            write(as_line(line_of(found.memory)))
+            saved += 1
+            changed += [] if found.sound else [found.memory.id]
+    if file == "-":
+        return
+    if session.as_json:
+        print_json({"file": os.path.abspath(file), "memories": saved, "changed": changed})
+        return
+    note(f"{counted(saved, 'memory', 'memories')} in {safe(file)}.", session)
+    if changed:
+        note(f"The texts of {len(changed):,} are not as they were written: {', '.join(changed[:20])}", session)
+
+
+def as_line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+
+
+@contextmanager
+def destination(file: str) -> Iterator[Write]:
+    """Where the lines go. A file gets its name only when all of them are on the disk; only its owner may read it."""
+    path = Path(os.path.realpath(file))
+    if file == "-":
+        yield sys.stdout.buffer.write
+        sys.stdout.buffer.flush()
+    elif path.exists() and not path.is_file():  # a device or a pipe must not be replaced by a file
+        with path.open("wb") as stream:
+            yield stream.write
+    else:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as draft:
+            try:
+                yield draft.write
+                draft.flush()
+                os.fsync(draft.fileno())
+                os.replace(draft.name, path)
+            except BaseException:  # also Ctrl-C: half a file never gets the name, nor stays
+                os.unlink(draft.name)
+                raise

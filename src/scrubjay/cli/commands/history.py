@@ -1,0 +1,61 @@
+"""`scrubjay history`"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import print_json, print_table, safe, when
+from scrubjay.cli.session import Session
+from scrubjay.values.memory import Memory, Version
+
+TOLD = (
+    "content", "title", "tags", "category", "importance", "confidence", "access_level", "expires_at", "metadata",
+    "status", "superseded_by", "supersedes", "valid_from", "valid_until", "verified_at", "path",
+)  # fmt: skip
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay history mem_4x1k9c0d2m7q
+    scrubjay history mem_4x1k9c0d2m7q --restore 2
+    """,
+)
+@click.argument("id")
+@click.option("--restore", type=click.IntRange(1), metavar="VERSION", help="Make this version the current one again.")
+@click.pass_obj
+def history(session: Session, id: str, restore: int | None) -> None:
+    """Show a memory's former states, or bring one back.
+
+    The newest comes first. Restoring loses nothing: today's state joins the history.
+    """
+    with session.engine(meaning=restore is not None) as engine:
+        memory = engine.get(id, deleted=True) if restore is None else engine.restore_version(id, restore)
+        former = engine.history(memory.id)
+    if session.as_json:
+        print_json({"current": memory, "former": list(former)})
+    elif restore is not None:
+        click.echo(f"{safe(memory.id)} is as it was at version {restore}, and is now at version {memory.version}.")
+    else:
+        print_table(("version", "since", "changed", "by", "reason", "memory"), list(rows(memory, former)))
+
+
+def rows(memory: Memory, former: Sequence[Version]) -> Iterator[tuple[str, ...]]:
+    """One per state, newest first. What a change says of itself stands with the state that it replaced."""
+    states = [memory, *(version.memory for version in former)]
+    for state, before in zip(states, [*former, None], strict=True):
+        yield (
+            str(state.version),
+            when(state.updated_at),
+            "stored" if before is None else ", ".join(changed(before.memory, state)),
+            state.context.user_id if before is None else before.replaced_by,
+            (before.reason or "") if before else "",
+            state.text,
+        )
+
+
+def changed(before: Memory, after: Memory) -> list[str]:
+    return [name for name in TOLD if getattr(before, name) != getattr(after, name)]

@@ -1,0 +1,126 @@
+"""`scrubjay import`"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import counted, note, print_json, told_of_a_new_space
+from scrubjay.cli.progress import progress
+from scrubjay.cli.session import Session
+from scrubjay.errors import InvalidInput
+
+LONGEST_LINE = 4 * 1024 * 1024  # bytes; the longest memory with all it may carry, escaped, stays below
+NOTHING = {"type": "scrubjay", "format": 1}  # a line that brings nothing, so that line numbers stay those of the file
+
+
+@click.command(
+    "import",
+    cls=Command,
+    examples="""
+    scrubjay import memories.jsonl
+    scrubjay import memories.jsonl --space work
+    echo '{"content": "User likes tea", "tags": ["taste"]}' | scrubjay import -
+    """,
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.option("--from-line", type=click.IntRange(1), default=1, metavar="N", help="Leave out the lines before it.")
+@click.pass_obj
+def import_(session: Session, file: str, from_line: int) -> None:
+    """Take in lines of JSON: an export, or a list of your own.
+
+    Each line is an object with at least "content". Memories that are already here, by their id, are left as they are,
+    so a broken-off import can simply be repeated; for lines without ids go on with --from-line.
+    """
+    done = from_line - 1  # lines that are safely in
+
+    def advance(line: int) -> None:
+        nonlocal done
+        done = max(done, line)
+        report(reader.bytes_read, None)
+
+    with session.engine() as engine, opened(file) as stream, told_of_a_new_space(engine, session):
+        reader = Lines(stream, from_line)
+        try:
+            with progress("Importing", shown=not session.as_json, total=reader.size, in_bytes=True) as report:
+                result = engine.import_from(reader.lines(), progress=advance)
+        except InvalidInput as error:
+            raise InvalidInput(error.message, hint=going_on(done, error.hint)) from error
+        except KeyboardInterrupt:
+            note(going_on(done, None), session)
+            raise
+    if session.as_json:
+        print_json(
+            {
+                "stored": result.stored,
+                "already_here": result.already_here,
+                "links": result.links,
+                "links_left_out": result.links_left_out,
+            }
+        )
+    else:
+        already = f"; {counted(result.already_here, 'was', 'were')} already here" if result.already_here else ""
+        left_out = (
+            f"; {counted(result.links_left_out, 'link was', 'links were')} left out" if result.links_left_out else ""
+        )
+        memories, links = counted(result.stored, "memory", "memories"), counted(result.links, "link", "links")
+        click.echo(f"{memories} and {links} taken in{already}{left_out}.")
+
+
+def going_on(done: int, hint: str | None) -> str:
+    place = f"Lines 1 to {done:,} are done; go on with --from-line {done + 1}." if done else "Nothing was taken in."
+    return f"{hint} {place}" if hint else place
+
+
+@contextmanager
+def opened(file: str) -> Iterator[IO[bytes]]:
+    if file == "-":
+        yield sys.stdin.buffer
+    else:
+        with open(file, "rb") as stream:
+            yield stream
+
+
+class Lines:
+    """The objects of a stream, one per line, and how far we are in it."""
+
+    def __init__(self, stream: IO[bytes], from_line: int) -> None:
+        self.bytes_read = 0
+        self._stream = stream
+        self._from_line = from_line
+
+    @property
+    def size(self) -> int | None:
+        try:
+            return os.fstat(self._stream.fileno()).st_size or None
+        except OSError:
+            return None
+
+    def lines(self) -> Iterator[Mapping[str, Any]]:
+        """:raises InvalidInput: naming the first line that is not JSON"""
+        number = 0
+        while line := self._stream.readline(LONGEST_LINE + 1):
+            number += 1
+            self.bytes_read += len(line)
+            if len(line) > LONGEST_LINE:
+                raise InvalidInput(f"Line {number} is longer than a memory can be.", line=number)
+            yield parsed(line, number) if line.strip() and number >= self._from_line else NOTHING
+
+
+def parsed(line: bytes, number: int) -> Mapping[str, Any]:
+    try:
+        value: Mapping[str, Any] = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InvalidInput(f"Line {number} is not UTF-8.", line=number) from None
+    except (ValueError, RecursionError):
+        raise InvalidInput(
+            f"Line {number} is not JSON.", hint="Each line is an object of its own.", line=number
+        ) from None
+    return value

@@ -1,0 +1,107 @@
+"""`scrubjay jobs`"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import click
+
+from scrubjay.cli.command import Family
+from scrubjay.cli.output import note, print_json, print_table, safe, when
+from scrubjay.cli.session import Session
+from scrubjay.values.memory import Job, JobStatus
+
+
+@click.group(
+    cls=Family,
+    without=("--space",),
+    examples="""
+    scrubjay jobs list
+    scrubjay jobs show arch_job_4x1k9c0d2m7q
+    scrubjay jobs cancel job_4x1k9c0d2m7q
+    """,
+)
+def jobs() -> None:
+    """See, carry on or cancel work in the background.
+
+    A running server takes up what waits; without one it waits until there is, or until `scrubjay jobs run`.
+    """
+
+
+@jobs.command("list", examples="scrubjay jobs list --unfinished")
+@click.option("--unfinished", is_flag=True, help="Only those that wait or run.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
+@click.pass_obj
+def list_jobs(session: Session, unfinished: bool, limit: int) -> None:
+    """List jobs, newest first; finished ones are kept for a week."""
+    with session.engine(meaning=False) as engine:
+        found = engine.jobs.list(unfinished=unfinished, limit=limit)
+    if session.as_json:
+        print_json(list(found))
+        return
+    rows = [(one.id, one.kind, str(one.status), far(one), when(one.created_at), failure(one)) for one in found]
+    print_table(("job", "kind", "status", "done", "created", "error"), rows)
+    if not found:
+        note("There are no jobs.", session)
+
+
+@jobs.command(examples="scrubjay jobs show job_4x1k9c0d2m7q")
+@click.argument("id")
+@click.pass_obj
+def show(session: Session, id: str) -> None:
+    """Show how a job stands, and its result."""
+    with session.engine(meaning=False) as engine:
+        print_job(engine.jobs.get(id), session)
+
+
+@jobs.command(examples="scrubjay jobs cancel job_4x1k9c0d2m7q")
+@click.argument("id")
+@click.pass_obj
+def cancel(session: Session, id: str) -> None:
+    """Stop a job; what it has already done stays."""
+    with session.engine(meaning=False) as engine:
+        job = engine.jobs.cancel(id)
+    print_job(job, session)
+    if job.status is JobStatus.RUNNING:
+        note("It stops as soon as it notices.", session)
+
+
+@jobs.command(examples="scrubjay jobs run job_4x1k9c0d2m7q")
+@click.argument("id")
+@click.pass_obj
+def run(session: Session, id: str) -> None:
+    """Do a waiting job here and now, without a server."""
+    with session.engine() as engine:
+        print_job(engine.jobs.run(id), session)
+
+
+def print_job(job: Job, session: Session) -> None:
+    if session.as_json:
+        print_json(job)
+        return
+    for name, value in facts(job):
+        click.echo(f"{name:<10}  {safe(value)}")
+
+
+def facts(job: Job) -> Iterator[tuple[str, str]]:
+    yield "job", job.id
+    yield "kind", job.kind
+    yield "status", f"{job.status}, asked to stop" if job.cancelling and not job.finished else str(job.status)
+    yield "done", far(job)
+    for name, moment in (("created", job.created_at), ("started", job.started_at), ("finished", job.finished_at)):
+        if moment is not None:
+            yield name, when(moment)
+    if job.error is not None:
+        yield "error", failure(job)
+    if job.result is not None:
+        yield "result", json.dumps(job.result, ensure_ascii=False)
+
+
+def far(job: Job) -> str:
+    done = f"{job.done:,}" if job.total is None else f"{job.done:,} of {job.total:,}"
+    return f"{done}  {job.note}".rstrip()
+
+
+def failure(job: Job) -> str:
+    return "" if job.error is None else str(job.error.get("message", ""))

@@ -1,0 +1,212 @@
+"""`scrubjay keys`"""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from scrubjay.cli.command import Family
+from scrubjay.cli.durations import read_ahead
+from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.session import Session
+from scrubjay.values.memory import Credential, CredentialKind, Role
+from scrubjay.values.times import utc_now
+
+if TYPE_CHECKING:
+    from scrubjay.engine.callers import Issued
+
+
+LOCKED = (
+    "No key is in use any more. The server stays locked: it refuses every request until you make a key "
+    "(`scrubjay keys create --user NAME --role owner`), or let it ask for none (`scrubjay keys open`)."
+)
+
+
+@click.group(
+    cls=Family,
+    without=("--space",),
+    examples="""
+    scrubjay keys create --user alice --in work --expires 90d
+    scrubjay keys list
+    scrubjay keys revoke key_4x1k9c0d2m7q
+    """,
+)
+def keys() -> None:
+    """Create, list, revoke or rotate what callers over HTTP prove themselves with.
+
+    A server that never had one listens on this machine only and asks for nothing. From the first one on every request
+    needs one, also after all of them are revoked or expired, until `scrubjay keys open`.
+    """
+
+
+@keys.command(
+    meant={"--space": "--in"},
+    examples="""
+    scrubjay keys create --user alice
+    scrubjay keys create --user ci --role reader --in work --name "build server" --expires 90d
+    scrubjay keys create --user alice --kind password
+    scrubjay keys create --user "auth0|1234" --kind token --in work
+    """
+)
+@click.option("--user", required=True, help="Whose calls these are; with --kind token, the subject of the tokens.")
+@click.option(
+    "--role", type=click.Choice([str(role) for role in Role]), default="member", help="What it may do. Default: member."
+)
+@click.option(
+    "--in",
+    "spaces",
+    multiple=True,
+    metavar="SPACE",
+    help="A space that is there and that it reaches; repeat for several, * for all. Default: what the user is granted.",
+)
+@click.option("--name", default="", help="What it is for, for your own list.")
+@click.option("--expires", callback=read_ahead, metavar="WHEN", help="When it ends: 90d, 2026-12-01 …")
+@click.option(
+    "--kind",
+    type=click.Choice([str(kind) for kind in CredentialKind]),
+    default="key",
+    help="A key for programs, a password for the page, or a subject of your token issuer. Default: key.",
+)
+@click.pass_obj
+def create(
+    session: Session,
+    /,
+    *,
+    user: str,
+    role: str,
+    spaces: tuple[str, ...],
+    name: str,
+    expires: datetime | None,
+    kind: str,
+) -> None:
+    """Create a credential; a key is shown once, now.
+
+    An owner does everything in its spaces, a member writes as itself, a reader reads what is shared. Without --in it
+    reaches what its user is granted; for a user without grants that is the default space, for an owner every space.
+    """
+    wanted = CredentialKind(kind)
+    password = asked_password() if wanted is CredentialKind.PASSWORD else None
+    with session.engine(meaning=False) as engine:
+        issued = engine.callers.create(
+            user,
+            role=Role(role),
+            spaces=spaces or None,
+            name=name,
+            expires_at=expires,
+            kind=wanted,
+            password=password,
+        )
+    show(issued, session)
+
+
+@keys.command("list", examples="scrubjay keys list")
+@click.pass_obj
+def list_keys(session: Session) -> None:
+    """List credentials, never their secrets."""
+    with session.engine(meaning=False) as engine:
+        found = engine.callers.credentials()
+    if session.as_json:
+        print_json(list(found))
+        return
+    rows = [
+        (
+            one.id,
+            one.kind,
+            one.user,
+            one.role,
+            "granted ones" if one.spaces is None else ", ".join(one.spaces),
+            state(one),
+            when(one.created_at),
+            one.name,
+        )
+        for one in found
+    ]
+    print_table(("id", "kind", "user", "role", "spaces", "state", "created", "name"), rows)
+
+
+@keys.command(examples='scrubjay keys revoke key_4x1k9c0d2m7q --reason "laptop lost"')
+@click.argument("id")
+@click.option("--reason", help="Why, for the audit.")
+@click.pass_obj
+def revoke(session: Session, id: str, reason: str | None) -> None:
+    """End a credential at once, with every session that it opened."""
+    with session.engine(meaning=False) as engine:
+        done = engine.callers.revoke(id, reason=reason)
+        last = engine.callers.locked() and not engine.callers.in_use()
+    if session.as_json:
+        from scrubjay.engine.results import plain
+
+        print_json({**plain(done), "locked_out": last})
+    else:
+        note(f"{done.id} of {done.user} is revoked.", session)
+    if last:
+        note(LOCKED, session)
+
+
+@keys.command("open", examples="scrubjay keys open")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def open_door(session: Session, *, yes: bool) -> None:
+    """Let the server ask for no key any more, after all of them were revoked or have expired.
+
+    Whoever reaches the server is then its owner, as before the first key: every program on this machine, and everyone
+    beyond a proxy on it. The next key that is created closes the door again.
+    """
+    with session.engine(meaning=False) as engine:
+        if engine.callers.locked() and not engine.callers.in_use() and not yes and not agreed():
+            note("Nothing was changed.", session)
+            return
+        opened = engine.callers.open_door()
+    if session.as_json:
+        print_json({"opened": opened})
+    elif opened:
+        note("The server asks for no key now: whoever reaches it is its owner.", session)
+    else:
+        note("The server asks for no key anyway.", session)
+
+
+def agreed() -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError("This makes everyone who reaches the server its owner. To confirm it, give --yes.")
+    return click.confirm("Make everyone who reaches the server its owner?", err=True)
+
+
+@keys.command(examples="scrubjay keys rotate key_4x1k9c0d2m7q")
+@click.argument("id")
+@click.pass_obj
+def rotate(session: Session, id: str) -> None:
+    """Give a key another secret, shown once, now; the old one ends at once."""
+    with session.engine(meaning=False) as engine:
+        issued = engine.callers.rotate(id)
+    show(issued, session)
+
+
+def show(issued: Issued, session: Session) -> None:
+    credential = issued.credential
+    if session.as_json:
+        from scrubjay.engine.results import plain
+
+        print_json({**plain(credential), "secret": issued.secret})
+    elif issued.secret is None:
+        click.echo(credential.id)
+    else:
+        note(f"The key of {credential.user} ({credential.id}), shown only now:", session)
+        click.echo(issued.secret)
+
+
+def asked_password() -> str:
+    """From a terminal without showing it, or the first line of standard input."""
+    if sys.stdin is not None and not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+
+
+def state(credential: Credential) -> str:
+    if credential.revoked_at is not None:
+        return "revoked"
+    if not credential.good(utc_now()):
+        return "expired"
+    return f"until {when(credential.expires_at)}" if credential.expires_at else "good"

@@ -1,0 +1,90 @@
+"""`scrubjay list`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
+from scrubjay.cli.output import note, nothing, print_json, print_table, when
+from scrubjay.cli.session import Session
+from scrubjay.cli.states import state_of
+from scrubjay.values.memory import AT_HAND, MAX_LIMIT, Memory, Order, State
+
+ORDERS = {
+    "created": Order.CREATED,
+    "updated": Order.UPDATED,
+    "accessed": Order.ACCESSED,
+    "importance": Order.IMPORTANCE,
+    "length": Order.LENGTH,
+}
+
+
+@click.command(
+    "list",
+    cls=Command,
+    examples="""
+    scrubjay list --limit 50
+    scrubjay list --tag home --since 7d
+    scrubjay list --on yesterday
+    scrubjay list --deleted
+    """,
+)
+@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, help="The most to show. Default: 20.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="How many to leave out first.")
+@click.option("--order", type=click.Choice([*ORDERS]), default="created", help="What to sort by. Default: created.")
+@click.option("--reverse", is_flag=True, help="Oldest, least or shortest first.")
+@click.option("--superseded", is_flag=True, help="Only what a newer memory has outdated.")
+@click.option("--expired", is_flag=True, help="Only what has expired.")
+@click.option("--deleted", is_flag=True, help="Only what was forgotten and can be brought back.")
+@click.option("--all", "all_states", is_flag=True, help="All of these too.")
+@filter_options
+@click.pass_obj
+def list_(
+    session: Session,
+    /,
+    *,
+    limit: int,
+    offset: int,
+    order: str,
+    reverse: bool,
+    superseded: bool,
+    expired: bool,
+    deleted: bool,
+    all_states: bool,
+    **filters: Any,
+) -> None:
+    """List memories, newest first."""
+    named = {State.SUPERSEDED} if superseded else set()
+    named |= {State.DELETED} if deleted else set()
+    if all_states:
+        which = chosen(**filters, states=ALL_STATES, expired=None)
+    elif expired:
+        which = chosen(**filters, states=frozenset(named or AT_HAND), expired=True)
+    elif named:
+        which = chosen(**filters, states=frozenset(named), expired=None)
+    else:
+        which = chosen(**filters)
+    with session.engine(meaning=False) as engine:
+        page = engine.list(which, order=ORDERS[order], descending=not reverse, limit=limit, offset=offset, counted=True)
+        if session.as_json:
+            print_json(page.memories)
+        elif page.memories:
+            print_table(("id", "stored", "category", "tags", "state", "memory"), [row(memory) for memory in page])
+            if len(page) < (page.total or 0):
+                note(f"{len(page):,} of {page.total:,}. More: --limit and --offset.", session)
+        else:
+            nothing("There are no such memories.", engine, session)
+
+
+def row(memory: Memory) -> tuple[str, ...]:
+    return (
+        memory.id,
+        when(memory.created_at),
+        memory.category,
+        ", ".join(memory.tags),
+        state_of(memory),
+        memory.shown_text,
+    )

@@ -1,0 +1,41 @@
+"""`scrubjay mcp`, for when something stands before it on the command line.
+
+`scrubjay mcp …` itself never comes here: it is answered before click is imported (see `__main__.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import click
+
+from scrubjay.cli.command import Choosy
+from scrubjay.cli.session import Session
+
+
+class Elsewhere(Choosy, click.Command):
+    """A command that reads its own options."""
+
+
+@click.command(
+    cls=Elsewhere,
+    without=("--json",),
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    examples="""
+    claude mcp add scrubjay -- scrubjay mcp
+    claude mcp add scrubjay -- scrubjay mcp --space auto
+    """,
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def mcp(session: Session, arguments: tuple[str, ...]) -> None:
+    """Be an MCP server on standard input and output; your client runs this."""
+    given = {"--home": session.home, "--space": session.space}
+    flags = [word for flag, value in given.items() if value for word in (flag, value)]
+    command = [sys.executable, "-m", "scrubjay", "mcp", *flags, *arguments]
+    if sys.platform == "win32":  # there, exec returns to the shell at once
+        sys.exit(subprocess.call(command))
+    os.execv(sys.executable, command)  # noqa: S606 - our own program, without a shell

@@ -1,0 +1,142 @@
+"""`scrubjay model`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from scrubjay.cli.command import Family
+from scrubjay.cli.failures import FAILED
+from scrubjay.cli.output import note, print_json, print_table
+from scrubjay.cli.progress import progress
+from scrubjay.cli.session import Session
+
+WITHOUT_FILES = {
+    "none": "No embedding model is configured.",
+    "hashing": "The hashing embedder needs no files.",
+    "remote": "The configured model answers on another server; it needs no files here.",
+}
+
+
+@click.group(
+    cls=Family,
+    without=("--space",),
+    examples="""
+    scrubjay model pull
+    scrubjay model list
+    scrubjay model check
+    """,
+)
+def model() -> None:
+    """Fetch, list or check embedding models.
+
+    A model finds memories by meaning. Without one everything is stored all the same, and found by words.
+    SCRUBJAY_EMBEDDER chooses it.
+    """
+
+
+@model.command(
+    examples="""
+    scrubjay model pull
+    scrubjay model pull --from ~/Downloads/arctic-embed-s
+    """
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="FILE_OR_FOLDER",
+    help="Take the files from here instead of the network: a folder, an .onnx file beside its vocab.txt, a zip.",
+)
+@click.option("--quiet", is_flag=True, help="Say nothing unless it fails.")
+@click.pass_obj
+def pull(session: Session, source: Path | None, quiet: bool) -> None:
+    """Fetch the configured model, checked by its hashes; nothing happens if it is here."""
+    settings = session.settings()
+    if settings.embedder in WITHOUT_FILES:
+        if not quiet:
+            note(WITHOUT_FILES[settings.embedder], session)
+        return
+    from scrubjay.embedders.catalogue import find
+    from scrubjay.embedders.download import pull as fetch
+
+    chosen = find(settings.embedder)
+    # The model's file is nearly all there is to fetch; the vocabulary beside it would only make the bar jump.
+    with progress(f"Fetching {chosen.name}", shown=not (quiet or session.as_json), in_bytes=True) as report:
+        place = fetch(
+            chosen,
+            settings.models,
+            source=source,
+            progress=lambda file, done, total: report(done, total) if file == chosen.network else None,
+        )
+    if session.as_json:
+        print_json({"model": chosen.name, "folder": str(place), "fingerprint": chosen.fingerprint})
+    elif not quiet:
+        note(f"{chosen.name} is here: {place}", session)
+
+
+@model.command("list", examples="scrubjay model list")
+@click.pass_obj
+def list_models(session: Session) -> None:
+    """List the models that scrubjay knows, and which are here."""
+    from scrubjay.embedders.catalogue import CATALOGUE, find
+
+    settings = session.settings()
+    models = list(CATALOGUE.values())
+    if settings.embedder not in CATALOGUE and settings.embedder not in WITHOUT_FILES:
+        models.append(find(settings.embedder))
+    shown = [
+        {
+            "name": one.name,
+            "used": one.name == settings.embedder or one.location is not None,
+            "here": not one.wrong_files(settings.models),
+            "dimension": one.dimension,
+            "window": one.window,
+            "licence": one.licence,
+        }
+        for one in models
+    ]
+    if session.as_json:
+        print_json(shown)
+        return
+    words = {True: "yes", False: "no"}
+    print_table(
+        ("model", "used", "here", "dimension", "tokens", "licence"),
+        [
+            (
+                str(one["name"]),
+                words[bool(one["used"])],
+                words[bool(one["here"])],
+                str(one["dimension"]),
+                str(one["window"]),
+                str(one["licence"]),
+            )
+            for one in shown
+        ],
+    )
+    if settings.embedder in WITHOUT_FILES:
+        note(WITHOUT_FILES[settings.embedder], session)
+
+
+@model.command(examples="scrubjay model check")
+@click.pass_context
+def check(ctx: click.Context) -> None:
+    """Compare the configured model's files with their hashes; exit code 1 if they are not right."""
+    session: Session = ctx.obj
+    settings = session.settings()
+    name, wrong = settings.embedder, []
+    if name not in WITHOUT_FILES:
+        from scrubjay.embedders.catalogue import find
+        from scrubjay.embedders.download import verify
+
+        wrong = verify(find(name), settings.models)
+    if session.as_json:
+        print_json({"model": name, "ok": not wrong, "problems": wrong})
+    elif wrong:
+        print_table(("problem",), [(sentence,) for sentence in wrong])
+        note("Run: scrubjay model pull", session)
+    else:
+        note(WITHOUT_FILES.get(name, f"{name} is here and whole."), session)
+    if wrong:
+        ctx.exit(FAILED)

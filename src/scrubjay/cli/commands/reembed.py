@@ -1,0 +1,37 @@
+"""`scrubjay reembed`"""
+
+from __future__ import annotations
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import note, print_json
+from scrubjay.cli.progress import progress
+from scrubjay.cli.session import Session
+
+
+@click.command(
+    cls=Command,
+    without=("--space",),
+    examples="""
+    scrubjay reembed
+    SCRUBJAY_EMBEDDER=folder:/models/mine scrubjay reembed
+    """,
+)
+@click.pass_obj
+def reembed(session: Session) -> None:
+    """Make every vector anew with the model of your settings.
+
+    Until it is done memories are found by words only; they can be stored, changed and forgotten meanwhile. If it is
+    broken off, run it again: it goes on where it was.
+    """
+    with session.engine() as engine, progress("Embedding", shown=not session.as_json, total=None) as report:
+        result = engine.reembed(progress=report)
+    if session.as_json:
+        print_json({"model": result.model, "memories": result.memories, "failed": result.failed})
+    elif not result.memories and not result.failed:
+        note("Every vector is this model's already.", session)
+    else:
+        note(f"{result.memories:,} memories have new vectors.", session)
+        if result.failed:
+            note(f"{result.failed:,} could not be embedded: scrubjay doctor", session)

@@ -1,0 +1,42 @@
+"""`scrubjay restore`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import note, print_json, safe
+from scrubjay.cli.progress import progress
+from scrubjay.cli.session import Session
+
+
+@click.command(
+    cls=Command,
+    without=("--space",),
+    examples="""
+    scrubjay restore memories-backup.db
+    scrubjay restore memories-backup.db --replace
+    scrubjay --home ~/other restore memories-backup.db
+    """,
+)
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--replace", is_flag=True, help="Put the memory that is there aside. It is kept.")
+@click.pass_obj
+def restore(session: Session, file: str, replace: bool) -> None:
+    """Make a backup the memory again.
+
+    The backup is read to its end first; a damaged one is refused and nothing changes. Stop every server before you
+    replace a memory: as long as one has it open, it is not touched.
+    """
+    from scrubjay import wiring
+
+    with progress("Restoring", shown=not session.as_json, total=None) as report:
+        aside = wiring.restore(session.settings(), Path(file), replace=replace, progress=report)
+    if session.as_json:
+        print_json({"restored": True, "replaced": None if aside is None else str(aside)})
+        return
+    note(f"{safe(file)} is the memory now.", session)
+    if aside is not None:
+        note(f"What was there lies in {safe(str(aside))}.", session)

@@ -1,0 +1,74 @@
+"""`scrubjay search`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
+from scrubjay.cli.output import note, nothing, print_json, print_table, when
+from scrubjay.cli.session import Session
+from scrubjay.cli.states import state_of
+from scrubjay.values.memory import MAX_LIMIT, Explanation, Hit, Query, State
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay search "Where does the user live?"
+    scrubjay search --words "port 8080" --since 30d --explain
+    scrubjay search deployment --space auto --json
+    """,
+)
+@click.argument("query")
+@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=10, help="The most to show. Default: 10.")
+@click.option("--words", is_flag=True, help="Find by words only: at once, and without a model.")
+@click.option("--explain", is_flag=True, help="Say why each was found.")
+@click.option("--all", "all_states", is_flag=True, help="Also what is outdated, expired or archived.")
+@filter_options
+@click.pass_obj
+def search(
+    session: Session, /, *, query: str, limit: int, words: bool, explain: bool, all_states: bool, **filters: Any
+) -> None:
+    """Find memories by meaning and by words, best first.
+
+    The score says how well a memory fits, from 0 to 1, and means the same for every query.
+    """
+    which = chosen(**filters, states=ALL_STATES - {State.DELETED}, expired=None) if all_states else chosen(**filters)
+    with session.engine(meaning=not words) as engine:
+        found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
+        if found.degraded:
+            note(f"Found by words only: {found.degraded} `scrubjay doctor` knows more.", session)
+        for period in found.periods if explain else ():
+            note(f"Preferred, for {period.words!r}: {when(period.start)} to {when(period.end)}.", session)
+        if session.as_json:
+            print_json(found.hits)
+        elif found.hits:
+            print_table(("score", "id", "memory", "tags", "stored", "state", "why"), [row(hit) for hit in found])
+        else:
+            nothing("Nothing found. Other words may help, or `scrubjay list`.", engine, session)
+
+
+def row(hit: Hit) -> tuple[str, ...]:
+    memory = hit.memory
+    return (
+        f"{hit.score:.2f}",
+        memory.id,
+        memory.shown_text,
+        ", ".join(memory.tags),
+        when(memory.created_at),
+        state_of(memory),
+        reason(hit.explanation),
+    )
+
+
+def reason(explanation: Explanation | None) -> str:
+    """Why a memory was found, in one line."""
+    if explanation is None:
+        return ""
+    words = " ".join(explanation.words) or "none"
+    meaning = "" if explanation.cosine is None else f"; meaning {explanation.similarity:.2f}"
+    boosts = "".join(f"; {name} {value:+.2f}" for name, value in explanation.boosts.items())
+    return f"words: {words} ({explanation.word_score:.2f}){meaning}{boosts}"

@@ -1,0 +1,31 @@
+"""`scrubjay serve`"""
+
+from __future__ import annotations
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.session import Session
+from scrubjay.dialects.table import DIALECTS
+
+
+@click.command(
+    cls=Command,
+    without=("--json",),
+    examples="""
+    scrubjay serve
+    scrubjay serve --port 9000 --space work
+    """,
+)
+@click.option("--host", metavar="ADDRESS", help="The address to listen on. Default: 127.0.0.1.")
+@click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on. Default: 8377.")
+@click.pass_obj
+def serve(session: Session, host: str | None, port: int | None) -> None:
+    """Serve the memory over HTTP.
+
+    Prints where clients find it, and runs until Ctrl-C.
+    """
+    settings = session.settings(host=host, port=port, dialects=tuple(DIALECTS))
+    from scrubjay.servers.http import app  # takes most of a second: after what can be wrong with the settings
+
+    app.serve(settings)

@@ -1,0 +1,126 @@
+"""`scrubjay show`"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import print_json, safe, when
+from scrubjay.cli.session import Session
+from scrubjay.cli.states import state_of
+from scrubjay.errors import NotFound
+from scrubjay.values.memory import Link, LinkKind, Memory
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+FORGOTTEN = "If it was forgotten: `scrubjay list --deleted` shows it, `scrubjay forget --undo ID` brings it back."
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay show mem_4x1k9c0d2m7q
+    scrubjay show mem_4x1k9c0d2m7q --json
+    """,
+)
+@click.argument("id")
+@click.pass_obj
+def show(session: Session, id: str) -> None:
+    """Show everything about a memory.
+
+    With its links, and with the chain of memories that replaced each other, oldest first.
+    """
+    with session.engine(meaning=False) as engine:
+        try:
+            memory = engine.get(id)
+        except NotFound as error:
+            raise NotFound(error.message, hint=FORGOTTEN) from None
+        links = engine.links(memory.id)
+        chain = list(replaced(engine, memory))
+        ends = {end for link in links for end in (link.source, link.target)} - {memory.id}
+        titles = {other.id: other.title for other in known(engine, ends)} | {one.id: one.title for one in chain}
+    if session.as_json:
+        chained = [one.id for one in chain] if len(chain) > 1 else []
+        print_json({"memory": memory, "links": links, "chain": chained})
+        return
+    click.echo(safe(memory.shown_text, lines=True) + "\n")
+    for name, value in facts(memory):
+        click.echo(f"{name:<12}  {safe(value)}")
+    for link in links:
+        if link.kind is not LinkKind.SUPERSEDES:
+            click.echo(f"{'link':<12}  {safe(described(link, memory, titles))}")
+    for place, one in enumerate(chain if len(chain) > 1 else (), 1):
+        here = " (this one)" if one.id == memory.id else ""
+        click.echo(f"{'chain':<12}  {place}. {one.id}  {safe(one.title)}{here}")
+
+
+def replaced(engine: Engine, memory: Memory) -> Iterator[Memory]:
+    """The memory, what it replaced and what replaced it, oldest first."""
+    older: list[Memory] = []
+    newer: list[Memory] = []
+    met = {memory.id}
+    for names, found in (("supersedes", older), ("superseded_by", newer)):
+        step: Memory | None = memory
+        while step is not None and (next_id := getattr(step, names)) is not None and next_id not in met:
+            met.add(next_id)
+            step = next(known(engine, {next_id}), None)
+            if step is not None:
+                found.append(step)
+    yield from (*reversed(older), memory, *newer)
+
+
+def known(engine: Engine, ids: set[str]) -> Iterator[Memory]:
+    """Those that are still there."""
+    for one in sorted(ids):
+        try:
+            yield engine.get(one)
+        except NotFound:
+            continue
+
+
+def facts(memory: Memory) -> Iterator[tuple[str, str]]:
+    """What there is to say, in the order people ask; nothing is said of what is not there."""
+    given = {
+        "id": memory.id,
+        "state": state_of(memory),
+        "title": memory.title,
+        "space": memory.space,
+        "kind": memory.kind if memory.kind != "memory" else "",
+        "category": memory.category,
+        "tags": ", ".join(memory.tags),
+        "found tags": ", ".join(memory.auto_tags),
+        "flags": ", ".join(memory.flags),
+        "importance": f"{memory.importance:g}",
+        "confidence": f"{memory.confidence:g}" if memory.confidence != 1 else "",
+        "source": memory.source,
+        "access": memory.access_level,
+        "path": memory.path,
+        "topic": memory.topic or "",
+        "user": memory.context.user_id,
+        "conversation": memory.context.conversation_id or "",
+        "session": memory.context.session_id or "",
+        "stored": when(memory.created_at),
+        "changed": when(memory.updated_at) if memory.version > 1 else "",
+        "expires": when(memory.expires_at),
+        "true from": when(memory.valid_from),
+        "true until": when(memory.valid_until),
+        "verified": when(memory.verified_at),
+        "read": f"{memory.access_count:,} times" if memory.access_count else "",
+        "version": f"{memory.version}",
+        "came from": f"{memory.provenance.client} ({memory.provenance.transport})",
+        "metadata": json.dumps(memory.metadata, ensure_ascii=False) if memory.metadata else "",
+    }
+    return ((name, value) for name, value in given.items() if value)
+
+
+def described(link: Link, memory: Memory, titles: dict[str, str]) -> str:
+    """A link as a sentence; an arrow shows which way it points."""
+    other = link.target if link.source == memory.id else link.source
+    arrow = "->" if link.source == memory.id else "<-"
+    score = "" if link.score is None else f" ({link.score:.2f}, {link.state})"
+    return f"{link.kind.replace('_', ' ')} {arrow} {other}{score}  {titles.get(other, '')}"

@@ -1,0 +1,103 @@
+"""`scrubjay spaces`"""
+
+from __future__ import annotations
+
+import click
+
+from scrubjay.cli.command import Family
+from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.session import Session
+
+
+@click.group(
+    cls=Family,
+    without=("--space",),
+    examples="""
+    scrubjay spaces list
+    scrubjay spaces create work --description "What the team knows"
+    scrubjay spaces grant work alice
+    scrubjay store "Releases are cut on Tuesdays" --space work
+    """,
+)
+def spaces() -> None:
+    """List, create or grant spaces, one per project or purpose.
+
+    A memory lives in one space, and a search looks in one. `--space auto` names it after the repository you stand in
+    and looks in the default space as well.
+    """
+
+
+@spaces.command("list", examples="scrubjay spaces list")
+@click.pass_obj
+def list_spaces(session: Session) -> None:
+    """List spaces, with how many memories each holds."""
+    with session.engine(meaning=False) as engine:
+        found = engine.list_spaces()
+    if session.as_json:
+        print_json(list(found))
+    else:
+        rows = [(one.name, f"{one.memories:,}", when(one.created_at), one.description or "") for one in found]
+        print_table(("space", "memories", "created", "description"), rows)
+
+
+@spaces.command(examples="scrubjay spaces create work --description 'What the team knows'")
+@click.argument("name")
+@click.option("--description", help="What belongs there.")
+@click.pass_obj
+def create(session: Session, name: str, description: str | None) -> None:
+    """Create a space; one that exists stays as it is.
+
+    A space is also made by storing into it.
+    """
+    with session.engine(meaning=False) as engine:
+        new = engine.create_space(name, description=description)
+    if session.as_json:
+        print_json({"space": name, "created": new})
+    elif new:
+        click.echo(name)
+    else:
+        note(f"Space {name} is already there.", session)
+
+
+@spaces.command(examples="scrubjay spaces grants")
+@click.pass_obj
+def grants(session: Session) -> None:
+    """List who may enter which space over HTTP."""
+    with session.engine(meaning=False) as engine:
+        found = engine.callers.grants()
+    if session.as_json:
+        print_json(list(found))
+    else:
+        rows = [(one.space, one.user, when(one.at), one.by) for one in found]
+        print_table(("space", "user", "since", "by"), rows)
+
+
+@spaces.command(examples="scrubjay spaces grant work alice")
+@click.argument("name")
+@click.argument("user")
+@click.pass_obj
+def grant(session: Session, name: str, user: str) -> None:
+    """Let a user enter a space over HTTP; * stands for every space.
+
+    What the user may do there is the role of its key. Keys that were made for named spaces stay within those.
+    """
+    with session.engine(meaning=False) as engine:
+        engine.callers.grant(name, user)
+    if session.as_json:
+        print_json({"space": name, "user": user, "granted": True})
+    else:
+        note(f"{user} may enter {name}.", session)
+
+
+@spaces.command(examples="scrubjay spaces revoke work alice")
+@click.argument("name")
+@click.argument("user")
+@click.pass_obj
+def revoke(session: Session, name: str, user: str) -> None:
+    """Take a grant back: none of the user's keys reaches the space any more."""
+    with session.engine(meaning=False) as engine:
+        engine.callers.withdraw(name, user)
+    if session.as_json:
+        print_json({"space": name, "user": user, "granted": False})
+    else:
+        note(f"{user} may no longer enter {name}.", session)

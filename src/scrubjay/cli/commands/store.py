@@ -1,0 +1,86 @@
+"""`scrubjay store`"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.durations import read_ahead
+from scrubjay.cli.filters import CATEGORIES, NAMES
+from scrubjay.cli.output import note, print_json, told_of_a_new_space
+from scrubjay.cli.session import Session
+from scrubjay.cli.texts import given_text
+from scrubjay.values.memory import Stored
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay store "User moved to Austin" --tag home
+    scrubjay store "The demo runs on port 8080" --expires 30d --category context
+    git log -1 --format=%B | scrubjay store -
+    """,
+)
+@click.argument("text")
+@click.option("--tag", "tags", multiple=True, help="A tag; give it again for more.")
+@click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}. Default: found in the text.")
+@click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1. Default: found in the text.")
+@click.option(
+    "--source",
+    type=click.Choice(["explicit", "extracted"]),
+    default="explicit",
+    help="Whether somebody asked for it or a model picked it out. Default: explicit.",
+)
+@click.option("--expires", callback=read_ahead, metavar="WHEN", help="Hide it after 30d, 12h, or on 2026-12-01.")
+@click.option("--title", help="A title. Default: the beginning of the text.")
+@click.option("--user", metavar="NAME", help="Whose memory it is. Default: yours.")
+@click.option("--conversation", metavar="ID", help="The conversation it comes from.")
+@click.pass_obj
+def store(
+    session: Session,
+    /,
+    *,
+    text: str,
+    tags: tuple[str, ...],
+    category: str | None,
+    importance: float | None,
+    source: str,
+    expires: datetime | None,
+    title: str | None,
+    user: str | None,
+    conversation: str | None,
+) -> None:
+    """Keep a memory.
+
+    Prints its id. Earlier memories that it may outdate are named on standard error, with the command that marks them.
+    The TEXT - is read from standard input, without the end of its last line. A text that begins with a dash goes
+    behind --.
+    """
+    content = given_text(text)
+    with session.engine() as engine, told_of_a_new_space(engine, session):
+        stored = engine.store(
+            content,
+            tags=tags,
+            category=category,
+            importance=importance,
+            source=source,
+            expires_at=expires,
+            title=title,
+            user_id=user,
+            conversation_id=conversation,
+        )
+    if session.as_json:
+        print_json(stored)
+        return
+    click.echo(stored.memory.id)
+    advise(stored, session)
+
+
+def advise(stored: Stored, session: Session) -> None:
+    if stored.degraded:
+        note(f"Found by words only for now: {stored.degraded} `scrubjay doctor` knows more.", session)
+    for earlier in stored.similar:
+        note(f"It may outdate: {earlier.title}", session)
+        note(f"  If so: scrubjay supersede {earlier.id} {stored.memory.id}", session)

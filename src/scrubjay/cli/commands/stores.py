@@ -1,0 +1,184 @@
+"""`scrubjay stores`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scrubjay.cli.command import Family
+from scrubjay.cli.output import note, print_json, print_table
+from scrubjay.cli.progress import progress
+from scrubjay.cli.session import Session
+
+if TYPE_CHECKING:
+    from scrubjay.engine.files.stores import Indexed
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.group(
+    cls=Family,
+    without=("--space",),
+    examples="""
+    scrubjay stores list
+    scrubjay stores add notes ~/notes
+    scrubjay stores create --project
+    scrubjay stores mirror default ~/vault/memories
+    """,
+)
+def stores() -> None:
+    """Keep memories as Markdown files that you can read, edit and put into git.
+
+    A store is a space with a folder. Whatever you do to its files is noticed by itself: edits, new files, renames,
+    deletions. A folder called .scrubjay is the store of the project around it.
+    """
+
+
+@stores.command("list", examples="scrubjay stores list")
+@click.pass_obj
+def list_stores(session: Session) -> None:
+    """List stores, with their folders."""
+    with session.engine(meaning=False) as engine:
+        found = engine.folders.list()
+    if session.as_json:
+        from scrubjay.engine.results import plain
+
+        print_json([{**plain(one), "path": None if one.path is None else str(one.path)} for one in found])
+        return
+    rows = [
+        (
+            one.name,
+            f"{one.memories:,}",
+            "" if one.path is None else str(one.path),
+            ", ".join(
+                word
+                for word, holds in (
+                    ("project", one.project),
+                    ("mirrored", one.mirrored),
+                    ("read-only", one.read_only),
+                    (f"{one.waiting:,} to write", one.waiting > 0),
+                    ("no folder yet", not one.there),
+                )
+                if holds
+            ),
+            one.description or "",
+        )
+        for one in found
+    ]
+    print_table(("store", "memories", "folder", "state", "description"), rows)
+
+
+@stores.command(
+    examples="""
+    scrubjay stores add notes ~/notes --description 'What I learn'
+    scrubjay stores add vault ~/obsidian --read-only
+    """
+)
+@click.argument("name")
+@click.argument("folder", type=FOLDER)
+@click.option("--description", help="What belongs there.")
+@click.option("--read-only", is_flag=True, help="Write nothing into it: its memories are changed by editing files.")
+@click.pass_obj
+def add(session: Session, name: str, folder: Path, description: str | None, read_only: bool) -> None:
+    """Register a folder that you have, and take in what lies in it.
+
+    Every Markdown file is a memory, with or without front matter. Nothing is written into a file until its memory is
+    changed here.
+    """
+    with session.engine() as engine, progress("Reading files", shown=not session.as_json) as report:
+        done = engine.folders.add(name, folder, description=description, read_only=read_only, progress=report)
+    tell(session, name, done)
+
+
+@stores.command(
+    examples="""
+    scrubjay stores create notes
+    scrubjay stores create notes ~/notes
+    scrubjay stores create --project
+    """
+)
+@click.argument("name", required=False)
+@click.argument("folder", type=FOLDER, required=False)
+@click.option("--project", is_flag=True, help="In .scrubjay, at the root of the project you stand in.")
+@click.option("--description", help="What belongs there.")
+@click.pass_obj
+def create(session: Session, name: str | None, folder: Path | None, project: bool, description: str | None) -> None:
+    """Create an empty store: in a folder of your choice, else under the home."""
+    if project:
+        from scrubjay.machine.projects import STORE_FOLDER, project_root, project_space, slug
+
+        root = project_root(Path.cwd())
+        name, folder = name or project_space(root) or slug(root.name), folder or root / STORE_FOLDER
+    if name is None:
+        raise click.UsageError("Give the store a name, or say --project.")
+    with session.engine(meaning=False) as engine:
+        store = engine.folders.create(name, path=folder, description=description)
+    if session.as_json:
+        print_json({"store": name, "path": str(store.path)})
+    else:
+        click.echo(store.path)
+
+
+@stores.command(examples="scrubjay stores remove notes")
+@click.argument("name")
+@click.pass_obj
+def remove(session: Session, name: str) -> None:
+    """Take a store out of the list. Its files and its memories stay; they just no longer follow each other."""
+    with session.engine(meaning=False) as engine:
+        engine.folders.remove(name)
+    if session.as_json:
+        print_json({"store": name, "removed": True})
+    else:
+        note(f"Store {name} is no longer a folder. Its files stay, and its memories stay in the space.", session)
+
+
+@stores.command(examples="scrubjay stores reindex notes")
+@click.argument("name")
+@click.pass_obj
+def reindex(session: Session, name: str) -> None:
+    """Look at every file again, now, and say which cannot be read.
+
+    Edits are noticed without it.
+    """
+    with session.engine() as engine, progress("Reading files", shown=not session.as_json) as report:
+        done = engine.folders.reindex(name, progress=report)
+    tell(session, name, done)
+
+
+@stores.command(
+    examples="""
+    scrubjay stores mirror default ~/vault/memories
+    scrubjay stores mirror default --stop
+    """
+)
+@click.argument("name")
+@click.argument("folder", type=FOLDER, required=False)
+@click.option("--stop", is_flag=True, help="Write no new memories as files; those that are stay so.")
+@click.pass_obj
+def mirror(session: Session, name: str, folder: Path | None, stop: bool) -> None:
+    """Keep every memory of a space as a file from now on, whoever stores it.
+
+    Links between memories are wiki links, so a vault of Obsidian shows them.
+    """
+    if stop:
+        with session.engine(meaning=False) as engine:
+            engine.folders.stop_mirroring(name)
+        note(f"New memories of {name} are no longer written as files.", session)
+        return
+    with session.engine() as engine, progress("Writing files", shown=not session.as_json) as report:
+        done = engine.folders.mirror(name, folder, progress=report)
+    tell(session, name, done)
+
+
+def tell(session: Session, name: str, done: Indexed) -> None:
+    """What a look at a folder did, and what was left alone."""
+    if session.as_json:
+        from scrubjay.engine.results import plain
+
+        print_json({"store": name, **plain(done)})
+        return
+    note(f"{done.new:,} new, {done.changed:,} changed, {done.moved:,} moved, {done.gone:,} gone.", session)
+    for problem in done.problems:
+        note(f"Left alone: {problem.name}: {problem.why}", session)

@@ -1,0 +1,250 @@
+"""`scrubjay sync`"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scrubjay.cli.command import Family
+from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.session import Session
+from scrubjay.machine.outgoing import without_password
+
+if TYPE_CHECKING:
+    from scrubjay.engine.sync.run import Synced
+    from scrubjay.stores.promises.sync import Endpoint, SyncConflict
+
+TYPES = ("incremental", "full", "push", "pull")
+RESOLUTIONS = ("newest_wins", "merge", "source_wins", "destination_wins", "manual")
+KEPT = ("ours", "theirs", "newest", "merged")
+
+
+@click.group(
+    cls=Family,
+    without=("--space",),
+    examples="""
+    scrubjay sync add drive /mnt/drive/memories.db
+    scrubjay sync run drive
+    scrubjay sync conflicts
+    """,
+)
+def sync() -> None:
+    """Keep several stores the same: a second machine, a shared drive.
+
+    What was stored, changed, forgotten or erased on one side comes to the other. Each side may be used meanwhile, and
+    clocks may be wrong.
+    """
+
+
+@sync.command(
+    examples="""
+    scrubjay sync add drive /mnt/drive/memories.db
+    scrubjay sync add work /mnt/team/work.db --only work
+    scrubjay sync add cloud https://memory.example
+    """
+)
+@click.argument("name")
+@click.argument("url", metavar="FILE")
+@click.option("--only", "spaces", multiple=True, metavar="SPACE", help="Sync this space only; may be repeated.")
+@click.pass_obj
+def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
+    """Name a store to sync with: another file, made if its folder is there, a database, or another scrubjay.
+
+    A store that began as a copy of this one is recognised, and gets an identity of its own. The key of another scrubjay
+    comes from SCRUBJAY_SYNC_KEY (NAME=KEY) or is asked for, and is kept in a file of the home that only you may read.
+    """
+    with kept_key(session, name, url), session.engine(meaning=False) as engine:
+        added = engine.sync.add(name, url, spaces=spaces or None)
+    if session.as_json:
+        print_json(shown_endpoint(added))
+    else:
+        click.echo(added.name)
+
+
+@contextmanager
+def kept_key(session: Session, name: str, url: str) -> Iterator[None]:
+    """Ask for the key of another scrubjay, unless the settings have it; what proves of no use is forgotten again."""
+    from scrubjay.wiring import open_sync_keys
+
+    keys = open_sync_keys(session.settings())
+    if not url.startswith(("http://", "https://")) or keys.named(name):
+        yield
+        return
+    known = keys.of(name, url)
+    keys.keep(url, asked_key(name) or known)
+    try:
+        yield
+    except BaseException:  # also Ctrl-C while the other side is asked: a key that was never tried is not kept
+        keys.keep(url, known)
+        raise
+
+
+def asked_key(name: str) -> str:
+    """From a terminal without showing it, or the first line of standard input; none if that is empty."""
+    if sys.stdin is not None and not sys.stdin.isatty():
+        return sys.stdin.readline().strip()
+    asked = f"Key of {name} (Enter: the known one, or none)"
+    return str(click.prompt(asked, default="", hide_input=True, show_default=False, err=True))
+
+
+@sync.command("list", examples="scrubjay sync list")
+@click.pass_obj
+def list_endpoints(session: Session) -> None:
+    """List the stores to sync with."""
+    with session.engine(meaning=False) as engine:
+        found = engine.sync.endpoints()
+    if session.as_json:
+        print_json([shown_endpoint(one) for one in found])
+        return
+    print_table(("endpoint", "where", "spaces", "last synced"), [row_of(one) for one in found])
+    if not found:
+        note("There are none yet. `scrubjay sync add NAME FILE` names one.", session)
+
+
+@sync.command(examples="scrubjay sync remove drive")
+@click.argument("name")
+@click.pass_obj
+def remove(session: Session, name: str) -> None:
+    """Forget a store to sync with; its memories stay on both sides."""
+    with session.engine(meaning=False) as engine:
+        former = [one.url for one in engine.sync.endpoints() if one.name == name]
+        engine.sync.remove(name)
+        kept = {one.url for one in engine.sync.endpoints()}
+    from scrubjay.wiring import open_sync_keys
+
+    keys = open_sync_keys(session.settings())
+    for url in former:
+        if url not in kept:
+            keys.keep(url, "")
+    if session.as_json:
+        print_json({"removed": name})
+    else:
+        note(f"{name} is no longer synced with.", session)
+
+
+@sync.command(
+    examples="""
+    scrubjay sync run drive
+    scrubjay sync run drive --dry-run
+    scrubjay sync run drive --type pull --on-conflict manual
+    """
+)
+@click.argument("name")
+@click.option("--type", "kind", type=click.Choice(TYPES), default="incremental", show_default=True, help="Which way.")
+@click.option(
+    "--on-conflict", type=click.Choice(RESOLUTIONS), default="newest_wins", show_default=True,
+    help="Who wins where both sides changed the same memory; this store is the source.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+@click.pass_obj
+def run(session: Session, name: str, kind: str, on_conflict: str, dry_run: bool) -> None:
+    """Sync with a store, both ways unless asked otherwise.
+
+    Where both sides changed a memory the newer change stays by default; the other is kept in the record that `sync
+    conflicts --settled` shows. A sync that breaks off goes on where it was when it is run again.
+    """
+    from scrubjay.engine.sync.run import Resolution, SyncRequest, SyncType
+
+    request = SyncRequest(
+        type=SyncType(kind), destination=name, resolution=Resolution(on_conflict), dry_run=dry_run
+    )
+    with session.engine() as engine:
+        done = engine.sync.run(request)
+    if session.as_json:
+        print_json(done)
+    else:
+        click.echo(sentence(done))
+
+
+@sync.command(
+    examples="""
+    scrubjay sync conflicts
+    scrubjay sync conflicts --settled
+    """
+)
+@click.option("--settled", is_flag=True, help="Those that were decided, with what was kept.")
+@click.pass_obj
+def conflicts(session: Session, settled: bool) -> None:
+    """List conflicts that wait for you: the same memory was changed on both sides."""
+    with session.engine(meaning=False) as engine:
+        found = engine.sync.conflicts(settled=settled)
+    if session.as_json:
+        print_json([shown(one) for one in found])
+        return
+    rows = [
+        (str(one.number), one.memory, one.endpoint, text_of(one.ours), text_of(one.theirs), one.outcome or "")
+        for one in found
+    ]
+    print_table(("number", "memory", "endpoint", "ours", "theirs", "kept"), rows)
+    if not found:
+        note("There are none.", session)
+
+
+@sync.command(
+    examples="""
+    scrubjay sync resolve 3 --keep theirs
+    scrubjay sync resolve 4 --keep merged
+    """
+)
+@click.argument("number", type=int)
+@click.option("--keep", type=click.Choice(KEPT), required=True, help="Which state stays.")
+@click.pass_obj
+def resolve(session: Session, number: int, keep: str) -> None:
+    """Decide a conflict. The next sync tells the other side."""
+    with session.engine() as engine:
+        memory = engine.sync.resolve(number, keep)
+    if session.as_json:
+        print_json(memory)
+    else:
+        click.echo("The memory is erased." if memory is None else f"{memory.id} is settled.")
+
+
+@sync.command("mend-clock", examples="scrubjay sync mend-clock")
+@click.pass_obj
+def mend_clock(session: Session) -> None:
+    """Set the store's clock back after a wrong one has lifted it: another store's, or this machine's own.
+
+    Until then, others refuse to sync with it. The order of changes stays. Mend every store that has the wrong stamps,
+    then sync; what still differs counts as a conflict once.
+    """
+    with session.engine(meaning=False) as engine:
+        mended = engine.sync.mend_clock()
+    if session.as_json:
+        print_json({"mended": mended})
+    else:
+        said = f"{mended:,} stamp{'s' * (mended > 1)} mended."
+        note(said if mended else "The clock is not ahead; there is nothing to mend.", session)
+
+
+def shown_endpoint(endpoint: Endpoint) -> Any:
+    from scrubjay.dialects.native.endpoints import endpoint_body
+
+    return endpoint_body(endpoint)
+
+
+def row_of(endpoint: Endpoint) -> tuple[str, str, str, str]:
+    spaces = ", ".join(endpoint.spaces or ("all",))
+    return (endpoint.name, without_password(endpoint.url), spaces, when(endpoint.synced_at))
+
+
+def shown(conflict: SyncConflict) -> dict[str, Any]:
+    from scrubjay.dialects.native.endpoints import conflict_body
+
+    return conflict_body(conflict)
+
+
+def text_of(told: str | None) -> str:
+    return "" if told is None else str(json.loads(told)["memory"]["content"])
+
+
+def sentence(done: Synced) -> str:
+    began = "Would be" if done.request.dry_run else "Synced"
+    parts = [f"{done.created:,} created", f"{done.updated:,} updated", f"{done.deleted:,} deleted"]
+    if done.conflicts:
+        parts.append(f"{len(done.conflicts):,} conflicts")
+    return f"{began}: {', '.join(parts)}; {done.checked:,} compared."

@@ -1,0 +1,74 @@
+"""`scrubjay update`"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.durations import read_ahead
+from scrubjay.cli.filters import CATEGORIES, NAMES
+from scrubjay.cli.output import print_json, safe
+from scrubjay.cli.session import Session
+from scrubjay.cli.texts import given_text
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay update mem_4x1k9c0d2m7q --content "User lives in Austin, Texas" --reason "asked again"
+    scrubjay update mem_4x1k9c0d2m7q --tag home --untag travel --importance 0.9
+    scrubjay update mem_4x1k9c0d2m7q --no-expiry
+    """,
+)
+@click.argument("id")
+@click.option("--content", metavar="TEXT", help="The new text; - reads standard input.")
+@click.option("--title", help="The new title.")
+@click.option("--tag", "tags", multiple=True, help="A tag to add; give it again for more.")
+@click.option("--untag", "untags", multiple=True, metavar="TAG", help="A tag to take away.")
+@click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}.")
+@click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1.")
+@click.option("--expires", callback=read_ahead, metavar="WHEN", help="Hide it after 30d, 12h, or on 2026-12-01.")
+@click.option("--no-expiry", is_flag=True, help="Never hide it.")
+@click.option("--reason", help="Why, for the history.")
+@click.pass_obj
+def update(
+    session: Session,
+    /,
+    *,
+    id: str,
+    content: str | None,
+    title: str | None,
+    tags: tuple[str, ...],
+    untags: tuple[str, ...],
+    category: str | None,
+    importance: float | None,
+    expires: datetime | None,
+    no_expiry: bool,
+    reason: str | None,
+) -> None:
+    """Change a memory; its former state stays in the history.
+
+    If the fact itself has changed, store the new one and `supersede` the old: then both can be found.
+    """
+    if expires is not None and no_expiry:
+        raise click.UsageError("--expires and --no-expiry exclude each other.")
+    fields: dict[str, Any] = {"title": title, "category": category, "importance": importance, "expires_at": expires}
+    fields = {name: value for name, value in fields.items() if value is not None}
+    if no_expiry:
+        fields["expires_at"] = None
+    if content is not None:
+        fields["content"] = given_text(content)
+    if not fields and not tags and not untags:
+        raise click.UsageError("Say what to change: --content, --tag, --importance … (see --help).")
+    from scrubjay.engine.store.intake import TagChange
+
+    retag = TagChange(add=tags, remove=untags) if tags or untags else None
+    with session.engine(meaning=content is not None) as engine:
+        memory = engine.revise(id, tag_change=retag, reason=reason, **fields).memory
+    if session.as_json:
+        print_json(memory)
+    else:
+        click.echo(f"{safe(memory.id)} is now at version {memory.version}.")

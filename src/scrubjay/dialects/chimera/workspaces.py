@@ -1,0 +1,264 @@
+"""Chimera: workspaces and their memories. Part of `memories.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import Body, Route, Schema, object_schema
+from scrubjay.dialects.chimera.memories import (
+    COUNT,
+    DONE,
+    FRAGMENT,
+    LIMIT,
+    MEMORIES,
+    MEMORY,
+    MEMORY_ID,
+    OFFSET,
+    TAGS,
+    TEXT,
+    TIME,
+    WORKSPACE_ID,
+    chimera,
+    gives,
+    new_memory,
+    ok,
+    shown,
+)
+from scrubjay.engine.conversations.workspaces import id_of
+from scrubjay.values.memory import MAX_CONTENT, NewMemory, Source, Space
+from scrubjay.values.times import iso
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+MAX_BATCH = 100
+
+WORKSPACE = object_schema(
+    {
+        "id": {"type": "string"},
+        "name": {"type": "string"},
+        "description": {"type": "string"},
+        "memory_count": COUNT,
+        "created_at": TIME,
+    },
+    required=("id", "name", "memory_count", "created_at"),
+)
+OF_WORKSPACE: Schema = {"workspace_id": {**WORKSPACE_ID, "description": "Such as workspace-…"}}
+NAMED: Schema = {
+    "name": {"type": "string", "minLength": 1, "maxLength": 200},
+    "description": {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT},
+}
+
+
+@chimera.operation(
+    "list_workspaces",
+    title="List workspaces",
+    changes=False,
+    listed=False,
+    route=Route("GET", "/api/workspaces"),
+    takes=object_schema({}),
+    gives=gives({"workspaces": {"type": "array", "items": WORKSPACE}}),
+)
+def list_workspaces(engine: Engine, _args: Body) -> Body:
+    """List the workspaces that you may use."""
+    return ok(workspaces=[workspace(space) for space in engine.workspaces.list()])
+
+
+@chimera.operation(
+    "create_workspace",
+    title="Create a workspace",
+    changes=True,
+    listed=False,
+    route=Route("POST", "/api/workspaces", 201),
+    takes=object_schema(NAMED, required=("name",)),
+    gives=gives({"workspace": WORKSPACE}),
+)
+def create_workspace(engine: Engine, args: Body) -> Body:
+    """Create a workspace for memories and conversations of their own."""
+    return ok(workspace=workspace(engine.workspaces.create(args["name"], description=args.get("description"))))
+
+
+@chimera.operation(
+    "get_workspace",
+    title="Get a workspace",
+    changes=False,
+    listed=False,
+    route=Route("GET", "/api/workspaces/{workspace_id}"),
+    takes=object_schema(OF_WORKSPACE, required=("workspace_id",)),
+    gives=gives({"workspace": WORKSPACE}),
+)
+def get_workspace(engine: Engine, args: Body) -> Body:
+    """A workspace by its id."""
+    return ok(workspace=workspace(engine.workspaces.get(args["workspace_id"])))
+
+
+@chimera.operation(
+    "update_workspace",
+    title="Rename or describe a workspace",
+    changes=True,
+    idempotent=True,
+    listed=False,
+    route=Route("PUT", "/api/workspaces/{workspace_id}"),
+    takes=object_schema({**OF_WORKSPACE, **NAMED}, required=("workspace_id",)),
+    gives=gives({"workspace": WORKSPACE}),
+)
+def update_workspace(engine: Engine, args: Body) -> Body:
+    """Change a workspace's name or description; its id stays."""
+    changed = engine.workspaces.describe(
+        args["workspace_id"], name=args.get("name"), description=args.get("description")
+    )
+    return ok(workspace=workspace(changed))
+
+
+@chimera.operation(
+    "delete_workspace",
+    title="Delete an empty workspace",
+    changes=True,
+    destructive=True,
+    listed=False,
+    route=Route("DELETE", "/api/workspaces/{workspace_id}"),
+    takes=object_schema(OF_WORKSPACE, required=("workspace_id",)),
+    gives=gives(DONE),
+)
+def delete_workspace(engine: Engine, args: Body) -> Body:
+    """Delete a workspace that holds no memories any more, with its conversations."""
+    engine.workspaces.delete(args["workspace_id"])
+    return ok(message="Workspace deleted")
+
+
+WRITTEN: Schema = {
+    "title": {"type": "string", "minLength": 1, "maxLength": 200},
+    "content": TEXT,
+    "tags": TAGS,
+    "metadata": {"type": "object"},
+}
+
+
+@chimera.operation(
+    "list_workspace_memories",
+    title="List a workspace's memories",
+    changes=False,
+    listed=False,
+    route=Route("GET", "/api/workspaces/{workspace_id}/memories"),
+    takes=object_schema(
+        {
+            **OF_WORKSPACE,
+            "search": {**TEXT, "description": "Only what fits, best first"},
+            "limit": LIMIT,
+            "offset": OFFSET,
+        },
+        required=("workspace_id",),
+    ),
+    gives=gives({"memories": MEMORIES, "total": COUNT, "limit": COUNT, "offset": COUNT}),
+)
+def list_workspace_memories(engine: Engine, args: Body) -> Body:
+    """List a workspace's memories, newest first, or search among them."""
+    limit, offset = int(args.get("limit", 20)), int(args.get("offset", 0))
+    page = engine.workspaces.memories(args["workspace_id"], search=args.get("search"), limit=limit, offset=offset)
+    return ok(memories=[shown(memory) for memory in page], total=page.total, limit=limit, offset=offset)
+
+
+@chimera.operation(
+    "create_memory",
+    title="Create a memory in a workspace",
+    changes=True,
+    listed=False,
+    route=Route("POST", "/api/workspaces/{workspace_id}/memories", 201),
+    takes=object_schema({**OF_WORKSPACE, **WRITTEN}, required=("workspace_id", "content")),
+    gives=gives({"memory": MEMORY}),
+)
+def create_memory(engine: Engine, args: Body) -> Body:
+    """Store a memory in a workspace."""
+    new = NewMemory(
+        content=args["content"],
+        title=args.get("title"),
+        tags=tuple(args.get("tags", ())),
+        metadata=args.get("metadata", {}),
+        source=Source.EXPLICIT,
+    )
+    return ok(memory=shown(engine.workspaces.remember(args["workspace_id"], new).memory))
+
+
+@chimera.operation(
+    "get_memory",
+    title="Get a memory",
+    changes=False,
+    listed=False,
+    route=Route("GET", "/api/memories/{memory_id}"),
+    takes=object_schema({"memory_id": MEMORY_ID}, required=("memory_id",)),
+    gives=gives({"memory": MEMORY}),
+)
+def get_memory(engine: Engine, args: Body) -> Body:
+    """A memory by its id."""
+    return ok(memory=shown(engine.get(args["memory_id"])))
+
+
+@chimera.operation(
+    "update_memory",
+    title="Change a memory",
+    changes=True,
+    listed=False,
+    route=Route("PUT", "/api/memories/{memory_id}"),
+    takes=object_schema({"memory_id": MEMORY_ID, **WRITTEN}, required=("memory_id",)),
+    gives=gives({"memory": MEMORY}),
+)
+def update_memory(engine: Engine, args: Body) -> Body:
+    """Change a memory's title, content, tags or metadata; its version goes up by one, and its former state is kept."""
+    return ok(memory=shown(engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args})))
+
+
+@chimera.operation(
+    "delete_memory",
+    title="Delete a memory",
+    changes=True,
+    destructive=True,
+    listed=False,
+    route=Route("DELETE", "/api/memories/{memory_id}"),
+    earlier=Route("DELETE", "/api/mcp/memory/{memory_id}/delete"),
+    takes=object_schema({"memory_id": MEMORY_ID}, required=("memory_id",)),
+    gives=gives(DONE),
+)
+def delete_memory(engine: Engine, args: Body) -> Body:
+    """Delete a memory, and with it from every conversation; it can be brought back for thirty days."""
+    engine.forget(args["memory_id"])
+    return ok(message="Memory deleted")
+
+
+@chimera.operation(
+    "batch_remember",
+    title="Remember many",
+    changes=True,
+    listed=False,
+    route=Route("POST", "/api/mcp/batch-remember", 201),
+    takes=object_schema(
+        {
+            "memories": {
+                "type": "array",
+                "items": object_schema(FRAGMENT, required=("text",)),
+                "minItems": 1,
+                "maxItems": MAX_BATCH,
+            },
+            "workspace_id": WORKSPACE_ID,
+        },
+        required=("memories",),
+    ),
+    gives=gives({"created": COUNT, "memories": MEMORIES}),
+    fields={"content": "text"},
+)
+def batch_remember(engine: Engine, args: Body) -> Body:
+    """Store several memory fragments at once: all of them, or none."""
+    stored = engine.conversations.remember_all(
+        [new_memory(one) for one in args["memories"]], workspace=args.get("workspace_id")
+    )
+    return ok(created=len(stored), memories=[shown(memory) for memory in stored])
+
+
+def workspace(space: Space) -> Body:
+    described = {} if space.description is None else {"description": space.description}
+    return {
+        "id": id_of(space.name),
+        "name": space.title or space.name,
+        **described,
+        "memory_count": space.memories + space.superseded,  # as many as its list shows
+        "created_at": iso(space.created_at),
+    }

@@ -1,0 +1,195 @@
+"""Native, for those who look after a server: keys, grants, who did what, and changes as they happen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import Body, Pieces, Reach, Route, Stream, either, object_schema
+from scrubjay.dialects.native.memories import FAILED, LARGE, NAME, REASON, ROOT, gives, many, native
+from scrubjay.dialects.schemas import fields_of, filled, shape, shown
+from scrubjay.values.memory import Act, ActFilter, Credential, CredentialKind, Event, Grant, Role
+from scrubjay.values.times import parse_time
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+KEY = {"type": "string", "minLength": 1, "description": "A credential's id"}
+ISSUED = {
+    "key": shape(Credential),
+    "secret": {"type": ["string", "null"], "description": "Shown this once; null if it was shown before"},
+}
+
+
+@native.operation(
+    "list_keys",
+    title="List keys",
+    changes=False,
+    reach=Reach.OWNER,
+    route=Route("GET", f"{ROOT}/keys"),
+    takes=object_schema({}),
+    gives=gives({"keys": many(Credential)}, optional=LARGE),
+)
+def list_keys(engine: Engine, _args: Body) -> Body:
+    """The credentials that the caller may manage, oldest first, revoked ones too. Never a secret."""
+    return {"keys": shown(list(engine.callers.credentials()))}
+
+
+@native.operation(
+    "create_key",
+    title="Create a key",
+    changes=True,
+    reach=Reach.OWNER,
+    route=Route("POST", f"{ROOT}/keys", 201),
+    takes=object_schema(
+        {
+            "user": NAME,
+            "role": {**shape(Role), "default": "member"},
+            "spaces": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 100},
+            "name": {"type": "string", "maxLength": 100, "description": "What it is for, for people"},
+            "expires_at": {"type": "string", "format": "date-time"},
+            "kind": {
+                "enum": ["key", "token"],
+                "default": "key",
+                "description": "A key for programs, or a subject of your token issuer",
+            },
+        },
+        required=("user",),
+    ),
+    gives=gives(ISSUED),
+)
+def create_key(engine: Engine, args: Body) -> Body:
+    """Make a credential for a user. A key's secret is in this answer and never again. Once one exists, all callers need
+    one."""
+    made = engine.callers.create(
+        args["user"],
+        role=Role(args.get("role", "member")),
+        spaces=args.get("spaces"),
+        name=args.get("name", ""),
+        expires_at=parse_time(args["expires_at"], field="expires_at") if "expires_at" in args else None,
+        kind=CredentialKind(args.get("kind", "key")),
+    )
+    return {"key": shown(made.credential), "secret": made.secret}
+
+
+@native.operation(
+    "revoke_key",
+    title="Revoke a key",
+    changes=True,
+    destructive=True,
+    idempotent=True,
+    reach=Reach.OWNER,
+    route=Route("DELETE", f"{ROOT}/keys/{{id}}"),
+    takes=object_schema({"id": KEY, "reason": REASON}, required=("id",)),
+    gives=gives({"key": shape(Credential)}),
+)
+def revoke_key(engine: Engine, args: Body) -> Body:
+    """End a key at once, and every session that it opened. After the last one the server stays locked, until a key is
+    made or `scrubjay keys open` is said on its machine."""
+    return {"key": shown(engine.callers.revoke(args["id"], reason=args.get("reason")))}
+
+
+@native.operation(
+    "rotate_key",
+    title="Rotate a key",
+    changes=True,
+    reach=Reach.OWNER,
+    route=Route("POST", f"{ROOT}/keys/{{id}}/rotate"),
+    takes=object_schema({"id": KEY}, required=("id",)),
+    gives=gives(ISSUED),
+)
+def rotate_key(engine: Engine, args: Body) -> Body:
+    """Give a key another secret; the old one ends at once."""
+    made = engine.callers.rotate(args["id"])
+    return {"key": shown(made.credential), "secret": made.secret}
+
+
+@native.operation(
+    "list_grants",
+    title="List grants",
+    changes=False,
+    reach=Reach.OWNER,
+    route=Route("GET", f"{ROOT}/grants"),
+    takes=object_schema({}),
+    gives=gives({"grants": many(Grant)}, optional=LARGE),
+)
+def list_grants(engine: Engine, _args: Body) -> Body:
+    """Who may enter which of the caller's spaces."""
+    return {"grants": shown(list(engine.callers.grants()))}
+
+
+ENTRY = object_schema({"name": NAME, "user": NAME}, required=("name", "user"))
+
+
+@native.operation(
+    "grant_space",
+    title="Grant a space",
+    changes=True,
+    idempotent=True,
+    reach=Reach.OWNER,
+    route=Route("PUT", f"{ROOT}/spaces/{{name}}/grants/{{user}}"),
+    takes=ENTRY,
+    gives=gives({"grant": shape(Grant)}),
+)
+def grant_space(engine: Engine, args: Body) -> Body:
+    """Let a user enter a space."""
+    return {"grant": shown(engine.callers.grant(args["name"], args["user"]))}
+
+
+@native.operation(
+    "withdraw_grant",
+    title="Withdraw a grant",
+    changes=True,
+    destructive=True,
+    reach=Reach.OWNER,
+    route=Route("DELETE", f"{ROOT}/spaces/{{name}}/grants/{{user}}"),
+    takes=ENTRY,
+    gives=gives({"withdrawn": {"type": "boolean"}}),
+)
+def withdraw_grant(engine: Engine, args: Body) -> Body:
+    """Take a grant back: the user's credentials no longer reach the space."""
+    engine.callers.withdraw(args["name"], args["user"])
+    return {"withdrawn": True}
+
+
+@native.operation(
+    "audit",
+    title="Who did what",
+    changes=False,
+    reach=Reach.OWNER,
+    route=Route("GET", f"{ROOT}/audit"),
+    takes=object_schema(
+        {"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, **fields_of(ActFilter)}
+    ),
+    gives=gives({"acts": many(Act)}, optional=LARGE),
+)
+def audit(engine: Engine, args: Body) -> Body:
+    """Who changed what in the caller's spaces, newest first."""
+    return {"acts": shown(list(engine.callers.audit(filled(ActFilter, args), limit=int(args.get("limit", 100)))))}
+
+
+@native.operation(
+    "follow",
+    title="Changes as they happen",
+    changes=False,
+    route=Route("GET", f"{ROOT}/events"),
+    streams=Pieces.EVENTS,
+    takes=object_schema(
+        {
+            "after": {
+                "type": "string",
+                "minLength": 1,
+                "description": "Begin behind the event with this id, or with 0 at the first; default: from now on",
+            }
+        }
+    ),
+    gives=either(object_schema(fields_of(Event, without=("number",)), closed=False), FAILED),
+)
+def follow(engine: Engine, args: Body) -> Stream:
+    """The changes of a space as server-sent events: who, what, when; ids and names of fields, never content."""
+    feed = engine.feed
+    events = feed.follow(after=feed.number_at(args["after"]) if "after" in args else None)
+    pieces = (
+        None if event is None else {"id": feed.place_of(event), "data": shown(event, leave_out=("number",))}
+        for event in events
+    )
+    return Stream(pieces, listening=feed.listening)

@@ -1,0 +1,120 @@
+"""Native: many memories at once, with a look before and a way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import Body, Route, Schema, object_schema
+from scrubjay.dialects.native.memories import (
+    CHANGES,
+    COUNT,
+    FILTER,
+    LARGE,
+    PAGE,
+    REASON,
+    ROOT,
+    gives,
+    many,
+    moment,
+    native,
+    plain_body,
+    wanted,
+)
+from scrubjay.dialects.schemas import shape, shown
+from scrubjay.engine.lifecycle.bulk import CHANGEABLE as BULK_CHANGES
+from scrubjay.engine.lifecycle.bulk import Done
+from scrubjay.engine.store.intake import TagChange
+from scrubjay.values.memory import Memory
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+DONE: Schema = shape(Done)["properties"]
+DEED = {"type": "string", "minLength": 1, "maxLength": 100, "description": "What an earlier call named it"}
+TAGS = {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 20}
+
+
+@native.operation(
+    "preview_bulk",
+    title="Preview a bulk action",
+    changes=False,
+    route=Route("POST", f"{ROOT}/bulk/preview"),
+    takes=object_schema({"limit": PAGE["limit"], **FILTER}),
+    gives=gives({"total": COUNT, "memories": many(Memory)}, optional=LARGE),
+)
+def preview_bulk(engine: Engine, args: Body) -> Body:
+    """What a bulk action with this filter would change."""
+    named = engine.bulk.preview(wanted(args), limit=int(args.get("limit", 20)))
+    return {"total": named.total, "memories": shown(named.memories)}
+
+
+@native.operation(
+    "bulk_forget",
+    title="Forget many",
+    changes=True,
+    destructive=True,
+    route=Route("POST", f"{ROOT}/bulk/forget"),
+    takes=object_schema({"reason": REASON, "deed": DEED, **FILTER}),
+    gives=gives(DONE),
+)
+def bulk_forget(engine: Engine, args: Body) -> Body:
+    """Forget all that a filter names, such as everything one client stored. At most a thousand a call: while `left` is
+    not 0, call again with the same deed."""
+    return plain_body(engine.bulk.forget(wanted(args), reason=args.get("reason"), deed=args.get("deed")))
+
+
+@native.operation(
+    "bulk_update",
+    title="Change many",
+    changes=True,
+    route=Route("POST", f"{ROOT}/bulk/update"),
+    takes=object_schema(
+        {
+            "filter": object_schema(FILTER),
+            "add_tags": TAGS,
+            "remove_tags": TAGS,
+            **{name: CHANGES[name] for name in BULK_CHANGES},
+            "reason": REASON,
+        },
+        required=("filter",),
+    ),
+    gives=gives(DONE),
+)
+def bulk_update(engine: Engine, args: Body) -> Body:
+    """Change the same fields of all that a filter names; each keeps its former state in its history."""
+    tags = TagChange(add=tuple(args.get("add_tags", ())), remove=tuple(args.get("remove_tags", ())))
+    changed = {name: moment(name, args[name]) for name in BULK_CHANGES if name in args}
+    done = engine.bulk.update(
+        wanted(args["filter"]),
+        tags=tags if tags != TagChange() else None,
+        reason=args.get("reason"),
+        **changed,
+    )
+    return plain_body(done)
+
+
+@native.operation(
+    "undo_bulk",
+    title="Undo a bulk forget",
+    changes=True,
+    route=Route("POST", f"{ROOT}/bulk/undo"),
+    takes=object_schema({"deed": DEED}, required=("deed",)),
+    gives=gives(DONE),
+)
+def undo_bulk(engine: Engine, args: Body) -> Body:
+    """Bring back what was forgotten under a deed. While `left` is not 0, call again."""
+    return plain_body(engine.bulk.undo(args["deed"]))
+
+
+@native.operation(
+    "prune",
+    title="Forget what has expired",
+    changes=True,
+    destructive=True,
+    route=Route("POST", f"{ROOT}/prune"),
+    takes=object_schema({"dry_run": {"type": "boolean", "default": False, "description": "Only say what it would be"}}),
+    gives=gives({"pruned": {"type": "array", "items": {"type": "string"}}}, optional=LARGE),
+)
+def prune(engine: Engine, args: Body) -> Body:
+    """Softly delete what has expired."""
+    return {"pruned": [memory.id for memory in engine.prune(dry_run=bool(args.get("dry_run")))]}

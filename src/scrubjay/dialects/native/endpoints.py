@@ -1,0 +1,150 @@
+"""Native: syncing this store with others, as `scrubjay sync` does it.
+
+Endpoints and runs are for this machine's owner; what stores disagree about is for every owner, of its own spaces.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import Body, Reach, Route, Schema, object_schema
+from scrubjay.dialects.native.memories import LARGE, ROOT, gives, native
+from scrubjay.dialects.schemas import shape, shown
+from scrubjay.engine.sync.run import Keep, Resolution, Synced, SyncRequest, SyncType
+from scrubjay.machine.outgoing import without_password
+from scrubjay.stores.promises.sync import Endpoint, SyncConflict
+from scrubjay.values.memory import Memory
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 64}
+CONFLICT: Schema = {**shape(SyncConflict), "properties": {**shape(SyncConflict)["properties"]}}
+CONFLICT["properties"] |= {"ours": shape(Memory), "theirs": shape(Memory)}
+
+
+@native.operation(
+    "list_endpoints",
+    title="List the stores to sync with",
+    changes=False,
+    reach=Reach.LOCAL,
+    route=Route("GET", f"{ROOT}/sync/endpoints"),
+    takes=object_schema({}),
+    gives=gives({"endpoints": {"type": "array", "items": shape(Endpoint)}}, optional=LARGE),
+)
+def list_endpoints(engine: Engine, _args: Body) -> Body:
+    """The stores that this one may be synced with, and when it last was. Passwords are left out of addresses."""
+    return {"endpoints": [endpoint_body(one) for one in engine.sync.endpoints()]}
+
+
+@native.operation(
+    "add_endpoint",
+    title="Name a store to sync with",
+    changes=True,
+    idempotent=True,
+    reach=Reach.LOCAL,
+    route=Route("POST", f"{ROOT}/sync/endpoints", 201),
+    takes=object_schema(
+        {
+            "name": NAME,
+            "url": {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": "^(sqlite|postgres(ql)?|https?)://"},
+            "spaces": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 100},
+        },
+        required=("name", "url"),
+    ),
+    gives=gives({"endpoint": shape(Endpoint)}),
+)
+def add_endpoint(engine: Engine, args: Body) -> Body:
+    """Name another store: sqlite:///FILE, postgresql://… or the https address of another scrubjay, whose key comes from
+    the setting sync_key."""
+    return {"endpoint": endpoint_body(engine.sync.add(args["name"], args["url"], spaces=args.get("spaces")))}
+
+
+@native.operation(
+    "remove_endpoint",
+    title="Forget a store to sync with",
+    changes=True,
+    destructive=True,
+    reach=Reach.LOCAL,
+    route=Route("DELETE", f"{ROOT}/sync/endpoints/{{name}}"),
+    takes=object_schema({"name": NAME}, required=("name",)),
+    gives=gives({"removed": NAME}),
+)
+def remove_endpoint(engine: Engine, args: Body) -> Body:
+    """Forget a store to sync with; its memories stay on both sides."""
+    engine.sync.remove(args["name"])
+    return {"removed": args["name"]}
+
+
+@native.operation(
+    "run_sync",
+    title="Sync with a store",
+    changes=True,
+    destructive=True,
+    idempotent=True,
+    reach=Reach.LOCAL,
+    route=Route("POST", f"{ROOT}/sync/run"),
+    takes=object_schema(
+        {
+            "name": NAME,
+            "type": {**shape(SyncType), "default": "incremental"},
+            "resolution": {**shape(Resolution), "default": "newest_wins"},
+            "dry_run": {"type": "boolean", "default": False, "description": "Only say what would happen"},
+        },
+        required=("name",),
+    ),
+    gives=gives({"synced": shape(Synced)}, optional=LARGE),
+)
+def run_sync(engine: Engine, args: Body) -> Body:
+    """Sync with a store, both ways unless asked otherwise; this store is the source."""
+    request = SyncRequest(
+        type=SyncType(args.get("type", "incremental")),
+        destination=args["name"],
+        resolution=Resolution(args.get("resolution", "newest_wins")),
+        dry_run=bool(args.get("dry_run")),
+    )
+    return {"synced": shown(engine.sync.run(request))}
+
+
+@native.operation(
+    "list_sync_conflicts",
+    title="List conflicts of syncs",
+    changes=False,
+    reach=Reach.OWNER,
+    route=Route("GET", f"{ROOT}/sync/conflicts"),
+    takes=object_schema({"settled": {"type": "boolean", "default": False, "description": "Those that were decided"}}),
+    gives=gives({"conflicts": {"type": "array", "items": CONFLICT}}, optional=LARGE),
+)
+def list_sync_conflicts(engine: Engine, args: Body) -> Body:
+    """Memories that were changed on both sides and wait for somebody to decide, newest first."""
+    return {"conflicts": [conflict_body(one) for one in engine.sync.conflicts(settled=bool(args.get("settled")))]}
+
+
+@native.operation(
+    "resolve_sync_conflict",
+    title="Decide a conflict of a sync",
+    changes=True,
+    reach=Reach.OWNER,
+    route=Route("POST", f"{ROOT}/sync/conflicts/{{number}}/resolve"),
+    takes=object_schema(
+        {"number": {"type": "integer", "minimum": 1, "maximum": 2**53}, "keep": shape(Keep)},
+        required=("number", "keep"),
+    ),
+    gives=gives({}, optional={"memory": shape(Memory)}),
+)
+def resolve_sync_conflict(engine: Engine, args: Body) -> Body:
+    """Decide which state stays; the next sync tells the other side. No memory in the answer: it is erased meanwhile."""
+    memory = engine.sync.resolve(args["number"], Keep(args["keep"]))
+    return {} if memory is None else {"memory": shown(memory)}
+
+
+def endpoint_body(endpoint: Endpoint) -> Body:
+    return {**shown(endpoint), "url": without_password(endpoint.url)}
+
+
+def conflict_body(conflict: SyncConflict) -> Body:
+    """A conflict with both states as JSON, not as text that holds JSON."""
+    sides = {"ours": conflict.ours, "theirs": conflict.theirs}
+    memories = {side: json.loads(told)["memory"] for side, told in sides.items() if told is not None}
+    return {**shown(conflict), **memories}

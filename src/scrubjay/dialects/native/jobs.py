@@ -1,0 +1,62 @@
+"""Native: work in the background."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import Body, Route, object_schema
+from scrubjay.dialects.native.memories import LARGE, ROOT, gives, many, native
+from scrubjay.dialects.schemas import shape, shown
+from scrubjay.values.memory import Job
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+ONE = object_schema({"id": {"type": "string", "minLength": 1, "description": "A job's id"}}, required=("id",))
+
+
+@native.operation(
+    "list_jobs",
+    title="List jobs",
+    changes=False,
+    route=Route("GET", f"{ROOT}/jobs"),
+    takes=object_schema(
+        {
+            "unfinished": {"type": "boolean", "default": False, "description": "Only those that wait or run"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
+        }
+    ),
+    gives=gives({"jobs": many(Job)}, optional=LARGE),
+)
+def list_jobs(engine: Engine, args: Body) -> Body:
+    """Jobs that the caller may see, newest first."""
+    found = engine.jobs.list(unfinished=bool(args.get("unfinished")), limit=int(args.get("limit", 20)))
+    return {"jobs": shown(list(found))}
+
+
+@native.operation(
+    "get_job",
+    title="Get a job",
+    changes=False,
+    route=Route("GET", f"{ROOT}/jobs/{{id}}"),
+    takes=ONE,
+    gives=gives({"job": shape(Job)}),
+)
+def get_job(engine: Engine, args: Body) -> Body:
+    """How far a job has come, and what it gave."""
+    return {"job": shown(engine.jobs.get(args["id"]))}
+
+
+@native.operation(
+    "cancel_job",
+    title="Cancel a job",
+    changes=True,
+    destructive=True,
+    idempotent=True,
+    route=Route("POST", f"{ROOT}/jobs/{{id}}/cancel"),
+    takes=ONE,
+    gives=gives({"job": shape(Job)}),
+)
+def cancel_job(engine: Engine, args: Body) -> Body:
+    """Ask a job to stop; it does as soon as it can."""
+    return {"job": shown(engine.jobs.cancel(args["id"]))}

@@ -1,0 +1,165 @@
+"""Native: how memories hang together: links, what outdates what, decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.dialects.base import Body, Pieces, Route, Stream, either, object_schema
+from scrubjay.dialects.native.memories import FAILED, ID, LARGE, ONE, PAGE, ROOT, gives, many, native, one
+from scrubjay.dialects.schemas import shape, shown
+from scrubjay.engine.lifecycle.curation import Node
+from scrubjay.values.memory import Link, Memory, OpenConflict, Topic
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+
+# --- links and conflicts ---------------------------------------------------------------------------------------------
+
+
+@native.operation(
+    "list_links",
+    title="List a memory's links",
+    changes=False,
+    route=Route("GET", f"{ROOT}/memories/{{id}}/links"),
+    takes=ONE,
+    gives=gives({"links": many(Link)}, optional=LARGE),
+)
+def list_links(engine: Engine, args: Body) -> Body:
+    """What a memory is linked with."""
+    return {"links": shown(list(engine.links(args["id"])))}
+
+
+@native.operation(
+    "get_graph",
+    title="Look around a memory",
+    changes=False,
+    route=Route("GET", f"{ROOT}/memories/{{id}}/graph"),
+    takes=object_schema(
+        {
+            "id": ID,
+            "steps": {"type": "integer", "minimum": 1, "maximum": 3, "default": 1},
+            "similar": {"type": "boolean", "default": False, "description": "Also what is like it"},
+        },
+        required=("id",),
+    ),
+    gives=gives({"memories": many(Memory), "links": many(Link)}, optional=LARGE),
+)
+def get_graph(engine: Engine, args: Body) -> Body:
+    """A memory, what it is linked with so many steps far, and the links between them."""
+    found = engine.curation.around(args["id"], steps=int(args.get("steps", 1)), similar=bool(args.get("similar")))
+    return {"memories": shown(found.memories), "links": shown(found.links)}
+
+
+@native.operation(
+    "get_network",
+    title="Draw what a memory is connected with",
+    changes=False,
+    route=Route("GET", f"{ROOT}/memories/{{id}}/network"),
+    streams=Pieces.LINES,
+    takes=object_schema(
+        {"id": ID, "steps": {"type": "integer", "minimum": 1, "maximum": 10, "default": 2}}, required=("id",)
+    ),
+    gives=either(object_schema({"nodes": many(Node), "links": many(Link)}), FAILED),
+)
+def get_network(engine: Engine, args: Body) -> Stream:
+    """What a memory is connected with, up to five thousand, for drawing: lines of JSON, each with some of the nodes or,
+    after them, of the links."""
+    found = engine.curation.network(args["id"], steps=int(args.get("steps", 2)))
+    nodes = ({"nodes": shown(some)} for some in stretches(found.nodes))
+    links = ({"links": shown(some)} for some in stretches(found.links))
+    return Stream(chain(nodes, links), Pieces.LINES)
+
+
+def stretches(items: tuple[Any, ...], size: int = 500) -> Iterator[tuple[Any, ...]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+@native.operation(
+    "supersede_memory",
+    title="Supersede a memory",
+    changes=True,
+    idempotent=True,
+    route=Route("POST", f"{ROOT}/memories/{{id}}/supersede"),
+    takes=object_schema(
+        {"id": ID, "new": {**ID, "description": "The memory that replaces it"}}, required=("id", "new")
+    ),
+    gives=gives({"old": shape(Memory), "new": shape(Memory)}),
+)
+def supersede_memory(engine: Engine, args: Body) -> Body:
+    """Mark a memory as outdated by a newer one."""
+    old, new = engine.supersede(old=args["id"], new=args["new"])
+    return {"old": shown(old), "new": shown(new)}
+
+
+@native.operation(
+    "release_memory",
+    title="Take a supersession back",
+    changes=True,
+    route=Route("POST", f"{ROOT}/memories/{{id}}/release"),
+    takes=ONE,
+    gives=gives({"memory": shape(Memory)}),
+)
+def release_memory(engine: Engine, args: Body) -> Body:
+    """Take back that a memory is outdated: it is current again."""
+    return one(engine.curation.release(args["id"]))
+
+
+@native.operation(
+    "list_conflicts",
+    title="List open conflicts",
+    changes=False,
+    route=Route("GET", f"{ROOT}/conflicts"),
+    takes=object_schema(PAGE),
+    gives=gives({"conflicts": many(OpenConflict)}, optional=LARGE),
+)
+def list_conflicts(engine: Engine, args: Body) -> Body:
+    """Memories that a newer one may outdate and nobody has settled yet, newest first. Supersede the older, or keep
+    both."""
+    found = engine.open_conflicts(limit=int(args.get("limit", 20)), offset=int(args.get("offset", 0)))
+    return {"conflicts": shown(list(found))}
+
+
+@native.operation(
+    "keep_both",
+    title="Keep both",
+    changes=True,
+    route=Route("POST", f"{ROOT}/conflicts/keep"),
+    takes=object_schema({"old": ID, "new": ID}, required=("old", "new")),
+    gives=gives({"old": shape(Memory), "new": shape(Memory)}),
+)
+def keep_both(engine: Engine, args: Body) -> Body:
+    """Settle a conflict: both memories are true."""
+    old, new = engine.settle(old=args["old"], new=args["new"], keep=True)
+    return {"old": shown(old), "new": shown(new)}
+
+
+# --- decisions -------------------------------------------------------------------------------------------------------
+
+
+@native.operation(
+    "list_topics",
+    title="List what was decided about",
+    changes=False,
+    route=Route("GET", f"{ROOT}/decisions"),
+    takes=object_schema({}),
+    gives=gives({"topics": many(Topic)}, optional=LARGE),
+)
+def list_topics(engine: Engine, _args: Body) -> Body:
+    """The topics of decisions, those decided last first."""
+    return {"topics": shown(list(engine.decisions.topics()))}
+
+
+@native.operation(
+    "get_chain",
+    title="How a decision evolved",
+    changes=False,
+    route=Route("GET", f"{ROOT}/decisions/{{topic:path}}"),
+    takes=object_schema({"topic": {"type": "string", "minLength": 1}}, required=("topic",)),
+    gives=gives({"decisions": many(Memory)}, optional=LARGE),
+)
+def get_chain(engine: Engine, args: Body) -> Body:
+    """The decisions on a topic, newest first."""
+    return {"decisions": shown(list(engine.decisions.chain(args["topic"])))}

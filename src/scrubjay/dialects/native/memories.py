@@ -1,0 +1,319 @@
+"""Native: what people and the page need and no other vocabulary offers. REST under /api/v1/, not MCP.
+
+Replies are the engine's own values as JSON (`shapes.shown`), so their schemas are read from the types; what is
+None is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, either, fitting, left_out, object_schema
+from scrubjay.dialects.schemas import fields_of, filled, shape, shown
+from scrubjay.engine.store import intake
+from scrubjay.errors import Error
+from scrubjay.values.memory import Filter, Hit, Memory, NewMemory, Order, Query, Recall, Version
+from scrubjay.values.times import parse_time
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+ROOT = "/api/v1"
+
+
+def error_body(error: Error, _operation: str) -> Body:
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.hint:
+        body["hint"] = error.hint
+    if details := {name: shown(value) for name, value in error.details.items() if value is not None}:
+        body["details"] = details
+    return {"error": body}
+
+
+native = Dialect(
+    name="native",
+    title="Native: everything a person can do",
+    server_name="scrubjay",
+    instructions="",
+    error_body=error_body,
+    tools=False,
+)
+
+FAILED = object_schema(
+    {
+        "error": object_schema(
+            {
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "hint": {"type": "string", "description": "What to do about it"},
+                "details": {"type": "object"},
+            },
+            required=("code", "message"),
+        )
+    },
+    required=("error",),
+)
+ID = {"type": "string", "minLength": 1, "description": "A memory's id, of any shape"}
+
+
+def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
+    """A successful reply with these fields, or an error."""
+    return either(object_schema({**properties, **(optional or {})}, required=tuple(properties)), FAILED)
+
+
+def many(kind: Any) -> Schema:
+    return {"type": "array", "items": shape(kind)}
+
+
+LARGE: Schema = {"degraded": {"type": "string"}, "left_out": LEFT_OUT}
+NAME = {"type": "string", "minLength": 1, "maxLength": 100}
+DIFFERENCE = object_schema(
+    {"field": {"type": "string"}, "old": {}, "new": {}, "lines": {"type": "array", "items": {"type": "string"}}},
+    required=("field", "lines"),
+)
+
+
+PAGE: Schema = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 20},
+    "offset": {"type": "integer", "minimum": 0, "maximum": 1_000_000, "default": 0},
+}
+COUNT = {"type": "integer", "minimum": 0}
+FILTER = fields_of(Filter)
+REASON = {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Why, for the history"}
+ONE = object_schema({"id": ID}, required=("id",))
+CHANGES: Schema = {name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE}
+
+
+def wanted(args: Body) -> Filter:
+    """Which memories are meant: current ones unless the arguments say otherwise."""
+    return filled(Filter, args)
+
+
+def one(memory: Memory) -> Body:
+    return {"memory": shown(memory)}
+
+
+# --- one memory ------------------------------------------------------------------------------------------------------
+
+
+@native.operation(
+    "get_memory",
+    title="Get a memory",
+    changes=False,
+    route=Route("GET", f"{ROOT}/memories/{{id}}"),
+    takes=object_schema(
+        {"id": ID, "deleted": {"type": "boolean", "description": "Also if it was forgotten and can be brought back"}},
+        required=("id",),
+    ),
+    gives=gives({"memory": shape(Memory)}),
+)
+def get_memory(engine: Engine, args: Body) -> Body:
+    """A memory by its id, with everything that is known of it."""
+    return one(engine.get(args["id"], deleted=bool(args.get("deleted"))))
+
+
+@native.operation(
+    "store_memory",
+    title="Store a memory",
+    changes=True,
+    route=Route("POST", f"{ROOT}/memories", 201),
+    takes=object_schema(fields_of(NewMemory, without=("kind", "topic", "detail")), required=("content",)),
+    gives=gives({"memory": shape(Memory), "similar": many(Memory), "links": COUNT}, optional=LARGE),
+)
+def store_memory(engine: Engine, args: Body) -> Body:
+    """Keep a memory; answers with earlier ones that it may outdate."""
+    stored = engine.store(filled(NewMemory, args))
+    return {**one(stored.memory), "similar": shown(stored.similar), "links": stored.links, **degraded(stored.degraded)}
+
+
+@native.operation(
+    "update_memory",
+    title="Change a memory",
+    changes=True,
+    route=Route("PATCH", f"{ROOT}/memories/{{id}}"),
+    takes=object_schema({"id": ID, **CHANGES, "reason": REASON}, required=("id",)),
+    gives=gives(
+        {
+            "memory": shape(Memory),
+            "fields": {"type": "array", "items": {"type": "string"}},
+            "previous": {"type": ["string", "null"], "description": "Id of the former version; null if there is none"},
+        }
+    ),
+)
+def update_memory(engine: Engine, args: Body) -> Body:
+    """Change a memory; its former state stays in the history. Send If-Match with its version to change only that."""
+    fields = {name: moment(name, args[name]) for name in CHANGES if name in args}
+    revised = engine.revise(args["id"], reason=args.get("reason"), **fields)
+    return {**one(revised.memory), "fields": list(revised.fields), "previous": revised.previous}
+
+
+@native.operation(
+    "forget_memory",
+    title="Forget a memory",
+    changes=True,
+    destructive=True,
+    route=Route("DELETE", f"{ROOT}/memories/{{id}}"),
+    takes=object_schema(
+        {"id": ID, "hard": {"type": "boolean", "default": False, "description": "Erase for good"}, "reason": REASON},
+        required=("id",),
+    ),
+    gives=gives({"memory": shape(Memory), "hard": {"type": "boolean"}}),
+)
+def forget_memory(engine: Engine, args: Body) -> Body:
+    """Forget a memory: for thirty days it can be brought back, or with `hard` never."""
+    forgotten = engine.forget(args["id"], hard=bool(args.get("hard")), reason=args.get("reason"))
+    return {**one(forgotten.memory), "hard": forgotten.hard}
+
+
+@native.operation(
+    "recover_memory",
+    title="Bring a memory back",
+    changes=True,
+    route=Route("POST", f"{ROOT}/memories/{{id}}/recover"),
+    takes=ONE,
+    gives=gives({"memory": shape(Memory)}),
+)
+def recover_memory(engine: Engine, args: Body) -> Body:
+    """Bring a forgotten memory back."""
+    return one(engine.recover(args["id"]))
+
+
+# --- finding ---------------------------------------------------------------------------------------------------------
+
+
+@native.operation(
+    "search",
+    title="Search with explanation",
+    changes=False,
+    route=Route("POST", f"{ROOT}/search"),
+    takes=object_schema({"query": {"type": "string", "minLength": 1}, **PAGE, **FILTER}, required=("query",)),
+    gives=gives({"hits": many(Hit), "total": COUNT}, optional=LARGE),
+)
+def search(engine: Engine, args: Body) -> Body:
+    """Find memories by words and by meaning, best first, each with the reasons why it was found."""
+    hits = engine.search(
+        Query(
+            text=args["query"],
+            limit=int(args.get("limit", 10)),
+            offset=int(args.get("offset", 0)),
+            filter=wanted(args),
+            explain=True,
+        )
+    )
+    return {"hits": shown(hits.hits), "total": hits.total, **degraded(hits.degraded)}
+
+
+@native.operation(
+    "list_memories",
+    title="List memories",
+    changes=False,
+    route=Route("GET", f"{ROOT}/memories"),
+    takes=object_schema(
+        {
+            **PAGE,
+            "cursor": {"type": "string", "minLength": 1, "description": "Where the last page said that it goes on"},
+            "order": {**shape(Order), "default": "created_at"},
+            "ascending": {"type": "boolean", "default": False},
+            **FILTER,
+        }
+    ),
+    gives=gives({"memories": many(Memory), "total": COUNT}, optional={"cursor": {"type": "string"}, **LARGE}),
+)
+def list_memories(engine: Engine, args: Body) -> Body:
+    """Memories in order, newest first unless asked otherwise."""
+    page = engine.list(
+        wanted(args),
+        order=Order(args.get("order", "created_at")),
+        descending=not args.get("ascending"),
+        limit=int(args.get("limit", 20)),
+        offset=int(args.get("offset", 0)),
+        cursor=args.get("cursor"),
+        counted=True,
+        room=lambda found: fitting(map(shown, found)),
+    )
+    more = {} if page.cursor is None else {"cursor": page.cursor}
+    return {"memories": shown(page.memories), "total": page.total, **more, **left_out(page.left_out)}
+
+
+@native.operation(
+    "shown_to",
+    title="Who was shown a memory",
+    changes=False,
+    route=Route("GET", f"{ROOT}/memories/{{id}}/shown"),
+    takes=ONE,
+    gives=gives({"recalls": many(Recall)}, optional=LARGE),
+)
+def shown_to(engine: Engine, args: Body) -> Body:
+    """To whom a memory was handed out and when, newest first: for when it turns out poisoned or wrong."""
+    return {"recalls": shown(list(engine.shown_to(args["id"])))}
+
+
+# --- history ---------------------------------------------------------------------------------------------------------
+
+
+@native.operation(
+    "list_versions",
+    title="List a memory's versions",
+    changes=False,
+    route=Route("GET", f"{ROOT}/memories/{{id}}/versions"),
+    takes=ONE,
+    gives=gives({"versions": many(Version)}, optional=LARGE),
+)
+def list_versions(engine: Engine, args: Body) -> Body:
+    """Former states of a memory, newest first."""
+    return {"versions": shown(list(engine.history(args["id"])))}
+
+
+@native.operation(
+    "diff_versions",
+    title="Compare versions",
+    changes=False,
+    route=Route("GET", f"{ROOT}/memories/{{id}}/diff"),
+    takes=object_schema(
+        {
+            "id": ID,
+            "old": {"type": "integer", "minimum": 1},
+            "new": {"type": "integer", "minimum": 1, "description": "Default: as it is now"},
+        },
+        required=("id", "old"),
+    ),
+    gives=gives({"differences": {"type": "array", "items": DIFFERENCE}}, optional=LARGE),
+)
+def diff_versions(engine: Engine, args: Body) -> Body:
+    """How two versions of a memory differ, field by field."""
+    found = engine.curation.diff(args["id"], old=args["old"], new=args.get("new"))
+    return {"differences": shown(list(found))}
+
+
+@native.operation(
+    "restore_version",
+    title="Restore a version",
+    changes=True,
+    route=Route("POST", f"{ROOT}/memories/{{id}}/versions/{{version}}/restore"),
+    takes=object_schema({"id": ID, "version": {"type": "integer", "minimum": 1}}, required=("id", "version")),
+    gives=gives({"memory": shape(Memory)}),
+)
+def restore_version(engine: Engine, args: Body) -> Body:
+    """Make a former state of a memory the current one again; today's joins the history."""
+    return one(engine.restore_version(args["id"], args["version"]))
+
+
+# --- words that several operations share -----------------------------------------------------------------------------
+
+
+def degraded(reason: str | None) -> Body:
+    return {"degraded": reason} if reason else {}
+
+
+def moment(name: str, value: Any) -> Any:
+    """An argument as the engine takes it: times are times."""
+    return parse_time(value, field=name) if name.endswith(("_at", "_from", "_until")) else value
+
+
+def plain_body(value: Any) -> Body:
+    body: Body = shown(value)
+    return body
+
+
+# What else people do, in files of their own, joins the same table; they use the words above.
+from scrubjay.dialects.native import access, bulk, endpoints, jobs, links, spaces, sync_peer, upkeep  # noqa: E402, F401

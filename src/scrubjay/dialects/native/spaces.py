@@ -1,0 +1,137 @@
+"""Native: spaces, what is in them, and taking it elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import Body, Pieces, Route, Stream, either, object_schema
+from scrubjay.dialects.native.memories import COUNT, FAILED, LARGE, NAME, ROOT, gives, many, native, plain_body
+from scrubjay.dialects.schemas import fields_of, filled, shape, shown
+from scrubjay.engine.statistics import Statistics, StatsQuery
+from scrubjay.engine.transfer import Imported
+from scrubjay.values.memory import Space
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+
+@native.operation(
+    "list_spaces",
+    title="List spaces",
+    changes=False,
+    route=Route("GET", f"{ROOT}/spaces"),
+    takes=object_schema({}),
+    gives=gives({"spaces": many(Space)}, optional=LARGE),
+)
+def list_spaces(engine: Engine, _args: Body) -> Body:
+    """The spaces that the caller may use, with how many memories each holds."""
+    return {"spaces": shown(list(engine.list_spaces()))}
+
+
+@native.operation(
+    "create_space",
+    title="Create a space",
+    changes=True,
+    idempotent=True,
+    route=Route("POST", f"{ROOT}/spaces", 201),
+    takes=object_schema(
+        {"name": NAME, "description": {"type": "string", "minLength": 1, "maxLength": 10_000}}, required=("name",)
+    ),
+    gives=gives({"space": {"type": "string"}, "created": {"type": "boolean"}}),
+)
+def create_space(engine: Engine, args: Body) -> Body:
+    """Create a space; one that exists stays as it is."""
+    new = engine.create_space(args["name"], description=args.get("description"))
+    return {"space": args["name"], "created": new}
+
+
+@native.operation(
+    "drop_space",
+    title="Put an empty space away",
+    changes=True,
+    destructive=True,
+    route=Route("DELETE", f"{ROOT}/spaces/{{name}}"),
+    takes=object_schema({"name": NAME}, required=("name",)),
+    gives=gives({"space": shape(Space)}),
+)
+def drop_space(engine: Engine, args: Body) -> Body:
+    """Put away a space that holds no memories any more, with its conversations."""
+    return {"space": shown(engine.drop_space(args["name"]))}
+
+
+STORE = object_schema(
+    {
+        "name": {"type": "string"},
+        "path": {"type": "string", "description": "Its folder, if the caller is on this machine"},
+        "description": {"type": "string"},
+        "memories": COUNT,
+        "superseded": COUNT,
+        "mirrored": {"type": "boolean"},
+        "project": {"type": "boolean", "description": "Of the folder that the server works in"},
+        "waiting": {**COUNT, "description": "Files that are still to be written"},
+        "there": {"type": "boolean", "description": "Whether its folder is there"},
+        "read_only": {"type": "boolean", "description": "Whether its memories are changed by editing files only"},
+    },
+    required=("name", "memories", "superseded", "mirrored", "project", "waiting", "there", "read_only"),
+)
+
+
+@native.operation(
+    "list_stores",
+    title="List stores and their folders",
+    changes=False,
+    route=Route("GET", f"{ROOT}/stores"),
+    takes=object_schema({}),
+    gives=gives({"stores": {"type": "array", "items": STORE}}, optional=LARGE),
+)
+def list_stores(engine: Engine, _args: Body) -> Body:
+    """The stores that the caller may see, with the folders where their memories are files."""
+    return {
+        "stores": [
+            {**shown(store, leave_out=("path",)), **({} if store.path is None else {"path": str(store.path)})}
+            for store in engine.folders.list()
+        ]
+    }
+
+
+@native.operation(
+    "get_statistics",
+    title="Statistics",
+    changes=False,
+    route=Route("GET", f"{ROOT}/statistics"),
+    takes=object_schema(fields_of(StatsQuery)),
+    gives=gives({"statistics": shape(Statistics)}),
+)
+def get_statistics(engine: Engine, args: Body) -> Body:
+    """Counts, sizes, rates, trends and health of what the caller may see."""
+    return {"statistics": shown(engine.statistics(filled(StatsQuery, args)))}
+
+
+@native.operation(
+    "export",
+    title="Export",
+    changes=False,
+    route=Route("GET", f"{ROOT}/export"),
+    streams=Pieces.LINES,
+    takes=object_schema({}),
+    gives=either(object_schema({"type": {"type": "string"}}, required=("type",), closed=False), FAILED),
+)
+def export(engine: Engine, _args: Body) -> Stream:
+    """Every memory of a space and the links between them, as lines of JSON that `import` takes in."""
+    return Stream(engine.export(), Pieces.LINES)
+
+
+@native.operation(
+    "import",
+    title="Import",
+    changes=True,
+    route=Route("POST", f"{ROOT}/import"),
+    takes=object_schema(
+        {"lines": {"type": "array", "items": {"type": "object"}, "minItems": 1, "maxItems": 1000}},
+        required=("lines",),
+    ),
+    gives=gives(shape(Imported)["properties"]),
+)
+def import_(engine: Engine, args: Body) -> Body:
+    """Take in lines of an export, at most a thousand a call; what is already here with the same id is left as it is."""
+    return plain_body(engine.import_from(args["lines"]))

@@ -1,0 +1,198 @@
+"""Native: what another scrubjay asks when it syncs with this one. For programs; people use `scrubjay sync`.
+
+Every question may be repeated: taking what is already here changes nothing, and a store gets a new origin once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import Body, Reach, Route, Schema, either, object_schema
+from scrubjay.dialects.native.memories import FAILED, ROOT, gives, native
+from scrubjay.dialects.schemas import whole_shape
+from scrubjay.engine.results import plain
+from scrubjay.engine.sync import wire
+from scrubjay.engine.sync.merge import Policy, Winner
+from scrubjay.engine.sync.peer import Parcel
+from scrubjay.engine.sync.run import STRETCH, Resolution
+from scrubjay.stores.promises.sync import MAX_CLOCK, Erased, Heard, Replica, Stamp
+from scrubjay.values.memory import Link, Memory
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+MAX_IDS = 500
+ID = {"type": "string", "minLength": 1, "maxLength": 256}
+IDS = {"type": "array", "items": ID, "maxItems": MAX_IDS}
+SPACE = {"type": "string", "minLength": 1, "maxLength": 100}
+CLOCK = {"type": "integer", "minimum": 0, "maximum": MAX_CLOCK}
+NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**53}
+SEEN = {"type": "object", "additionalProperties": CLOCK, "maxProperties": 1000}
+ERASED = {"type": "integer", "enum": [one.value for one in Erased]}
+
+
+def with_fields(kind: type, **fields: Schema) -> Schema:
+    """The shape of a value, some of whose fields are said more closely."""
+    whole = whole_shape(kind)
+    return {**whole, "properties": {**whole["properties"], **fields}}
+
+
+MEMORY = with_fields(Memory, hlc=CLOCK, version={**NUMBER, "minimum": 1}, seq=NUMBER, access_count=NUMBER)
+REPLICA = with_fields(
+    Replica,
+    memory=MEMORY,
+    erased=ERASED,
+    seen=SEEN,
+    vectors={"type": "array", "items": {"type": "string"}, "maxItems": 1000, "description": "Base64 of 32-bit numbers"},
+    parts={"type": "integer", "minimum": 0, "maximum": 10_000},
+)
+STAMP = with_fields(Stamp, hlc=CLOCK, version=NUMBER, erased=ERASED, seen=SEEN, aliases=NUMBER)
+HEARD = with_fields(Heard, number=NUMBER)
+LINK = with_fields(Link, hlc=CLOCK)
+PARCEL = with_fields(
+    Parcel,
+    replicas={"type": "array", "items": REPLICA},
+    links={"type": "array", "items": LINK},
+    spaces={"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+)
+TAKEN = object_schema(
+    {
+        "memory": {"type": "string"},
+        "change": {"enum": ["created", "updated", "deleted"]},
+        "conflict": {"type": "boolean"},
+        "winner": {"enum": [str(one) for one in Winner]},
+        "failed": {"type": "boolean"},
+    },
+    required=("memory", "conflict", "winner", "failed"),
+)
+
+
+@native.operation(
+    "sync_greet",
+    title="Sync: which store this is",
+    changes=False,
+    reach=Reach.OWNER,
+    route=Route("GET", f"{ROOT}/sync"),
+    takes=object_schema({}),
+    # Open: a newer scrubjay may say more, and must be understood well enough to tell that it is one.
+    gives=either({**whole_shape(wire.Greeting), "additionalProperties": True}, FAILED),
+)
+def sync_greet(engine: Engine, _args: Body) -> Body:
+    """What another scrubjay must know before it syncs with this store."""
+    body: Body = plain(engine.sync.host.greeting())
+    return body
+
+
+@native.operation(
+    "sync_changes",
+    title="Sync: which memories changed",
+    changes=False,
+    reach=Reach.OWNER,
+    route=Route("POST", f"{ROOT}/sync/changes"),
+    takes=object_schema(
+        {
+            "space": SPACE,
+            "after": HEARD,
+            "limit": {"type": "integer", "minimum": 1, "maximum": STRETCH},
+        },
+        required=("space", "after", "limit"),
+    ),
+    gives=gives({"ids": IDS, "heard": HEARD, "more": {"type": "boolean"}, "restarted": {"type": "boolean"}}),
+)
+def sync_changes(engine: Engine, args: Body) -> Body:
+    """The memories that the feed of a space names behind a place; from the beginning if it has no such place."""
+    after = wire.built(Heard, args["after"])
+    body: Body = plain(engine.sync.host.changes(args["space"], after, limit=args["limit"]))
+    return body
+
+
+@native.operation(
+    "sync_stamps",
+    title="Sync: in what state memories are",
+    changes=False,
+    reach=Reach.OWNER,
+    route=Route("POST", f"{ROOT}/sync/stamps"),
+    takes=object_schema({"ids": IDS}, required=("ids",)),
+    gives=gives({"stamps": {"type": "object", "additionalProperties": STAMP}}),
+)
+def sync_stamps(engine: Engine, args: Body) -> Body:
+    """The states of these memories, without their text; unknown ones are left out."""
+    return {"stamps": plain(engine.sync.host.stamps(args["ids"]))}
+
+
+@native.operation(
+    "sync_links",
+    title="Sync: links of memories",
+    changes=False,
+    reach=Reach.OWNER,
+    route=Route("POST", f"{ROOT}/sync/links"),
+    takes=object_schema({"ids": IDS, "offset": NUMBER}, required=("ids",)),
+    gives=gives({"links": {"type": "array", "items": LINK}, "more": {"type": "boolean"}}),
+)
+def sync_links(engine: Engine, args: Body) -> Body:
+    """Links that touch these memories, as many as fit behind an offset."""
+    links, more = engine.sync.host.links(args["ids"], offset=args.get("offset", 0))
+    return {"links": plain(list(links)), "more": more}
+
+
+@native.operation(
+    "sync_fetch",
+    title="Sync: fetch memories",
+    changes=False,
+    reach=Reach.OWNER,
+    route=Route("POST", f"{ROOT}/sync/fetch"),
+    takes=object_schema({"ids": IDS, "vectors": {"type": "boolean", "default": False}}, required=("ids",)),
+    gives=gives({"parcel": PARCEL, "left": IDS}),
+)
+def sync_fetch(engine: Engine, args: Body) -> Body:
+    """These memories whole, as many as fit; ask again for those that are `left`."""
+    parcel, left = engine.sync.host.parcel(args["ids"], vectors=bool(args.get("vectors")))
+    return {"parcel": wire.written(parcel), "left": list(left)}
+
+
+@native.operation(
+    "sync_take",
+    title="Sync: take memories in",
+    changes=True,
+    destructive=True,
+    idempotent=True,
+    reach=Reach.OWNER,
+    replicates=True,
+    route=Route("POST", f"{ROOT}/sync/take"),
+    takes=object_schema(
+        {
+            "parcel": PARCEL,
+            "policy": {"enum": [str(one) for one in Policy]},
+            "named": {"enum": [str(one) for one in Resolution]},
+            "sender": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9._-]+$"},
+            "dry_run": {"type": "boolean", "default": False},
+        },
+        required=("parcel", "policy", "named", "sender"),
+    ),
+    gives=gives({"taken": {"type": "array", "items": TAKEN}}),
+)
+def sync_take(engine: Engine, args: Body) -> Body:
+    """Let these memories join what is here; where both sides changed one, the policy decides."""
+    taken = engine.sync.host.take(
+        wire.read(args["parcel"]),
+        policy=Policy(args["policy"]),
+        named=args["named"],
+        sender=args["sender"],
+        dry_run=bool(args.get("dry_run")),
+    )
+    return {"taken": plain(list(taken))}
+
+
+@native.operation(
+    "sync_renew",
+    title="Sync: take a new origin",
+    changes=True,
+    idempotent=True,
+    reach=Reach.OWNER,
+    route=Route("POST", f"{ROOT}/sync/renew"),
+    takes=object_schema({"origin": ID}, required=("origin",)),
+    gives=gives({"origin": {"type": "string"}}),
+)
+def sync_renew(engine: Engine, args: Body) -> Body:
+    """Sign changes under a new origin from now on: this store turned out to be a copy of the caller's."""
+    return {"origin": engine.sync.host.renew(args["origin"])}

@@ -1,0 +1,116 @@
+"""Native, for those who look after a memory: duplicates, health, backups."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import Body, Reach, Route, object_schema
+from scrubjay.dialects.native.memories import LARGE, NAME, ROOT, gives, many, native
+from scrubjay.dialects.schemas import shape, shown
+from scrubjay.engine.conflicts.duplicates import Twins
+from scrubjay.engine.files.stores import Indexed
+from scrubjay.stores.promises.memories import Checkup
+from scrubjay.values.memory import Job
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+JOB = gives({"job": shape(Job)})
+
+
+# --- tidying ---------------------------------------------------------------------------------------------------------
+
+
+@native.operation(
+    "list_duplicates",
+    title="List duplicates",
+    changes=False,
+    route=Route("GET", f"{ROOT}/duplicates"),
+    takes=object_schema({"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 20}}),
+    gives=gives({"duplicates": many(Twins)}, optional=LARGE),
+)
+def list_duplicates(engine: Engine, args: Body) -> Body:
+    """Pairs of memories that say the same in the same words; spelling, case and punctuation may differ."""
+    return {"duplicates": shown(list(islice(engine.duplicates(), int(args.get("limit", 20)))))}
+
+
+@native.operation(
+    "reindex_store",
+    title="Look at every file of a store",
+    changes=True,
+    idempotent=True,
+    reach=Reach.LOCAL,
+    route=Route("POST", f"{ROOT}/stores/{{name}}/reindex"),
+    takes=object_schema({"name": NAME}, required=("name",)),
+    gives=gives({"indexed": shape(Indexed)}),
+)
+def reindex_store(engine: Engine, args: Body) -> Body:
+    """Take in what was changed by hand in a store's folder, now."""
+    return {"indexed": shown(engine.folders.reindex(args["name"]))}
+
+
+# --- the whole store -------------------------------------------------------------------------------------------------
+
+
+@native.operation(
+    "check",
+    title="Check the store",
+    changes=False,
+    reach=Reach.LOCAL,
+    route=Route("GET", f"{ROOT}/check"),
+    takes=object_schema(
+        {"deep": {"type": "boolean", "default": False, "description": "Read every page and text, and compare hashes"}}
+    ),
+    gives=gives({"checkup": shape(Checkup)}),
+)
+def check(engine: Engine, args: Body) -> Body:
+    """Look for damage, and count memories, words and vectors."""
+    return {"checkup": shown(engine.check(deep=bool(args.get("deep"))))}
+
+
+@native.operation(
+    "backup",
+    title="Back up",
+    changes=True,
+    reach=Reach.LOCAL,
+    route=Route("POST", f"{ROOT}/backup", 202),
+    takes=object_schema(
+        {"file": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "A new file of the server's"}},
+        required=("file",),
+    ),
+    gives=JOB,
+)
+def backup(engine: Engine, args: Body) -> Body:
+    """Copy the whole memory, every space of it, to a new file; a job, for others may write meanwhile."""
+    return {"job": shown(engine.upkeep.backup(args["file"]))}
+
+
+@native.operation(
+    "reembed",
+    title="Make vectors anew",
+    changes=True,
+    idempotent=True,
+    reach=Reach.LOCAL,
+    route=Route("POST", f"{ROOT}/reembed", 202),
+    takes=object_schema({}),
+    gives=JOB,
+)
+def reembed(engine: Engine, _args: Body) -> Body:
+    """Let the model of the settings make every vector anew; a job. Search uses words until it is done."""
+    return {"job": shown(engine.upkeep.reembed())}
+
+
+@native.operation(
+    "rebuild",
+    title="Make indexes anew",
+    changes=True,
+    idempotent=True,
+    reach=Reach.LOCAL,
+    route=Route("POST", f"{ROOT}/rebuild", 202),
+    takes=object_schema({}),
+    gives=JOB,
+)
+def rebuild(engine: Engine, _args: Body) -> Body:
+    """Make words, missing vectors and the index of vectors anew; a job."""
+    return {"job": shown(engine.upkeep.rebuild())}

@@ -1,0 +1,99 @@
+"""Values of ours as callers see them: as JSON, the JSON Schema of that, read from the type; and back.
+
+What the store keeps for itself is left out: `seq` and `hlc` count everything that is written, by anyone, so they would
+tell a caller how much others write in private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum, IntEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from scrubjay.dialects.base import Body, Schema, object_schema
+from scrubjay.engine.results import plain
+from scrubjay.values.times import parse_time
+
+Value = TypeVar("Value")
+
+PLAIN: dict[Any, Schema] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    datetime: {"type": "string", "format": "date-time"},
+}
+
+
+BOOKKEEPING = ("seq", "hlc", "origin")
+
+
+def shown(value: Any, *, leave_out: tuple[str, ...] = ()) -> Any:
+    """A value as callers see it."""
+    return plain(value, leave_out=(*BOOKKEEPING, *leave_out))
+
+
+def shape(kind: Any) -> Schema:
+    """What `shown` makes of a value of this type. What may be None may be left out."""
+    return whole_shape(kind, BOOKKEEPING)
+
+
+@cache
+def whole_shape(kind: Any, leave_out: tuple[str, ...] = ()) -> Schema:  # noqa: PLR0911 -- one line per kind of type
+    """What `plain` makes of it."""
+    if kind in PLAIN:
+        return PLAIN[kind]
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return whole_shape(next(one for one in inner if one is not NoneType), leave_out)
+    if origin in (tuple, list, Sequence):
+        return {"type": "array", "items": whole_shape(inner[0], leave_out)}
+    if origin is Mapping or origin is dict:
+        return {"type": "object", "additionalProperties": {} if inner[1] is Any else whole_shape(inner[1], leave_out)}
+    if origin is frozenset:
+        return {"type": "array", "items": whole_shape(inner[0], leave_out)}
+    if kind is Any:
+        return {}
+    if isinstance(kind, type) and issubclass(kind, IntEnum):
+        return {"type": "string", "enum": [one.name.lower() for one in kind]}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {**PLAIN[type(next(iter(kind)).value)], "enum": [one.value for one in kind]}
+    assert is_dataclass(kind), kind
+    hints = get_type_hints(kind)
+    names = [entry.name for entry in fields(kind) if entry.name not in leave_out]
+    return object_schema(
+        {name: whole_shape(hints[name], leave_out) for name in names},
+        required=[name for name in names if NoneType not in get_args(hints[name])],
+    )
+
+
+def fields_of(kind: type, *, without: tuple[str, ...] = ()) -> Schema:
+    """The properties of a value that a caller may fill in."""
+    properties: Schema = shape(kind)["properties"]
+    return {name: schema for name, schema in properties.items() if name not in without}
+
+
+def filled(kind: type[Value], args: Body, **more: Any) -> Value:
+    """A value from those arguments that are its fields; their schemas have been checked."""
+    hints = get_type_hints(kind)
+    given = {name: _read(hints[name], args[name], name) for name in hints if name in args}
+    return kind(**{**given, **more})
+
+
+def _read(kind: Any, raw: Any, name: str) -> Any:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _read(next(one for one in inner if one is not NoneType), raw, name)
+    if origin in (tuple, frozenset):
+        return origin(_read(inner[0], one, name) for one in raw)
+    if kind is datetime:
+        return parse_time(raw, field=name)
+    if isinstance(kind, type) and issubclass(kind, IntEnum):
+        return kind[raw.upper()]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(raw)
+    return raw

@@ -1,0 +1,234 @@
+"""System, cold storage: put memories away, bring them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import LEFT_OUT, Body, object_schema
+from scrubjay.dialects.system.memories import COUNT, ID, NUMBER, SHARE, TIME, gives, moment, succeeded, system, takes
+from scrubjay.engine.archive.archiving import Archived, Criteria, Terms
+from scrubjay.engine.archive.restoring import Mode, Restored
+from scrubjay.errors import InvalidInput
+from scrubjay.values.memory import Category, JobStatus, Tier
+from scrubjay.values.times import iso
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+NULLABLE_ID = {"type": ["string", "null"]}
+
+
+@system.operation(
+    "archive_memory",
+    title="Archive memories",
+    changes=True,
+    takes=takes("archive_memory"),
+    gives=gives(
+        {
+            "archive_job_id": {**NULLABLE_ID, "description": "null in a dry run"},
+            "archived_count": COUNT,
+            "memories_archived": {
+                "type": "array",
+                "items": object_schema(
+                    {
+                        "memory_id": ID,
+                        "archive_id": {**NULLABLE_ID, "description": "null in a dry run"},
+                        "archive_tier": {"type": "string", "enum": [str(tier) for tier in Tier]},
+                        "archived_at": TIME,
+                        "retrieval_time_estimate_ms": COUNT,
+                        "storage_cost_reduction": SHARE,
+                    },
+                    required=(
+                        "memory_id",
+                        "archive_id",
+                        "archive_tier",
+                        "archived_at",
+                        "retrieval_time_estimate_ms",
+                        "storage_cost_reduction",
+                    ),
+                ),
+            },
+            "storage_saved_bytes": COUNT,
+            "estimated_monthly_savings": NUMBER,
+            "embeddings_retained": {"type": "boolean"},
+            "total_cost": NUMBER,
+        },
+        optional={"dry_run": {"const": True}, "left_out": LEFT_OUT},
+    ),
+)
+def archive_memory(engine: Engine, args: Body) -> Body:
+    """Move memories to cold storage for long-term retention with reduced access costs and performance. Give exactly
+    one of memory_id, memory_ids and auto_archive_criteria; of the criteria all must hold."""
+    only_one(args, "memory_id", "memory_ids", "auto_archive_criteria")
+    terms = Terms(
+        tier=Tier(args.get("archive_tier", "cold")),
+        keep_vectors=args.get("retain_embeddings", False),
+        reason=args.get("reason"),
+    )
+    dry_run = args.get("dry_run", False)
+    if "auto_archive_criteria" in args:
+        done = engine.cold_storage.archive_matching(criteria(args["auto_archive_criteria"]), terms, dry_run=dry_run)
+    else:
+        done = engine.cold_storage.archive(named(args), terms, dry_run=dry_run)
+    body = succeeded(
+        archive_job_id=done.job,
+        archived_count=len(done.memories),
+        memories_archived=list(shown(done)),
+        storage_saved_bytes=done.saved_bytes,
+        estimated_monthly_savings=done.monthly_savings,
+        embeddings_retained=done.vectors_kept,
+        total_cost=done.cost,
+    )
+    return {**body, "dry_run": True} if dry_run else body
+
+
+def shown(done: Archived) -> Iterable[Body]:
+    for one in done.memories:
+        yield {
+            "memory_id": one.memory,
+            "archive_id": one.archive,
+            "archive_tier": str(done.tier),
+            "archived_at": iso(one.at),
+            "retrieval_time_estimate_ms": one.retrieval_ms,
+            "storage_cost_reduction": one.cost_reduction,
+        }
+
+
+def criteria(given: Body) -> Criteria:
+    """:raises InvalidInput: for a category that is none of the nine, which the specification's schema lets pass"""
+    known = {str(category) for category in Category}
+    for category in given.get("categories", ()):
+        if category not in known:
+            raise InvalidInput(
+                f"{category[:60]!r} is no category.",
+                hint=f"Known: {', '.join(sorted(known))}.",
+                field="auto_archive_criteria.categories",
+            )
+    return Criteria(
+        inactive_days=int(given["inactive_days"]) if "inactive_days" in given else None,
+        below_importance=given.get("low_importance"),
+        categories=frozenset(map(Category, given["categories"])) if given.get("categories") else None,
+        before=moment(given, "before_date"),
+    )
+
+
+@system.operation(
+    "restore_memory",
+    title="Restore memories",
+    changes=True,
+    takes=takes(
+        "restore_memory",
+        version_id={
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 256,
+            "description": "With memory_id: go back to this former version (previous_version_id of an update)",
+        },
+    ),
+    gives=gives(
+        {
+            "restore_job_id": ID,
+            "status": {"type": "string", "enum": [str(status) for status in JobStatus]},
+            "restored_count": COUNT,
+            "memories_restored": {
+                "type": "array",
+                "items": object_schema(
+                    {
+                        "memory_id": ID,
+                        "archive_id": {**NULLABLE_ID, "description": "null for a memory that was only forgotten"},
+                        "restored_at": TIME,
+                        "restore_mode": {"type": "string", "enum": [str(mode) for mode in Mode]},
+                        "embeddings_regenerated": {"type": "boolean"},
+                        "restoration_time_ms": COUNT,
+                    },
+                    required=(
+                        "memory_id",
+                        "archive_id",
+                        "restored_at",
+                        "restore_mode",
+                        "embeddings_regenerated",
+                        "restoration_time_ms",
+                    ),
+                ),
+            },
+            "total_cost": NUMBER,
+            "estimated_time_remaining_ms": COUNT,
+        },
+        optional={"left_out": LEFT_OUT},
+    ),
+)
+def restore_memory(engine: Engine, args: Body) -> Body:
+    """Retrieve archived memories from cold storage back to active status. Give exactly one of memory_id, archive_id and
+    memory_ids; a forgotten memory's id or backup_id brings it back too, until its date. With version_id an update is
+    undone. With priority low it is done in the background: job_status tells how it stands."""
+    only_one(args, "memory_id", "archive_id", "memory_ids")
+    if "version_id" in args:
+        return former(engine, args)
+    done = engine.cold_storage.restore(
+        named(args),
+        mode=Mode(args.get("restore_mode", "full")),
+        embed=args.get("regenerate_embeddings", True),
+        reason=args.get("reason"),
+        background=args.get("priority") == "low",
+    )
+    return restored(done)
+
+
+def restored(done: Restored) -> Body:
+    return succeeded(
+        restore_job_id=done.job,
+        status=str(done.status),
+        restored_count=len(done.memories),
+        memories_restored=[
+            {
+                "memory_id": one.memory,
+                "archive_id": one.archive,
+                "restored_at": iso(one.at),
+                "restore_mode": str(done.mode),
+                "embeddings_regenerated": one.embedded,
+                "restoration_time_ms": one.milliseconds,
+            }
+            for one in done.memories
+        ],
+        total_cost=done.cost,
+        estimated_time_remaining_ms=done.remaining_ms,
+    )
+
+
+def former(engine: Engine, args: Body) -> Body:
+    """A memory as it was in a former version, in the words of a restore."""
+    if "memory_id" not in args:
+        raise InvalidInput("version_id goes with memory_id.", field="version_id")
+    begun, before = perf_counter(), engine.get(args["memory_id"])
+    memory = engine.restore_version(args["memory_id"], args["version_id"])
+    return succeeded(
+        restore_job_id=args["version_id"],
+        status=str(JobStatus.COMPLETED),
+        restored_count=1,
+        memories_restored=[
+            {
+                "memory_id": memory.id,
+                "archive_id": None,
+                "restored_at": iso(memory.updated_at),
+                "restore_mode": str(Mode.FULL),
+                "embeddings_regenerated": memory.content != before.content,
+                "restoration_time_ms": round((perf_counter() - begun) * 1000),
+            }
+        ],
+        total_cost=0.0,
+        estimated_time_remaining_ms=0,
+    )
+
+
+def only_one(args: Body, *names: str) -> None:
+    """What the specification says with `oneOf`, which model APIs refuse in a tool's schema."""
+    given = [name for name in names if name in args]
+    if len(given) != 1:
+        instead = f", not {' and '.join(given)}" if given else ""
+        raise InvalidInput(f"Give exactly one of {', '.join(names)}{instead}.")
+
+
+def named(args: Body) -> list[str]:
+    return args["memory_ids"] if "memory_ids" in args else [args.get("memory_id") or args.get("archive_id", "")]

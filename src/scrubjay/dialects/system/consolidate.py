@@ -1,0 +1,85 @@
+"""System, consolidation: several memories become one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import Body, object_schema
+from scrubjay.dialects.system.memories import CATEGORY, COUNT, ID, SHARE, TAGS, TIME, gives, succeeded, system, takes
+from scrubjay.engine.lifecycle.consolidation import Plan, Strategy, Writer
+from scrubjay.values.times import iso
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+
+@system.operation(
+    "consolidate_memories",
+    title="Consolidate memories",
+    changes=True,
+    destructive=True,
+    asks=True,
+    takes=takes("consolidate_memories"),
+    gives=gives(
+        {
+            "consolidated_memory_id": ID,
+            "source_memory_ids": {"type": "array", "items": ID},
+            "content": {"type": "string"},
+            "category": CATEGORY,
+            "tags": TAGS,
+            "importance": SHARE,
+            "created_at": TIME,
+            "consolidated_at": TIME,
+            "provenance": object_schema(
+                {
+                    "source_count": COUNT,
+                    "synthesis_method": {"type": "string", "enum": [str(strategy) for strategy in Strategy]},
+                    "synthesis_engine": {
+                        "type": "string",
+                        "enum": [str(writer) for writer in Writer],
+                        "description": "Who wrote an ai_synthesis: the configured model, the client's own, or rules",
+                    },
+                    "originals_archived": {"type": "boolean"},
+                    "archive_ids": {"type": "array", "items": ID},
+                },
+                required=("source_count", "synthesis_method", "originals_archived", "archive_ids"),
+            ),
+        },
+        optional={"notes": {"type": "array", "items": {"type": "string"}}},
+    ),
+)
+def consolidate_memories(engine: Engine, args: Body) -> Body:
+    """Merge related or duplicate memories into a single, coherent memory with preserved provenance."""
+    preserve = args.get("preserve_metadata", {})
+    done = engine.consolidation.merge(
+        Plan(
+            ids=tuple(args["memory_ids"]),
+            strategy=Strategy(args["consolidation_strategy"]),
+            primary=args.get("primary_memory_id"),
+            instructions=args.get("synthesis_instructions"),
+            earliest_time=preserve.get("earliest_timestamp", True),
+            highest_importance=preserve.get("highest_importance", True),
+            all_tags=preserve.get("all_tags", True),
+            all_links=preserve.get("all_links", True),
+            keep_originals=args.get("keep_originals", True),
+        )
+    )
+    memory = done.memory
+    body = succeeded(
+        consolidated_memory_id=memory.id,
+        source_memory_ids=list(done.sources),
+        content=memory.text,
+        category=str(memory.category),
+        tags=list(memory.tags or memory.auto_tags),
+        importance=memory.importance,
+        created_at=iso(memory.created_at),
+        consolidated_at=iso(done.at),
+        provenance={
+            "source_count": len(done.sources),
+            "synthesis_method": str(done.strategy),
+            **({"synthesis_engine": str(done.writer)} if done.writer else {}),
+            "originals_archived": args.get("keep_originals", True),
+            "archive_ids": list(done.archives),
+        },
+    )
+    return {**body, "notes": list(done.notes)} if done.notes else body

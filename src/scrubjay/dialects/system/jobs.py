@@ -1,0 +1,94 @@
+"""System, jobs: how background work stands, and how to stop it. The specification's own flow needs both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from scrubjay import errors
+from scrubjay.dialects.base import Body, Schema, object_schema
+from scrubjay.dialects.system import archive, sync
+from scrubjay.dialects.system.memories import COUNT, ID, TIME, code_of, gives, succeeded, system
+from scrubjay.engine import results
+from scrubjay.engine.archive.restoring import Restored
+from scrubjay.engine.sync import run
+from scrubjay.errors import Error
+from scrubjay.values.memory import Job, JobStatus
+from scrubjay.values.times import iso
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+WHICH = object_schema(
+    {"job_id": {"type": "string", "description": "The job's id, as the call that started it gave it"}},
+    required=("job_id",),
+)
+NULLABLE_TIME = {**TIME, "type": ["string", "null"]}
+JOB: Schema = {
+    "job_id": ID,
+    "kind": {"type": "string"},
+    "status": {
+        "type": "string",
+        "enum": [str(status) for status in JobStatus],
+        "description": "waiting: for a live server to take it up",
+    },
+    "progress": object_schema(
+        {"done": COUNT, "total": {"type": ["integer", "null"]}, "note": {"type": "string"}},
+        required=("done", "total", "note"),
+    ),
+    "created_at": TIME,
+    "started_at": NULLABLE_TIME,
+    "finished_at": NULLABLE_TIME,
+    "result": {"type": ["object", "null"], "description": "What the call that started it would have answered"},
+    "error": {
+        "type": ["object", "null"],
+        "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "status": {"type": "integer"}},
+        "description": "Why it failed",
+    },
+}
+
+
+@system.operation("job_status", title="Look at a job", changes=False, takes=WHICH, gives=gives(JOB))
+def job_status(engine: Engine, args: Body) -> Body:
+    """See how work in the background stands: whether it waits, runs or is done, how far it is, and its result."""
+    return shown(engine.jobs.get(args["job_id"]))
+
+
+@system.operation(
+    "job_cancel", title="Cancel a job", changes=True, destructive=True, idempotent=True, takes=WHICH, gives=gives(JOB)
+)
+def job_cancel(engine: Engine, args: Body) -> Body:
+    """Stop work in the background: a waiting job at once, a running one as soon as it notices. What it has already
+    done stays; a finished job stays as it is."""
+    return shown(engine.jobs.cancel(args["job_id"]))
+
+
+def shown(job: Job) -> Body:
+    return succeeded(
+        job_id=job.id,
+        kind=job.kind,
+        status=str(job.status),
+        progress={"done": job.done, "total": job.total, "note": job.note},
+        created_at=iso(job.created_at),
+        started_at=iso(job.started_at) if job.started_at else None,
+        finished_at=iso(job.finished_at) if job.finished_at else None,
+        result=None if job.result is None else result_of(job),
+        error=None if job.error is None else error_of(job.error),
+    )
+
+
+def result_of(job: Job) -> Body:
+    """What the same work answers with when it is done directly."""
+    assert job.result is not None
+    if job.kind == "restore" and "memories" in job.result:  # earlier versions kept the count alone
+        return archive.restored(results.built(Restored, job.result))
+    if job.kind == run.KIND:
+        return sync.shown(results.built(run.Synced, job.result))
+    return dict(job.result)
+
+
+def error_of(kept: Mapping[str, Any]) -> Body:
+    """An error by this dialect's code, as the same work would answer with directly."""
+    kinds = {kind.code: kind for kind in reversed(errors.every_kind())}
+    code, status = code_of(kinds.get(kept["code"], Error))
+    return {**kept, "code": code, "status": status}

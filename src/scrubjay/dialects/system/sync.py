@@ -1,0 +1,191 @@
+"""System, sync: the same memories in several stores. The input schema and its descriptions are the specification's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrubjay.dialects.base import LEFT_OUT, Body, Reach, Schema, object_schema
+from scrubjay.dialects.system.memories import CATEGORY, COUNT, ID, TIME, gives, moment, succeeded, system
+from scrubjay.engine.sync.run import Keep, Resolution, SyncFilter, SyncRequest, SyncType
+from scrubjay.errors import InvalidInput
+from scrubjay.values.memory import Category, Job
+from scrubjay.values.times import iso
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.sync.run import Synced
+
+KEEP = ("source", "destination", "newest", "merge")
+NAME = {"type": "string", "minLength": 1, "maxLength": 64}
+TAKES = object_schema(
+    {
+        "sync_type": {
+            "type": "string",
+            "description": "Type of synchronization",
+            "enum": [str(one) for one in SyncType],
+            "default": "incremental",
+        },
+        "source": {
+            **NAME,
+            "description": "Source identifier (device, surface, or storage)",
+            "default": "local",
+        },
+        "destination": {**NAME, "description": "Destination identifier", "default": "cloud"},
+        "filters": {
+            **object_schema(
+                {
+                    "categories": {"type": "array", "items": CATEGORY},
+                    "user_id": {"type": "string"},
+                    "conversation_id": {"type": "string"},
+                    "modified_since": {"type": "string", "format": "date-time"},
+                }
+            ),
+            "description": "Only sync memories matching these filters",
+        },
+        "conflict_resolution": {
+            "type": "string",
+            "description": "How to handle conflicts",
+            "enum": [str(one) for one in Resolution],
+            "default": "newest_wins",
+        },
+        "dry_run": {"type": "boolean", "description": "Preview changes without applying them", "default": False},
+        "background": {
+            "type": "boolean",
+            "description": "Run sync in background (returns immediately with job_id)",
+            "default": False,
+        },
+        "decisions": {
+            "type": "array",
+            "maxItems": 100,
+            "items": object_schema(
+                {"memory_id": {"type": "string"}, "keep": {"type": "string", "enum": list(KEEP)}},
+                required=("memory_id", "keep"),
+            ),
+            "description": "What to keep of conflicts that an earlier manual sync reported (409)",
+        },
+    }
+)
+SUMMARY: Schema = dict.fromkeys(
+    (
+        "total_checked",
+        "synced",
+        "created",
+        "updated",
+        "deleted",
+        "conflicts",
+        "conflicts_resolved",
+        "skipped",
+        "errors",
+    ),
+    COUNT,
+)
+
+
+@system.operation(
+    "sync_memories",
+    title="Sync memories",
+    changes=True,
+    destructive=True,  # a deletion travels, and the losing side of a conflict is overwritten
+    idempotent=True,
+    reach=Reach.LOCAL,
+    takes=TAKES,
+    gives=gives(
+        {
+            "sync_id": ID,
+            "sync_type": {"type": "string", "enum": [str(one) for one in SyncType]},
+            "source": {"type": "string"},
+            "destination": {"type": "string"},
+            "started_at": TIME,
+        },
+        optional={
+            "completed_at": TIME,
+            "duration_ms": COUNT,
+            "summary": object_schema(SUMMARY, required=tuple(SUMMARY)),
+            "conflicts_handled": {
+                "type": "array",
+                "items": object_schema(
+                    {
+                        "memory_id": ID,
+                        "resolution": {"type": "string"},
+                        "winner": {"type": "string", "enum": ["source", "destination", "both", "none"]},
+                    },
+                    required=("memory_id", "resolution", "winner"),
+                ),
+            },
+            "next_sync_recommended": TIME,
+            "job_id": {"type": "string", "description": "Of the job in the background, for job_status"},
+            "status": {"type": "string"},
+            "left_out": LEFT_OUT,
+        },
+    ),
+)
+def sync_memories(engine: Engine, args: Body) -> Body:
+    """Force synchronization of memories across different surfaces, devices, or storage backends."""
+    filters = args.get("filters", {})
+    request = SyncRequest(
+        type=SyncType(args.get("sync_type", "incremental")),
+        source=args.get("source", "local"),
+        destination=args.get("destination", "cloud"),
+        filter=SyncFilter(
+            categories=tuple(map(Category, filters["categories"])) if filters.get("categories") else None,
+            user_id=filters.get("user_id"),
+            conversation_id=filters.get("conversation_id"),
+            modified_since=moment(filters, "modified_since"),
+        ),
+        resolution=Resolution(args.get("conflict_resolution", "newest_wins")),
+        dry_run=args.get("dry_run", False),
+        decisions=decisions(args),
+    )
+    if not args.get("background"):
+        return shown(engine.sync.run(request))
+    if request.dry_run:
+        told = "A dry run is not done in the background."
+        raise InvalidInput(told, hint="Leave dry_run or background out.", field="dry_run")
+    return begun(engine.sync.start(request), request)
+
+
+def decisions(args: Body) -> dict[str, Keep]:
+    here, there = ("source", "destination") if args.get("source", "local") == "local" else ("destination", "source")
+    meant = {here: Keep.OURS, there: Keep.THEIRS, "newest": Keep.NEWEST, "merge": Keep.MERGED}
+    return {one["memory_id"]: meant[one["keep"]] for one in args.get("decisions", ())}
+
+
+def shown(synced: Synced) -> Body:
+    request = synced.request
+    return succeeded(
+        sync_id=synced.id,
+        sync_type=str(request.type),
+        source=request.source,
+        destination=request.destination,
+        started_at=iso(synced.started_at),
+        completed_at=iso(synced.completed_at),
+        duration_ms=synced.duration_ms,
+        summary={
+            "total_checked": synced.checked,
+            "synced": synced.created + synced.updated + synced.deleted,
+            "created": synced.created,
+            "updated": synced.updated,
+            "deleted": synced.deleted,
+            "conflicts": len(synced.conflicts),
+            "conflicts_resolved": len(synced.conflicts) - len(synced.waiting),
+            "skipped": synced.skipped,
+            "errors": synced.errors,
+        },
+        conflicts_handled=[
+            {"memory_id": one.memory, "resolution": str(one.resolution), "winner": str(one.winner)}
+            for one in synced.conflicts
+        ],
+        next_sync_recommended=iso(synced.next_at),
+    )
+
+
+def begun(job: Job, request: SyncRequest) -> Body:
+    return succeeded(
+        sync_id=job.id,
+        job_id=job.id,
+        status=str(job.status),
+        sync_type=str(request.type),
+        source=request.source,
+        destination=request.destination,
+        started_at=iso(job.created_at),
+    )

@@ -1,0 +1,134 @@
+"""What was put away: read again, shown, checked, and removed when its time has come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.engine import access
+from scrubjay.engine.archive.packing import Kept, read_archive
+from scrubjay.engine.pages import pages
+from scrubjay.engine.store import intake
+from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, Error, InvalidInput
+from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.memory import Archive, Filter, Job, JobStatus, Memory, State, Status, Tier, Version
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+BATCH = 500  # memories at a time
+AWAY = Filter(states=frozenset({State.ARCHIVED, State.DELETED}), expired=None)  # what may be put away
+
+
+class Archives:
+    """Archived memories at an engine's desk."""
+
+    def __init__(self, desk: Engine) -> None:
+        self._desk = desk
+
+    def whole(self, memories: Sequence[Memory], *, deep: bool, strict: bool) -> list[Memory]:
+        """The memories with the texts of those that were put away. What cannot be read stays without, unless `strict`;
+        the deep archive is opened only if asked for."""
+        archives = self._desk._records.archives([memory.id for memory in memories if is_away(memory)])
+        return [
+            self._whole_one(memory, archives[memory.id], deep=deep, strict=strict) if memory.id in archives else memory
+            for memory in memories
+        ]
+
+    def _whole_one(self, memory: Memory, archive: Archive, *, deep: bool, strict: bool) -> Memory:
+        if archive.tier is Tier.DEEP_ARCHIVE and not deep:
+            return memory
+        try:
+            return with_text(memory, self._kept(memory.id, archive).memory)
+        except Error:
+            if strict:
+                raise
+            return memory
+
+    def history(self, memory: Memory) -> Sequence[Version]:
+        """The former states that were put away with a memory."""
+        archive = self._desk._records.archives([memory.id]).get(memory.id)
+        return () if archive is None else self._kept(memory.id, archive).versions
+
+    def damaged(self, progress: Callable[[int], None] | None = None) -> Iterator[tuple[str, Error]]:
+        """Every archived memory that could not be restored now, and why."""
+        desk, looked = self._desk, 0
+        for page in pages(desk._records, AWAY, access.EVERYTHING, now=desk.now(), size=BATCH):
+            for name, archive in desk._records.archives([memory.id for memory in page]).items():
+                try:
+                    self._unpacked(archive)
+                except (ArchiveDamaged, ArchiveUnavailable) as error:
+                    yield name, error
+            looked += len(page)
+            if progress:
+                progress(looked)
+
+    def remove_due_objects(self) -> int:
+        """Remove objects whose memory is purged or restored, or was never written; how many.
+
+        What cannot be removed just now is tried again by the housekeeper.
+        """
+        desk, removed = self._desk, list[str]()
+        if desk._archive is None:
+            return 0
+        with suppress(Error):
+            for name in desk._records.objects_due(desk.now(), BATCH):
+                with suppress(Error):
+                    desk._archive.remove(name)
+                    removed.append(name)
+            if removed:
+                with desk._records.writing() as tx:
+                    tx.objects_removed(removed)
+        return len(removed)
+
+    def _kept(self, id: str, archive: Archive) -> Kept:
+        """What an archive holds, for those who hold no memory: it may be moved to another place meanwhile."""
+        try:
+            return self._unpacked(archive)
+        except ArchiveDamaged:
+            now = self._desk._records.archives([id]).get(id)
+            if now is None or now.object == archive.object:
+                raise
+            return self._unpacked(now)
+
+    def _unpacked(self, archive: Archive) -> Kept:
+        return read_archive(archive, None if archive.object is None else self._desk._objects())
+
+    def _record(self, tx: Transaction, kind: str, prefix: str, result: Mapping[str, Any]) -> Job:
+        """Work that was done within its call, kept like other jobs so that its id can be asked about."""
+        now = self._desk.now()
+        job = self._desk.jobs.new(kind, {}, prefix=prefix)
+        job = replace(job, status=JobStatus.COMPLETED, result=result, started_at=now, finished_at=now)
+        tx.jobs.put(job)
+        return job
+
+
+def is_away(memory: Memory) -> bool:
+    """Whether a memory as read from the store may have its text elsewhere."""
+    return memory.status is not Status.ACTIVE and not memory.content
+
+
+def with_text(memory: Memory, kept: Memory) -> Memory:
+    return replace(
+        memory,
+        content=kept.content,
+        title=kept.title,
+        path=kept.path,
+        metadata=kept.metadata,
+        detail=kept.detail,
+    )
+
+
+def check_count(ids: Sequence[str], most: int) -> None:
+    if not 1 <= len(ids) <= most:
+        raise InvalidInput(f"Name 1 to {most:,} memories, not {len(ids):,}.", field="memory_ids")
+    for name in ids:
+        intake.check_id(name)
+
+
+def spent_ms(begun: float) -> int:
+    return max(1, math.ceil((perf_counter() - begun) * 1000))

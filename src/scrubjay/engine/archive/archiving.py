@@ -1,0 +1,300 @@
+"""Putting memories away: their text leaves the hot tables.
+
+    hold ─> pack ─> write and sync the object, read it back ─> one transaction: status, text out of the row, archive in
+
+Nothing is lost on the way: an object is durable before the row is emptied. Objects are announced before they are
+written, so what a killed process leaves behind is removed an hour later.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from time import perf_counter
+
+from scrubjay.engine import access
+from scrubjay.engine.archive import prices
+from scrubjay.engine.archive.archives import BATCH, Archives, check_count, spent_ms
+from scrubjay.engine.archive.marks import tier_of
+from scrubjay.engine.archive.packing import Kept, packed
+from scrubjay.engine.holding import holding
+from scrubjay.engine.lifecycle import lifecycle
+from scrubjay.engine.pages import pages
+from scrubjay.errors import AlreadyArchived, Error, InvalidInput, QuotaExceeded, Unprocessable
+from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import AT_HAND, Archive, Category, Filter, Memory, Status, Tier, Version, random_suffix
+
+MOST = 1_000  # ids in one call
+UNCLAIMED = timedelta(hours=1)  # how long an object may be announced before it belongs to nobody
+MOMENT = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """Which memories to archive; all that are given must hold."""
+
+    inactive_days: int | None = None  # not handed out for so long
+    below_importance: float | None = None
+    categories: frozenset[Category] | None = None
+    before: datetime | None = None  # created
+
+    def filter(self, now: datetime) -> Filter:
+        """:raises InvalidInput: if nothing is given"""
+        if self == Criteria():
+            raise InvalidInput("auto_archive_criteria names no criterion.", field="auto_archive_criteria")
+        idle = None if self.inactive_days is None else days_before(now, self.inactive_days)
+        return Filter(
+            states=AT_HAND,
+            accessed_until=idle,
+            max_importance=None if self.below_importance is None else math.nextafter(self.below_importance, -1.0),
+            categories=self.categories,
+            created_until=None if self.before is None else self.before - MOMENT,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutAway:
+    """One archived memory."""
+
+    memory: str
+    archive: str | None  # none in a dry run
+    at: datetime
+    hot_bytes: int  # that it took in the hot tables
+    packed_bytes: int
+    retrieval_ms: int  # what reading it back took when it was tried
+    cost_reduction: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    """The answer to an archive."""
+
+    job: str | None  # none in a dry run
+    tier: Tier
+    memories: tuple[PutAway, ...]
+    vectors_kept: bool
+    monthly_savings: float
+    cost: float
+
+    @property
+    def saved_bytes(self) -> int:
+        return sum(max(0, one.hot_bytes - one.packed_bytes) for one in self.memories)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How memories are put away."""
+
+    tier: Tier = Tier.COLD
+    keep_vectors: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A memory that is packed and, where its tier wants that, written."""
+
+    memory: Memory
+    archive: Archive
+    retrieval_ms: int
+
+
+class Archiving(Archives):
+    """The verbs that put away."""
+
+    def archive(self, ids: Sequence[str], terms: Terms | None = None, *, dry_run: bool = False) -> Archived:
+        """Put named memories away, all of them or none.
+
+        :raises AlreadyArchived: :raises Unprocessable: if one has expired
+        :raises QuotaExceeded: if the archive may hold no more
+        """
+        desk, terms = self._desk, terms or Terms()
+        check_count(ids, MOST)
+        if (kept := desk._kept(Archived)) is not None:
+            return kept
+        names = [self._archivable(name).id for name in ids]
+        if dry_run:
+            return self._preview(self._read(names), terms)
+        with self._prepared(names, terms) as (held, prepared):
+            return desk._transact(Archived, lambda tx: self._finish(tx, terms, held.put_away(tx, prepared, terms)))
+
+    def archive_matching(self, criteria: Criteria, terms: Terms | None = None, *, dry_run: bool = False) -> Archived:
+        """Put away what meets all criteria and is the caller's to change, a batch at a time; what is held by others is
+        passed over. An error leaves the batches before it archived."""
+        desk, terms = self._desk, terms or Terms()
+        if (kept := desk._kept(Archived)) is not None:
+            return kept
+        desk._records.flush_reads()
+        found = list(self._matching(criteria.filter(desk.now())))
+        if dry_run:
+            return self._preview(found, terms)
+        done: list[PutAway] = []
+        for start in range(0, len(found), BATCH):
+            names = [memory.id for memory in found[start : start + BATCH]]
+            busy = desk._records.jobs.held(names)
+            free = [name for name in names if name not in busy]
+            with self._prepared(free, terms) as (held, prepared), desk._records.writing() as tx:
+                done += held.put_away(tx, prepared, terms)
+            desk._progress(len(done), len(found), "archiving")
+        return desk._transact(Archived, lambda tx: self._finish(tx, terms, done))
+
+    def _archivable(self, id: str) -> Memory:
+        memory = self._desk._ledger.changeable(self._desk._records, id)
+        if memory.status is Status.ARCHIVED:
+            raise AlreadyArchived(f"Memory {memory.id} is already archived.", memory_id=memory.id)
+        if memory.expired(self._desk.now()):
+            raise Unprocessable(
+                f"Memory {memory.id} has expired.", hint="Prune it, or give it another date.", memory_id=memory.id
+            )
+        return memory
+
+    def _matching(self, filter: Filter) -> Iterator[Memory]:
+        desk = self._desk
+        audience = desk._audience(filter)
+        for page in pages(desk._records, filter, audience, now=desk.now(), size=BATCH, newest_first=False):
+            yield from (memory for memory in page if access.may_change(desk.caller, memory))
+
+    def _read(self, ids: Sequence[str]) -> list[Memory]:
+        return self._desk._records.get(ids, access.audience_anywhere(self._desk.caller))
+
+    @contextmanager
+    def _prepared(self, ids: Sequence[str], terms: Terms) -> Iterator[tuple[Archiving, Sequence[Prepared]]]:
+        """Hold memories, and make them ready to be put away."""
+        with holding(self._desk, ids) as held:
+            holder = type(self)(held)
+            with holder.ready(ids, terms) as prepared:
+                yield holder, prepared
+
+    @contextmanager
+    def ready(self, ids: Sequence[str], terms: Terms) -> Iterator[Sequence[Prepared]]:
+        """Pack memories that this desk holds, as they are now, and write what is to lie elsewhere."""
+        prepared = [self._packed(memory, terms) for memory in self._read(ids)]
+        self._check_quota(prepared)
+        with self._written(prepared) as tried:
+            yield tried
+
+    def _packed(self, memory: Memory, terms: Terms) -> Prepared:
+        desk = self._desk
+        now = desk.now()
+        # Its present state is one more former state from now on.
+        present = Version(
+            id=f"ver_{random_suffix()}",
+            memory=memory,
+            replaced_at=now,
+            replaced_by=desk.caller.user,
+            reason=terms.reason,
+        )
+        kept = Kept(memory=memory, versions=(present, *desk._records.versions(memory.id)))
+        data = packed(kept, terms.tier)
+        name = f"arch_{random_suffix()}"
+        archive = Archive(
+            id=name,
+            tier=terms.tier,
+            at=now,
+            size=len(data),
+            checksum=sha256(data).digest(),
+            object=None if terms.tier is Tier.COLD or desk._archive_in_store else f"{terms.tier}/{name}",
+            packed=data,
+        )
+        return Prepared(memory=memory, archive=archive, retrieval_ms=0)
+
+    @contextmanager
+    def _written(self, prepared: Sequence[Prepared]) -> Iterator[Sequence[Prepared]]:
+        """Each tried by reading it back; those elsewhere durable first, and gone again if the block fails."""
+        elsewhere = [one.archive.object for one in prepared if one.archive.object is not None]
+        records = self._desk._records
+        if elsewhere:
+            for tier in {tier_of(name) for name in elsewhere}:
+                self._desk._objects().set_up(tier)
+            with records.writing() as tx:
+                tx.announce_objects(elsewhere, due=self._desk.now() + UNCLAIMED)
+        try:
+            yield [self._tried(one) for one in prepared]
+        except BaseException:  # whatever it was, nobody will claim what was put there
+            if elsewhere:
+                with suppress(Error), records.writing() as tx:
+                    tx.announce_objects(elsewhere, due=self._desk.now())
+                self.remove_due_objects()
+            raise
+
+    def _tried(self, one: Prepared) -> Prepared:
+        archive = one.archive
+        if archive.object is not None:
+            assert archive.packed is not None
+            self._desk._objects().write(archive.object, archive.packed)
+            archive = replace(archive, packed=None)
+        begun = perf_counter()
+        self._unpacked(archive)
+        return replace(one, archive=archive, retrieval_ms=spent_ms(begun))
+
+    def _check_quota(self, prepared: Sequence[Prepared]) -> None:
+        quota = self._desk._archive_quota
+        if quota and self._desk._records.archived_bytes() + sum(one.archive.size for one in prepared) > quota:
+            raise QuotaExceeded(
+                f"The archive may hold {quota:,} bytes.", hint="Forget some archived memories, or raise archive_quota."
+            )
+
+    def put_away(self, tx: Transaction, prepared: Sequence[Prepared], terms: Terms) -> list[PutAway]:
+        """Archive what is ready, within somebody's transaction."""
+        return [self._put_away_one(tx, one, terms) for one in prepared]
+
+    def _put_away_one(self, tx: Transaction, one: Prepared, terms: Terms) -> PutAway:
+        ledger = self._desk._ledger
+        memory = ledger.changeable(tx, one.memory.id)
+        if memory.version != one.memory.version:
+            raise lifecycle.changed_meanwhile(memory)
+        freed = tx.hot_bytes([memory.id], vectors=not terms.keep_vectors)[memory.id]
+        ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status", reason=terms.reason)
+        tx.put_away(memory.id, one.archive, keep_vectors=terms.keep_vectors)
+        tx.alias(one.archive.id, memory.id)
+        return self._shown(one, terms, freed)
+
+    def _shown(self, one: Prepared, terms: Terms, hot_bytes: int, *, dry_run: bool = False) -> PutAway:
+        return PutAway(
+            memory=one.memory.id,
+            archive=None if dry_run else one.archive.id,
+            at=one.archive.at,
+            hot_bytes=hot_bytes,
+            packed_bytes=one.archive.size,
+            retrieval_ms=one.retrieval_ms,
+            cost_reduction=prices.reduction(self._desk._prices, terms.tier, hot_bytes, one.archive.size),
+        )
+
+    def _preview(self, memories: Sequence[Memory], terms: Terms) -> Archived:
+        """What would happen: everything is packed and nothing kept."""
+        sizes = self._desk._records.hot_bytes([memory.id for memory in memories], vectors=not terms.keep_vectors)
+        shown = []
+        for memory in memories:
+            one = self._packed(memory, terms)
+            begun = perf_counter()
+            self._unpacked(replace(one.archive, object=None))
+            one = replace(one, retrieval_ms=spent_ms(begun))
+            shown.append(self._shown(one, terms, sizes[memory.id], dry_run=True))
+        return self._answer(None, terms, shown)
+
+    def _finish(self, tx: Transaction, terms: Terms, done: Sequence[PutAway]) -> Archived:
+        job = self._record(tx, "archive", "arch_job", {"tier": str(terms.tier), "archived": len(done)})
+        return self._answer(job.id, terms, done)
+
+    def _answer(self, job: str | None, terms: Terms, done: Sequence[PutAway]) -> Archived:
+        table, tier = self._desk._prices, terms.tier
+        return Archived(
+            job=job,
+            tier=tier,
+            memories=tuple(done),
+            vectors_kept=terms.keep_vectors,
+            monthly_savings=prices.monthly_savings(table, tier, [(one.hot_bytes, one.packed_bytes) for one in done]),
+            cost=prices.transfer(table, tier, "in", sum(one.packed_bytes for one in done)),
+        )
+
+
+def days_before(now: datetime, days: int) -> datetime:
+    try:
+        return now - timedelta(days=days)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=now.tzinfo)

@@ -1,0 +1,135 @@
+"""Where archived memories lie, as their owner decides: in the store itself, or in the archive folder.
+
+    to the database     read the object, compare its checksum ─> one transaction: bytes into the row, the object is due
+                        for removal
+    to the folder       announce, write and sync, read back ─> one transaction: its name into the row, bytes out of it
+
+At every moment the text lies where its row says. Ended at any point, the work goes on when it is started again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from hashlib import sha256
+
+from scrubjay.engine import access
+from scrubjay.engine.archive.archives import AWAY, Archives
+from scrubjay.engine.archive.archiving import UNCLAIMED
+from scrubjay.engine.archive.marks import ELSEWHERE
+from scrubjay.engine.holding import holding
+from scrubjay.engine.pages import pages
+from scrubjay.errors import ArchiveDamaged, Locked
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Archive, Tier
+
+BATCH = 100  # memories at a time, whose packed texts are in memory
+
+
+class Place(StrEnum):
+    DATABASE = "database"
+    FOLDER = "folder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The answer to a move."""
+
+    memories: int
+    bytes: int
+    damaged: tuple[str, ...]  # that stay where they are, because they cannot be read
+    busy: tuple[str, ...]  # that others hold just now; another run takes them along
+
+
+class Moving(Archives):
+    """The verbs about the place of what was put away."""
+
+    def accept_folder(self) -> dict[Tier, bool]:
+        """Take the archive folder for the right one, and mark it; whether it holds most of what the store knows of.
+
+        :raises ArchiveUnavailable: if there is none
+        """
+        objects = self._desk._objects()
+        for tier in ELSEWHERE:
+            objects.accept(tier)
+        return {tier: objects.holds_most(tier) for tier in ELSEWHERE}
+
+    def move(self, to: Place) -> Moved:
+        """Move what lies in glacier and deep_archive to another place, a batch at a time.
+
+        :raises ArchiveUnavailable: if the folder is not there; what was moved before stays moved
+        """
+        desk = self._desk
+        take = self._into_the_store if to is Place.DATABASE else self._into_the_folder
+        moved, size, damaged, busy = 0, 0, list[str](), list[str]()
+        for names in self._lying_elsewhere(to):
+            held = desk._records.jobs.held(names)
+            free = [name for name in names if name not in held]
+            busy += held
+            try:
+                with holding(desk, free):
+                    archives = {name: one for name, one in desk._records.archives(free).items() if _to_move(one, to)}
+                    whole = self._whole_ones(archives)
+                    take(whole)
+            except Locked:  # somebody else was quicker
+                busy += free
+                continue
+            moved += len(whole)
+            size += sum(archive.size for archive in whole.values())
+            damaged += [name for name in archives if name not in whole]
+            desk._progress(moved, None, "moving")
+        self.remove_due_objects()
+        return Moved(memories=moved, bytes=size, damaged=tuple(damaged), busy=tuple(busy))
+
+    def _lying_elsewhere(self, to: Place) -> Iterator[Sequence[str]]:
+        desk = self._desk
+        for page in pages(desk._records, AWAY, access.EVERYTHING, now=desk.now(), size=BATCH):
+            found = desk._records.archives([memory.id for memory in page])
+            if names := [name for name, archive in found.items() if _to_move(archive, to)]:
+                yield names
+
+    def _whole_ones(self, archives: Mapping[str, Archive]) -> dict[str, Archive]:
+        """Those that can be read and are what was packed, with their bytes."""
+        whole = {}
+        for name, archive in archives.items():
+            data = self._bytes(archive)
+            if data is not None and sha256(data).digest() == archive.checksum:
+                whole[name] = replace(archive, packed=data)
+        return whole
+
+    def _bytes(self, archive: Archive) -> bytes | None:
+        if archive.object is None:
+            return archive.packed
+        try:
+            return self._desk._objects().read(archive.object)
+        except ArchiveDamaged:
+            return None
+
+    def _into_the_store(self, archives: Mapping[str, Archive]) -> None:
+        self._point(archives, lambda archive: replace(archive, object=None))
+        self.remove_due_objects()
+
+    def _into_the_folder(self, archives: Mapping[str, Archive]) -> None:
+        desk, objects = self._desk, self._desk._objects()
+        names = {archive.id: f"{archive.tier}/{archive.id}" for archive in archives.values()}
+        for tier in {archive.tier for archive in archives.values()}:
+            objects.set_up(tier)
+        with desk._records.writing() as tx:
+            tx.announce_objects(list(names.values()), due=desk.now() + UNCLAIMED)
+        for archive in archives.values():
+            objects.write(names[archive.id], archive.packed or b"")
+            if sha256(objects.read(names[archive.id])).digest() != archive.checksum:
+                raise ArchiveDamaged("What was written to the archive folder is read otherwise.")
+        self._point(archives, lambda archive: replace(archive, object=names[archive.id], packed=None))
+
+    def _point(self, archives: Mapping[str, Archive], moved: Callable[[Archive], Archive]) -> None:
+        """Let the rows say where their texts lie now."""
+        if archives:
+            with self._desk._records.writing() as tx:
+                for name, archive in archives.items():
+                    tx.move_archive(name, moved(archive), at=self._desk.now())
+
+
+def _to_move(archive: Archive, to: Place) -> bool:
+    return archive.tier in ELSEWHERE and (archive.object is None) is (to is Place.FOLDER)

@@ -1,0 +1,215 @@
+"""Bringing memories back, from cold storage or from being forgotten.
+
+hold ─> read ─> check ─> embed ─> one transaction: text into the row, status; then the object goes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from enum import StrEnum
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrubjay.engine import access, results
+from scrubjay.engine.archive import prices
+from scrubjay.engine.archive.archives import Archives, check_count, spent_ms
+from scrubjay.engine.archive.packing import Kept
+from scrubjay.engine.holding import holding
+from scrubjay.engine.lifecycle import lifecycle
+from scrubjay.engine.store.history import Text
+from scrubjay.engine.store.names import free_path
+from scrubjay.errors import AlreadyActive, NotFound, Unprocessable
+from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Job, JobStatus, Memory, Status, Tier
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.jobs import Handle
+
+MOST = 100  # ids in one call
+RESTORE_MS = 10  # what a memory is taken to need, before it was tried
+
+
+class Mode(StrEnum):
+    """How much of a memory a restore brings back."""
+
+    FULL = "full"  # everything, and its vectors within the call
+    METADATA_ONLY = "metadata_only"  # title, path and metadata; text and vectors stay away, and it stays archived
+    EXPEDITED = "expedited"  # everything; the vectors follow in the background
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroughtBack:
+    """One restored memory."""
+
+    memory: str
+    archive: str | None  # none if it was only forgotten
+    at: datetime
+    embedded: bool
+    milliseconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The answer to a restore."""
+
+    job: str
+    status: JobStatus
+    mode: Mode
+    memories: tuple[BroughtBack, ...] = ()
+    cost: float = 0.0
+    remaining_ms: int = 0
+
+
+class Restoring(Archives):
+    """The verbs that bring back."""
+
+    def restore(
+        self,
+        ids: Sequence[str],
+        *,
+        mode: Mode = Mode.FULL,
+        embed: bool = True,
+        reason: str | None = None,
+        background: bool = False,
+    ) -> Restored:
+        """Make archived or forgotten memories active again, all of them or none.
+
+        :raises AlreadyActive: :raises ArchiveDamaged: if one cannot be read any more; nothing has changed then
+        :raises ArchiveUnavailable: if the place where one lies cannot be reached just now
+        """
+        desk = self._desk
+        check_count(ids, MOST)
+        if background and (begun := desk._kept(Job)) is not None:
+            return restored_by(desk.jobs.get(begun.id), mode, ids)
+        if not background and (kept := desk._kept(Restored)) is not None:
+            return kept
+        memories = [self._restorable(name, mode) for name in ids]
+        names = list(dict.fromkeys(memory.id for memory in memories))
+        if background:
+            return self._restore_later(names, mode, embed=embed, reason=reason)
+        with holding(desk, names) as held:
+            return self._restore(held, names, mode, embed=embed, reason=reason)
+
+    def _restorable(self, id: str, mode: Mode) -> Memory:
+        memory = self._desk._ledger.changeable(self._desk._records, id, deleted=True)
+        if memory.status is Status.ACTIVE:
+            raise AlreadyActive(f"Memory {memory.id} is active already.", memory_id=memory.id)
+        if memory.recoverable_until is not None and memory.recoverable_until < self._desk.now():
+            raise NotFound(f"Memory {memory.id} can no longer be recovered.", memory_id=memory.id)
+        if mode is Mode.METADATA_ONLY and memory.status is Status.DELETED:
+            raise Unprocessable(
+                f"Memory {memory.id} is forgotten, not archived.", hint="Restore it fully.", memory_id=memory.id
+            )
+        return memory
+
+    def _restore_later(self, ids: Sequence[str], mode: Mode, *, embed: bool, reason: str | None) -> Restored:
+        arguments = {"ids": list(ids), "mode": str(mode), "embed": embed, "reason": reason}
+        return restored_by(self._desk.jobs.start("restore", arguments, prefix="restore_job"), mode, ids)
+
+    def _restore(self, held: Engine, ids: Sequence[str], mode: Mode, *, embed: bool, reason: str | None) -> Restored:
+        desk = self._desk
+        archives = desk._records.archives(ids)
+        work: list[tuple[str, Kept | None, Text | None, float]] = []
+        for number, name in enumerate(ids):
+            begun = perf_counter()
+            kept = self._unpacked(archives[name]) if name in archives else None
+            text = self._text(name, kept, mode, embed=embed)
+            work.append((name, kept, text, perf_counter() - begun))
+            desk._progress(number + 1, len(ids), "restoring")
+        moved = sum(archive.size for archive in archives.values())
+        tier = next((archive.tier for archive in archives.values()), Tier.COLD)
+
+        def write(tx: Transaction) -> Restored:
+            done = []
+            for name, kept, text, seconds in work:
+                begun = perf_counter() - seconds
+                bring_back(held, tx, name, Back(kept, text, mode, reason))
+                done.append(
+                    BroughtBack(
+                        memory=name,
+                        archive=archives[name].id if name in archives else None,
+                        at=desk.now(),
+                        embedded=bool(text is not None and text.vectors),
+                        milliseconds=spent_ms(begun),
+                    )
+                )
+            job = self._record(tx, "restore", "restore_job", {"mode": str(mode), "restored": len(done)})
+            return Restored(
+                job=job.id,
+                status=JobStatus.COMPLETED,
+                mode=mode,
+                memories=tuple(done),
+                cost=prices.transfer(desk._prices, tier, "out", moved),
+            )
+
+        result = desk._transact(Restored, write)
+        if any(text is not None and not text.whole for _, _, text, _ in work):
+            desk._backlog.wake()
+        self.remove_due_objects()
+        return result
+
+    def _text(self, id: str, kept: Kept | None, mode: Mode, *, embed: bool) -> Text | None:
+        """New vectors for a text that comes back; None if it has kept its own, or stays away."""
+        if kept is None or mode is Mode.METADATA_ONLY or self._desk._records.vectors([id]):
+            return None
+        if not embed:
+            return Text(vectors=(), parts=0)
+        if mode is Mode.EXPEDITED:
+            return Text(vectors=(), parts=len(self._desk._embedding.split(kept.memory.embeddable)))
+        return self._desk._embedded(kept.memory)[0]
+
+
+def restored_by(job: Job, mode: Mode, ids: Sequence[str]) -> Restored:
+    """What can be said while a job does it."""
+    remaining = 0 if job.finished else RESTORE_MS * len(set(ids))
+    return Restored(job=job.id, status=job.status, mode=mode, remaining_ms=remaining)
+
+
+class Back(NamedTuple):
+    """How one memory comes back."""
+
+    kept: Kept | None  # what was put away of it
+    text: Text | None  # new vectors
+    mode: Mode
+    reason: str | None
+
+
+def bring_back(held: Engine, tx: Transaction, id: str, back: Back) -> None:
+    """Write one restored memory."""
+    ledger, (kept, text, mode, reason) = held._ledger, back
+    memory = ledger.changeable(tx, id, deleted=True)
+    if mode is Mode.METADATA_ONLY:
+        if kept is not None:
+            tx.describe(kept.memory)
+        ledger.record(tx, memory, "restored", "metadata", reason=reason)
+        return
+    if kept is not None:
+        memory = tx.bring_back(kept.memory, kept.versions, at=held.now())
+    deleted = memory.status is Status.DELETED
+    active = replace(memory, status=Status.ACTIVE, deleted_at=None, recoverable_until=None, path=free_path(tx, memory))
+    memory = ledger.change(tx, active, "restored", "status", reason=reason, text=text)
+    if deleted:
+        lifecycle.settle_predecessors(ledger, tx, memory)
+
+
+def run_restore(engine: Engine, arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:
+    """The job `restore`. Done twice it finds nothing left to do: what is active already was restored by the first."""
+    mode, at = Mode(arguments["mode"]), engine.now()
+    ids = [
+        memory.id
+        for memory in engine._records.get(arguments["ids"], access.audience_anywhere(engine.caller))
+        if memory.status is not Status.ACTIVE
+    ]
+    if ids:
+        restored = engine.cold_storage.restore(ids, mode=mode, embed=arguments["embed"], reason=arguments["reason"])
+    else:
+        there = (
+            BroughtBack(memory=name, archive=None, at=at, embedded=False, milliseconds=0) for name in arguments["ids"]
+        )
+        restored = Restored(job=handle.id, status=JobStatus.COMPLETED, mode=mode, memories=tuple(there))
+    result: Mapping[str, Any] = results.plain(replace(restored, job=handle.id))  # what its start was answered with
+    return result

@@ -1,0 +1,47 @@
+"""What may be outdated, and what a person says about it: superseded, or both are true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, supersede
+from scrubjay.engine.store.history import Ledger
+from scrubjay.errors import Conflict, NotFound
+from scrubjay.stores.promises.memories import Reads, Transaction
+from scrubjay.values.memory import Audience, Memory, OpenConflict
+
+
+def open_conflicts(
+    reads: Reads, audience: Audience, *, now: datetime, limit: int, offset: int
+) -> Sequence[OpenConflict]:
+    """Unsettled proposals between two memories that the audience sees and that both still count, newest first."""
+    links = reads.open_conflicts(audience, now=now, limit=limit, offset=offset)
+    ends = dict.fromkeys(end for link in links for end in (link.source, link.target))
+    seen = {memory.id: memory for memory in reads.get(list(ends), audience)}
+    return [
+        OpenConflict(new=seen[link.source], old=seen[link.target], score=link.score or 0.0)
+        for link in links
+        if link.source in seen and link.target in seen  # it may have gone meanwhile
+    ]
+
+
+def settle(ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool) -> tuple[Memory, Memory]:
+    """Say of a proposal that the newer memory supersedes the older, or that both are kept."""
+    outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
+    links = tx.links([outdated.id], kinds=MAY_OUTDATE)
+    proposed = next((link for link in links if (link.source, link.target) == (successor.id, outdated.id)), None)
+    if proposed is None:
+        raise NotFound(
+            f"Nobody has proposed that {successor.id} outdates {outdated.id}.",
+            hint="`scrubjay conflicts` lists what is open; `scrubjay supersede` needs no proposal.",
+            memory_id=outdated.id,
+        )
+    if not keep:
+        return supersede(ledger, tx, outdated.id, successor.id)
+    if proposed.state == "superseded":
+        raise Conflict(f"{outdated.id} is already superseded by {successor.id}.", memory_id=outdated.id)
+    if proposed.state != "kept":
+        ledger.mark(tx, proposed, "kept")
+        ledger.record(tx, outdated, "kept")
+    return outdated, successor

@@ -1,0 +1,490 @@
+"""Decisions and checkpoints: how a choice came about, what became of it, and where work was left.
+
+A new decision on a topic outdates the one before it; so a topic's decisions form a chain, newest first. Patterns in the
+reasoning (`mentions.py`) link decisions across topics. A search finds by relevance, then shows the chain of what it
+found and one step along its links: a model sees not only what was decided but what that replaced, and what failed.
+
+    saved 1 <── saved 2 <── saved 3            one topic: only the last is current
+                   └── builds_on ──> decided on another topic
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field, replace
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.engine import access
+from scrubjay.engine.decisions.mentions import ID, edges_in
+from scrubjay.engine.lifecycle import lifecycle, supersession
+from scrubjay.engine.search import ranking
+from scrubjay.engine.store import intake
+from scrubjay.engine.store.history import Text
+from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import (
+    AT_HAND,
+    Filter,
+    Hit,
+    Kind,
+    Link,
+    LinkKind,
+    Memory,
+    NewMemory,
+    Query,
+    State,
+    Status,
+    Stored,
+    Topic,
+    topic_key,
+)
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+    from scrubjay.engine.engine import Engine
+
+NAMED = frozenset({LinkKind.BUILDS_ON, LinkKind.DEBATES, LinkKind.SYNTHESIZES})
+EDGES = NAMED | {LinkKind.SUPERSEDES}
+DECISIONS = frozenset({Kind.DECISION})
+
+SIMILAR_MOST = 3
+SIMILAR = 0.948  # calibrated, of two stored texts: worth a look
+ALIKE = 0.968  # nearly the same text on another topic
+SCRIPT_READ = 2_000  # characters that are looked at to tell a text's script
+LAST_LATIN = "\u024f"
+LINKED_MOST = 5  # decisions shown for one that links to them
+MAX_REASON = 2_000
+SAME_TOPIC = "a newer decision on the same topic"
+AROUND = timedelta(hours=1)  # decisions that belong to a checkpoint
+AROUND_MOST = 10
+
+
+class Outcome(StrEnum):
+    SUCCESS = "success"
+    FAILED = "failed"
+    PARTIAL = "partial"
+
+
+SPELT = {"failure": Outcome.FAILED, **{str(one): one for one in Outcome}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A decision that a reasoning names, and whether there is one."""
+
+    kind: LinkKind
+    id: str
+    known: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """The answer to a save."""
+
+    memory: Memory
+    depth: int = 1  # how many decisions its topic has seen, this one included
+    similar: tuple[Hit, ...] = ()  # decisions on other topics that read much like it
+    named: tuple[Named, ...] = ()  # in its reasoning
+    degraded: str | None = None
+
+    @property
+    def links(self) -> int:
+        return sum(one.known for one in self.named)
+
+    @property
+    def stored(self) -> Stored:
+        return Stored(memory=self.memory, degraded=self.degraded, links=self.links)
+
+    @property
+    def alike(self) -> Hit | None:
+        """A decision on another topic that is nearly the same."""
+        return next((hit for hit in self.similar if hit.score >= ALIKE), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """A link as one of its ends sees it."""
+
+    kind: LinkKind
+    other: str  # the other end's name
+    outgoing: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of an answer: a decision, checkpoint or memory with its place among others."""
+
+    memory: Memory
+    score: float | None = None  # None: it was not searched for
+    edges: tuple[Edge, ...] = ()  # named in a reasoning first
+    supersedes: str | None = None  # names
+    superseded_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    rows: tuple[Row, ...] = ()
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """Where work was left: the newest checkpoint, what is still to do, and the decisions made around it or since."""
+
+    checkpoint: Memory
+    steps: tuple[str, ...] = ()
+    decisions: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """Decisions and how they hang together, oldest first."""
+
+    memories: tuple[Memory, ...] = ()
+    links: tuple[Link, ...] = field(default=())
+
+
+class Decisions:
+    """The part of an engine that keeps decisions and checkpoints."""
+
+    def __init__(self, desk: Engine) -> None:
+        self._desk = desk
+
+    # --- saving ------------------------------------------------------------------------------------------------------
+
+    def save(
+        self, topic: str, decision: str, *, reasoning: str | None = None, confidence: float = 0.5, **fields: Any
+    ) -> Saved:
+        """Keep a decision; it outdates the current one on its topic. `fields` are those of a new memory."""
+        if reasoning is not None:
+            intake.check_text(reasoning, "reasoning")
+        return self.keep(
+            intake.new_memory(
+                decision,
+                {
+                    "kind": Kind.DECISION,
+                    "topic": topic,
+                    "confidence": confidence,
+                    "detail": {} if reasoning is None else {"reasoning": reasoning},
+                    **fields,
+                },
+            )
+        )
+
+    def checkpoint(
+        self, summary: str, *, next_steps: str | None = None, open_files: Sequence[str] = (), **fields: Any
+    ) -> Saved:
+        """Keep where work stands."""
+        detail = {"next_steps": next_steps, "open_files": list(open_files)}
+        given = {name: value for name, value in detail.items() if value}
+        return self.keep(intake.new_memory(summary, {"kind": Kind.CHECKPOINT, "detail": given, **fields}))
+
+    def keep(self, given: NewMemory) -> Saved:
+        """Keep a decision or a checkpoint."""
+        desk = self._desk
+        if given.kind is Kind.DECISION and given.topic is None:
+            raise InvalidInput("A decision needs a topic.", field="topic")
+        detail = {name: value for name, value in given.detail.items() if name != "name"}  # names are ours to give
+        given = replace(given, detail=detail)
+        admitted = desk._admitted(given)
+        text, degraded = desk._embedded(admitted)
+        desk._strict(degraded)
+        memory = desk._enriched(admitted, given, text.first)
+        similar = self._similar(memory, text.first)
+
+        def write(tx: Transaction) -> Saved:
+            desk._check_quota(tx, memory)
+            if given.unique:
+                desk._check_unique(tx, memory)
+            if memory.kind is Kind.CHECKPOINT:
+                return Saved(memory=desk._ledger.add(tx, memory, text, judged=True), degraded=degraded)
+            stored, named = self.add(tx, memory, text)
+            depth = tx.count(self._on(stored), access.audience_in(desk.caller, (stored.space,)), now=desk.now())
+            return Saved(memory=stored, depth=depth, similar=similar, named=named, degraded=degraded)
+
+        saved = desk._transact(Saved, write)
+        if not text.whole:
+            desk._backlog.wake()
+        return saved
+
+    def add(
+        self, tx: Transaction, memory: Memory, text: Text, *, imported: bool = False
+    ) -> tuple[Memory, tuple[Named, ...]]:
+        """Write a decision, let it outdate its topic's current one, and link what its reasoning names.
+
+        An imported one that was made before the current one is outdated by it instead.
+        """
+        ledger = self._desk._ledger
+        heads = self._heads(tx, memory)
+        newer = [head for head in heads if imported and head.created_at > memory.created_at]
+        older = [head for head in heads if head not in newer]
+        decision = ledger.add(
+            tx, replace(memory, supersedes=older[0].id if older else memory.supersedes), text, judged=True
+        )
+        for head in older:
+            lifecycle.outdate(ledger, tx, head, decision, reason=SAME_TOPIC)
+        for head in newer[-1:]:
+            decision = lifecycle.outdate(ledger, tx, decision, head, reason=SAME_TOPIC)
+            supersession.settle(tx, supersession.plain(tx, head))
+        if not all(access.as_open(head, decision) for head in older):  # its row names what everyone may see
+            supersession.settle(tx, supersession.plain(tx, decision))
+        return decision, tuple(self._link_named(tx, decision))
+
+    def _link_named(self, tx: Transaction, decision: Memory) -> Iterator[Named]:
+        """Link a decision with what its reasoning names, as far as its author may see it."""
+        seen = access.audience_anywhere(self._desk.caller)
+        for edge in edges_in(decision.detail.get("reasoning")):
+            target = next((one for one in tx.get([edge.target], seen) if one.status is not Status.DELETED), None)
+            if target is not None and target.id != decision.id:
+                self._desk._ledger.link(
+                    tx, edge.kind, decision, target, reason=f"{edge.kind}: named in the reasoning"
+                )
+            yield Named(kind=edge.kind, id=edge.target, known=target is not None and target.id != decision.id)
+
+    def mark(self, id: str, outcome: str, *, reason: str | None = None) -> Memory:
+        """Say what became of a decision: success, failed or partial, and why.
+
+        :raises NotFound: if there is no such decision
+        """
+        desk = self._desk
+        result = SPELT.get(outcome.strip().lower()) if isinstance(outcome, str) else None
+        if result is None:
+            raise InvalidInput(
+                f"outcome must be one of {', '.join(SPELT)}, in any case.",
+                field="outcome",
+            )
+        if reason is not None:
+            intake.check_text(reason, "reason", maximum=MAX_REASON)
+
+        def write(tx: Transaction) -> Memory:
+            try:
+                decision = desk._ledger.changeable(tx, id)
+            except NotFound:
+                raise NotFound(f"Decision not found: {id}", memory_id=id) from None
+            if decision.kind is not Kind.DECISION:
+                raise InvalidInput(f"{id} is a {decision.kind}, not a decision.", field="id")
+            if decision.status is Status.ARCHIVED:
+                raise Conflict(f"{id} is archived.", hint="Restore it first.", memory_id=decision.id)
+            lifecycle.check_version(decision, desk._expected_version)
+            detail = {**decision.detail, "outcome": str(result), "reason": reason}
+            return desk._ledger.change(tx, replace(decision, detail=detail), "updated", "outcome")
+
+        return desk._transact(Memory, write)
+
+    # --- finding -----------------------------------------------------------------------------------------------------
+
+    def search(self, question: str, *, kinds: Iterable[Kind] = tuple(Kind), limit: int = 10) -> Found:
+        """Find by words and meaning, best first; beside each decision its topic's chain and what it is linked with."""
+        desk = self._desk
+        wanted = Filter(states=AT_HAND, kinds=frozenset(kinds))
+        query = intake.query(Query(text=question, limit=limit, filter=wanted), {})
+        now, audience = desk.now(), desk._audience(wanted)
+        candidates, vector, degraded, _ = desk._candidates(query, audience, now)
+        named = self._by_id(question, wanted)
+        hits = [*named, *desk._records.get([one.memory for one in candidates[:limit]], audience)]
+        page = self._unfolded(hits, wanted, limit)
+        desk._count_reads(page)
+        scores = {one.memory: one.score for one in candidates}
+        scores |= self._scores_of([memory.id for memory in page if memory.id not in scores], vector)
+        return Found(rows=tuple(self._rows(page, scores)), degraded=degraded)
+
+    def _by_id(self, question: str, wanted: Filter) -> Sequence[Memory]:
+        """The decision or memory whose id is the whole question."""
+        if not ID.fullmatch(question.strip()):
+            return ()
+        found = self._desk._records.get([question.strip().lower()], access.audience_anywhere(self._desk.caller))
+        return [memory for memory in found if fits(memory, wanted, self._desk)]
+
+    def recent(self, *, kinds: Iterable[Kind] = (Kind.DECISION, Kind.CHECKPOINT), limit: int = 10) -> Found:
+        """The newest ones, outdated ones included."""
+        page = self._desk.list(Filter(states=AT_HAND, kinds=frozenset(kinds)), limit=limit)
+        return Found(rows=tuple(self._rows(page.memories, {})))
+
+    def resume(self) -> Resumed | None:
+        """What a fresh session needs to go on; None if nothing was ever left."""
+        desk = self._desk
+        here = access.audience_in(desk.caller, desk.spaces[:1])
+        newest = Filter(kinds=frozenset({Kind.CHECKPOINT}))
+        for checkpoint in desk._records.list(newest, here, now=desk.now(), limit=1):
+            around = Filter(states=AT_HAND, kinds=DECISIONS, created_since=checkpoint.created_at - AROUND)
+            decisions = desk._records.list(around, here, now=desk.now(), limit=AROUND_MOST)
+            desk._count_reads([checkpoint])
+            return Resumed(
+                checkpoint=checkpoint,
+                steps=tuple(open_steps(checkpoint.detail.get("next_steps"))),
+                decisions=tuple(self._rows(decisions, {})),
+            )
+        return None
+
+    def chain(self, topic: str, *, limit: int = 1_000) -> Sequence[Memory]:
+        """How a topic's decision evolved, newest first.
+
+        :raises NotFound: if nothing was decided on it
+        """
+        desk = self._desk
+        wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=topic)
+        chain = desk._records.list(wanted, desk._audience(wanted), now=desk.now(), limit=limit)
+        if not chain:
+            raise NotFound(f"There is no decision on {topic[:100]!r}.", hint="`scrubjay decisions` lists the topics.")
+        return chain
+
+    def topics(self, *, limit: int = 1_000) -> Sequence[Topic]:
+        """What decisions were made about, newest first."""
+        desk = self._desk
+        return desk._records.topics(desk._audience(Filter()), now=desk.now(), limit=limit)
+
+    def graph(self, topic: str | None = None, *, steps: int = 1, limit: int = 1_000) -> Graph:
+        """A topic's decisions and those linked with them, so many steps far; or all decisions."""
+        desk = self._desk
+        audience = access.audience_anywhere(desk.caller)
+        if topic is None:
+            steps, found = 0, list(self._desk.list(Filter(states=AT_HAND, kinds=DECISIONS), limit=limit))
+        else:
+            found = list(self.chain(topic, limit=limit))
+        known = {memory.id: memory for memory in found}
+        for _ in range(steps):
+            links = desk._records.links(list(known), kinds=EDGES)
+            ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
+            further = [one for one in desk._records.get(list(ends), audience) if one.state in AT_HAND]
+            known |= {memory.id: memory for memory in further[: max(0, limit - len(known))]}
+        links = [
+            link
+            for link in desk._records.links(list(known), kinds=EDGES)
+            if link.state == "open" and link.source in known and link.target in known
+        ]
+        memories = sorted(known.values(), key=lambda memory: (memory.created_at, memory.seq))
+        return Graph(memories=tuple(memories), links=tuple(links))
+
+    # --- steps -------------------------------------------------------------------------------------------------------
+
+    def _on(self, decision: Memory) -> Filter:
+        """All decisions on this one's topic that are still there."""
+        states = frozenset({*AT_HAND, State.ARCHIVED})
+        return Filter(states=states, expired=None, kinds=DECISIONS, topic=decision.topic)
+
+    def _heads(self, tx: Transaction, memory: Memory) -> list[Memory]:
+        """The topic's decisions that nothing outdates yet and that the new one's author may change, newest first."""
+        heads = Filter(
+            states=frozenset({State.ACTIVE, State.ARCHIVED}), expired=None, kinds=DECISIONS, topic=memory.topic
+        )
+        found = tx.list(heads, self._desk._own_audience(memory), now=self._desk.now(), limit=100)
+        return [one for one in found if one.superseded_by is None and access.may_change(self._desk.caller, one)]
+
+    def _similar(self, memory: Memory, vector: Vector | None) -> tuple[Hit, ...]:
+        desk = self._desk
+        if vector is None or memory.kind is not Kind.DECISION or not in_latin_script(memory.embeddable):
+            return ()
+        audience = desk._own_audience(memory)
+        nearest = desk._records.nearest(
+            vector, Filter(kinds=DECISIONS), audience, now=desk.now(), limit=2 * SIMILAR_MOST
+        )
+        near = {match.memory: desk._embedding.calibrate(match.score) for match in nearest}
+        others = [
+            Hit(memory=other, score=near[other.id])
+            for other in desk._records.get([one for one in near if near[one] >= SIMILAR], audience)
+            if topic_key(other.topic or "") != topic_key(memory.topic or "")
+        ]
+        return tuple(others[:SIMILAR_MOST])
+
+    def _unfolded(self, hits: Sequence[Memory], wanted: Filter, limit: int) -> list[Memory]:
+        """The hits, each decision in its topic's chain and followed by what it is linked with; at most `limit`."""
+        linked = self._linked(hits, wanted)
+        page: dict[str, Memory] = {}
+        for hit in hits:
+            if len(page) >= limit:
+                break
+            if hit.id in page:
+                continue
+            chain = self._chain_around(hit, hits, limit, limit - len(page)) if hit.kind is Kind.DECISION else [hit]
+            for memory in chain:
+                page[memory.id] = memory
+            for memory in chain:
+                for other in linked.get(memory.id, ())[:LINKED_MOST]:
+                    page.setdefault(other.id, other)
+        return list(page.values())[:limit]
+
+    def _chain_around(self, hit: Memory, hits: Sequence[Memory], limit: int, room: int) -> list[Memory]:
+        """The hits on this one's topic and, where there is room, its newest decisions; newest first."""
+        desk = self._desk
+        wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=hit.topic)
+        here = access.audience_in(desk.caller, (hit.space,))
+        newest = desk._records.list(wanted, here, now=desk.now(), limit=max(3, limit // 2))
+        key = topic_key(hit.topic or "")
+        alike = [one for one in hits if one.topic and one.space == hit.space and topic_key(one.topic) == key]
+        chain = list({memory.id: memory for memory in (*alike, *newest)}.values())[:room]
+        return sorted(chain, key=lambda memory: (memory.created_at, memory.seq), reverse=True)
+
+    def _linked(self, hits: Sequence[Memory], wanted: Filter) -> dict[str, list[Memory]]:
+        """What the hits build on, debate or synthesize, and what does so with them."""
+        desk, ids = self._desk, {memory.id for memory in hits}
+        links = desk._records.links(sorted(ids), kinds=NAMED)
+        ends = dict.fromkeys(end for link in links for end in (link.target, link.source) if end not in ids)
+        found = desk._records.get(list(ends), access.audience_anywhere(desk.caller))
+        others = {one.id: one for one in (*hits, *found) if fits(one, wanted, desk)}
+        result: dict[str, list[Memory]] = {}
+        for link in links:
+            for end, other in ((link.source, link.target), (link.target, link.source)):
+                if end in ids and other in others:
+                    result.setdefault(end, []).append(others[other])
+        return result
+
+    def _scores_of(self, ids: Sequence[str], vector: Vector | None) -> dict[str, float]:
+        """How near those are that only a chain or a link brought in."""
+        desk = self._desk
+        near = {} if vector is None or not ids else desk._records.cosines(vector, ids)
+        return {one: ranking.MEANING * desk._embedding.calibrate(near[one]) if one in near else 0.0 for one in ids}
+
+    def _rows(self, page: Sequence[Memory], scores: dict[str, float]) -> Iterator[Row]:
+        desk, known = self._desk, {memory.id: memory for memory in page}
+        links = desk._records.links(list(known), kinds=EDGES)
+        ends = {end for link in links for end in (link.source, link.target)}
+        ends |= {end for one in page for end in (one.supersedes, one.superseded_by) if end}
+        others = desk._records.get(sorted(ends - known.keys()), access.audience_anywhere(desk.caller))
+        names = {one.id: one.name for one in (*page, *others) if one.status is not Status.DELETED}
+        edges: dict[str, list[Edge]] = {}
+        for link in links:
+            if link.source in names and link.target in names and link.state == "open":
+                for end, other, outgoing in ((link.source, link.target, True), (link.target, link.source, False)):
+                    edges.setdefault(end, []).append(
+                        Edge(kind=link.kind, other=names[other], outgoing=outgoing, reason=link.reason)
+                    )
+        for memory in page:
+            yield Row(
+                memory=memory,
+                score=scores.get(memory.id),
+                edges=tuple(sorted(edges.get(memory.id, ()), key=lambda edge: edge.kind is LinkKind.SUPERSEDES)),
+                supersedes=names.get(memory.supersedes or ""),
+                superseded_by=names.get(memory.superseded_by or ""),
+            )
+
+
+def in_latin_script(text: str) -> bool:
+    """Whether most letters are those that the embedding model was made for: of other scripts it takes any two texts for
+    much the same, so what it says of their likeness is no ground for a warning."""
+    letters = [letter for letter in text[:SCRIPT_READ] if letter.isalpha()]
+    return 2 * sum(letter <= LAST_LATIN for letter in letters) >= len(letters)
+
+
+def fits(memory: Memory, wanted: Filter, desk: Engine) -> bool:
+    """Whether something that a link leads to may be shown here."""
+    meant = memory.state in wanted.states and (wanted.kinds is None or memory.kind in wanted.kinds)
+    return meant and not memory.expired(desk.now())
+
+
+# A bullet, a number, a box, in any combination that people write: "- [ ] 1. text", "2) text", "[x] text".
+STEP = re.compile(
+    r"(?:[-*+•]\s+)?(?:\d{1,3}[.)]\s+)?(?:\[(?P<box>[ xX✓])\]\s*)?(?:\d{1,3}[.)]\s+)?(?P<text>.*\S)"
+)
+
+
+def open_steps(next_steps: str | None) -> Iterator[str]:
+    """The steps of a text, one per line, without their marks; those ticked off are left out."""
+    for line in (next_steps or "").splitlines():
+        found = STEP.fullmatch(line.strip())
+        if found and (found["box"] or " ") == " ":
+            yield found["text"]

@@ -1,0 +1,168 @@
+"""The [[links]] in the files of a folder as relations between their memories.
+
+A link that leads to no file yet waits for one: people often write the link first. Which links wait is a fact of the
+store, and so is that texts were taken in whose links were not followed yet: a kill in between loses none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scrubjay.engine import access
+from scrubjay.folders.markdown import links_in
+from scrubjay.stores.promises.files import File
+from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.letters import normalised
+from scrubjay.values.memory import AT_HAND, LinkKind, Memory
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+BATCH = 64
+MOST_WAITING = 10_000  # links, in one folder
+
+Keys = dict[str, list[str]]  # memory: the notes that its text links to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfollowed:
+    """What the store remembers of links that are still to be followed."""
+
+    unread: bool  # there are texts whose links nobody looked at
+    waiting: Keys  # links that lead to no file yet
+
+
+class NoteLinks:
+    def __init__(self, desk: Engine, space: str, *, writing: bool = False) -> None:
+        self._desk = desk
+        self._writing = writing  # a file names the relations of its memory; while files are only read, none is written
+        self._records = desk._records
+        self._key = f"folder-links:{space}"
+        self._space = space
+        self._before = self._unfollowed()
+
+    def expect(self, texts: Iterable[str]) -> None:
+        """Note that texts are about to be taken in, if any of them has links."""
+        if not self._before.unread and any("[[" in text for text in texts):
+            self._keep(replace(self._before, unread=True))
+
+    def follow(self, names: Sequence[str], *, of: int) -> None:
+        """Relate the memories of these files, of so many that changed, to those that their texts link to, and no longer
+        to those that only their former texts did. Follow links that waited for a file; all, if some were left unread.
+        """
+        if names or self._before.unread or (of and self._before.waiting):
+            files, chosen = self._files(), set(names)
+            self._follow([file.memory for file in files if self._before.unread or file.name in chosen], files)
+
+    def follow_written(self, written: Sequence[File]) -> None:
+        """The same for files that were written here, as they were before: memories have new texts, or are new."""
+        if self._before.unread:
+            return  # the next look follows all
+        ids = [file.memory for file in written]
+        related = self._records.links(ids, kinds=frozenset({LinkKind.RELATED}))
+        linking = {one for one, keys in self._linked(ids).items() if keys}
+        linking |= {link.source for link in related if link.stands}
+        changed = [one for one in ids if one in linking]
+        if changed or (self._before.waiting and any(not file.agreed_version for file in written)):
+            self._follow(changed, self._files())
+
+    def _files(self) -> list[File]:
+        return [file for file in self._records.files(self._space) if file.state in AT_HAND and file.name]
+
+    def _follow(self, changed: Sequence[str], files: Sequence[File]) -> None:
+        notes, here = _by_key(files), {file.memory for file in files}
+        wanted = {one: keys for one, keys in self._before.waiting.items() if one in here} | self._linked(changed)
+        for start in range(0, len(wanted), BATCH):
+            with self._records.writing() as tx:
+                for one in list(wanted)[start : start + BATCH]:
+                    self._relate(tx, one, {notes[key] for key in wanted[one] if key in notes})
+        if not self._before.unread:
+            self._release(changed, notes)
+        missing = {one: [key for key in keys if key not in notes] for one, keys in wanted.items()}
+        self._keep(Unfollowed(unread=False, waiting=_bounded(missing)))
+
+    def _linked(self, ids: Sequence[str]) -> Keys:
+        return {
+            memory.id: keys_in(memory)
+            for start in range(0, len(ids), BATCH)
+            for memory in self._records.get(ids[start : start + BATCH], access.EVERYTHING)
+        }
+
+    def _relate(self, tx: Transaction, id: str, ends: set[str]) -> None:
+        if not ends:
+            return
+        links = tx.links([id], kinds=frozenset({LinkKind.RELATED}))
+        known = {link.target for link in links if link.source == id and link.stands}
+        new = sorted(ends - known - {id})
+        found = {memory.id: memory for memory in tx.get([id, *new], access.EVERYTHING)} if new else {}
+        file = tx.file_of(id)
+        if id not in found or file is None:
+            return
+        for target in new:
+            if target in found:
+                self._desk._ledger.link(tx, LinkKind.RELATED, found[id], found[target])
+        self._settle(tx, file)
+
+    def _release(self, ids: Sequence[str], notes: dict[str, str]) -> None:
+        """Take relations back that stood in a text and no longer do."""
+        for memory in self._records.get(ids, access.EVERYTHING):
+            former = next((version.memory for version in self._records.versions(memory.id)), memory)
+            before, now = ({notes.get(key) for key in keys_in(one)} for one in (former, memory))
+            if before - now:
+                with self._records.writing() as tx:
+                    self._release_some(tx, memory.id, before - now)
+
+    def _release_some(self, tx: Transaction, id: str, ends: set[str | None]) -> None:
+        file = tx.file_of(id)
+        if file is None:
+            return
+        for link in tx.links([id], kinds=frozenset({LinkKind.RELATED})):
+            if link.source == id and link.target in ends and link.given and link.stands:
+                hlc, origin = tx.tick(self._desk.now()), self._records.origin
+                tx.relate(replace(link, state="released", hlc=hlc, origin=origin))
+        self._settle(tx, file)
+
+    def _settle(self, tx: Transaction, file: File) -> None:
+        """A relation that stands in a text need not be written into its file, too: reading changes no file."""
+        if not self._writing and not file.waiting and file.hash is not None:
+            tx.in_sync(file.memory, name=file.name, hash=file.hash, stamp=file.stamp, version=file.version)
+
+    def _unfollowed(self) -> Unfollowed:
+        fact = json.loads(self._records.fact(self._key) or "{}")
+        return Unfollowed(unread=fact.get("unread", False), waiting=fact.get("waiting", {}))
+
+    def _keep(self, now: Unfollowed) -> None:
+        if now == self._unfollowed():
+            return
+        with self._records.writing() as tx:
+            tx.set_fact(self._key, json.dumps({"unread": now.unread, "waiting": now.waiting}))
+
+
+def keys_in(memory: Memory) -> list[str]:
+    return list(dict.fromkeys(_key(name) for name in links_in(memory.content)))
+
+
+def _key(name: str) -> str:
+    """Programs that know such links find a note by its name in any case, and in either form of Unicode."""
+    return normalised("NFC", name).lower().removesuffix(".md")
+
+
+def _by_key(files: Sequence[File]) -> dict[str, str]:
+    """The memories of files by what a link may call them: name, or folders and name, or path."""
+    by_key = {_key(file.name.rpartition("/")[2]): file.memory for file in reversed(files)}
+    by_key |= {file.path: file.memory for file in files}
+    return by_key | {_key(file.name): file.memory for file in files}
+
+
+def _bounded(waiting: Keys) -> Keys:
+    kept: Keys = {}
+    room = MOST_WAITING
+    for one, keys in waiting.items():
+        if keys and room > 0:
+            kept[one] = keys[:room]
+            room -= len(keys)
+    return kept

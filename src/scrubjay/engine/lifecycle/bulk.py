@@ -1,0 +1,181 @@
+"""The same done to many memories: looked at first, done together, undone together.
+
+What a filter names is changed a bounded number at a time, each time in one transaction, all under one deed: so a
+client that stored ten thousand poisoned memories is undone by one command, and that command by another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.engine import access
+from scrubjay.engine.lifecycle import lifecycle
+from scrubjay.engine.store import intake
+from scrubjay.errors import InvalidInput, NotFound
+from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Deed, Filter, Memory, Role, State, Status, random_suffix
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+MOST = 1_000  # memories changed in one transaction
+KEPT = frozenset({State.ACTIVE, State.SUPERSEDED, State.ARCHIVED})
+FORGOTTEN, UPDATED, RECOVERED = "forgotten", "updated", "recovered"
+HOW = ("states", "expired")  # fields of a filter that alone name nothing in particular
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What a filter names: how many, and the newest of them."""
+
+    total: int
+    memories: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What was done to how many, the name to undo it by, and how many are left for another call."""
+
+    deed: str
+    action: str
+    count: int
+    left: int = 0
+    memories: tuple[str, ...] = ()
+
+
+class Bulk:
+    """Works at an engine's desk, in its spaces."""
+
+    def __init__(self, desk: Engine) -> None:
+        self._desk = desk
+
+    def preview(self, filter: Filter, *, limit: int = 20) -> Selection:
+        """What `forget` and `update` would change."""
+        page = self._desk.list(self._chosen(filter), limit=limit, counted=True)
+        return Selection(total=page.total or 0, memories=page.memories)
+
+    def forget(self, filter: Filter, *, reason: str | None = None, deed: str | None = None) -> Done:
+        """Softly delete what a filter names; `undo` brings it back. More than a thousand take further calls, under
+        the same deed."""
+        return self._desk._transact(Done, self._forgetting(filter, reason=reason, deed=deed))
+
+    def forget_all(self, filter: Filter, *, reason: str | None = None) -> Done:
+        """The same, however many there are: a thousand per transaction, all as one deed."""
+        desk = self._desk
+        if (kept := desk._kept(Done)) is not None:
+            return kept
+        deed, memories, more = None, list[str](), True
+        while more:
+            forget = self._forgetting(filter, reason=reason, deed=deed)
+            with desk._records.writing() as tx:
+                done = forget(tx)
+            deed, more = done.deed, done.left > 0 < done.count
+            memories += done.memories
+        return desk._transact(Done, lambda _tx: replace(done, count=len(memories), memories=tuple(memories)))
+
+    def _forgetting(self, filter: Filter, *, reason: str | None, deed: str | None) -> Callable[[Transaction], Done]:
+        def forget(tx: Transaction, memory: Memory) -> None:
+            lifecycle.forget(self._desk._ledger, tx, memory.id, hard=False, reason=reason)
+
+        return self._each(self._chosen(filter), FORGOTTEN, forget, reason=reason, deed=deed)
+
+    def update(
+        self, filter: Filter, *, tags: intake.TagChange | None = None, reason: str | None = None, **changes: Any
+    ) -> Done:
+        """Change the same fields of everything that a filter names; each keeps its former state in its history."""
+        intake.check_known(changes, CHANGEABLE)
+        if not changes and tags is None:
+            raise InvalidInput("No updates were given.", hint=f"Name at least one of tags, {', '.join(CHANGEABLE)}.")
+
+        def update(tx: Transaction, memory: Memory) -> None:
+            changed = intake.revision(memory, changes, intake.Merge.REPLACE, tags)
+            self._desk._ledger.revise(tx, memory, replace(memory, **changed), changed, reason=reason, text=None)
+
+        chosen = self._chosen(filter)
+        chosen = replace(chosen, states=chosen.states - {State.ARCHIVED})
+        return self._desk._transact(Done, self._each(chosen, UPDATED, update, reason=reason, deed=None))
+
+    def undo(self, deed: str) -> Done:
+        """Bring back what was forgotten as one deed; what was since erased or brought back is passed over.
+
+        :raises NotFound: if there was no such deed of the caller's
+        """
+        desk = self._desk
+        done = desk._records.deed(deed)
+        if done is None or done.action != FORGOTTEN or (done.user != desk.caller.user and not self._owner):
+            raise NotFound(f"Nothing was forgotten as {deed[:100]}.")
+
+        def write(tx: Transaction) -> Done:
+            forgotten = [
+                memory.id
+                for memory in tx.get(done.memories, access.audience_anywhere(desk.caller))
+                if memory.status is Status.DELETED
+                and access.may_change(desk.caller, memory)
+                and (memory.recoverable_until is None or memory.recoverable_until >= desk.now())
+            ]
+            for name in forgotten[:MOST]:
+                lifecycle.recover(desk._ledger, tx, name)
+            count = min(len(forgotten), MOST)
+            return Done(
+                deed=deed,
+                action=RECOVERED,
+                count=count,
+                left=len(forgotten) - count,
+                memories=tuple(forgotten[:MOST]),
+            )
+
+        return desk._transact(Done, write)
+
+    def _each(
+        self,
+        filter: Filter,
+        action: str,
+        change: Callable[[Transaction, Memory], None],
+        *,
+        reason: str | None,
+        deed: str | None,
+    ) -> Callable[[Transaction], Done]:
+        """What changes as many as one transaction may, once the caller's right to do so is clear."""
+        desk = self._desk
+        for space in desk.spaces:
+            access.check_store(desk.caller, space)
+        if deed is not None and ((known := desk._records.deed(deed)) is None or known.user != desk.caller.user):
+            raise NotFound(f"There was no deed {deed[:100]} of yours.")
+        audience = desk._audience(filter)
+
+        def write(tx: Transaction) -> Done:
+            found = tx.list(filter, audience, now=desk.now(), limit=MOST)
+            left = max(0, tx.count(filter, audience, now=desk.now()) - len(found))
+            for memory in found:
+                change(tx, memory)
+            ids = tuple(memory.id for memory in found)
+            name = deed or f"deed_{random_suffix()}"
+            tx.note_deed(
+                Deed(id=name, action=action, user=desk.caller.user, at=desk.now(), reason=reason, memories=ids)
+            )
+            return Done(deed=name, action=action, count=len(ids), left=left, memories=ids)
+
+        return write
+
+    def _chosen(self, filter: Filter) -> Filter:
+        """The filter, for everything that is not deleted unless it says which states.
+
+        :raises InvalidInput: if it names everything there is
+        """
+        plain = Filter()
+        names = [entry.name for entry in fields(Filter) if entry.name not in HOW]
+        if all(getattr(filter, name) == getattr(plain, name) for name in names):
+            raise InvalidInput("Say which memories are meant.", hint="Name a client, caller, tag, time or flag.")
+        if filter.states == plain.states and filter.expired is plain.expired:
+            return replace(filter, states=KEPT, expired=None)
+        return replace(filter, states=filter.states & KEPT)
+
+    @property
+    def _owner(self) -> bool:
+        return self._desk.caller.role is Role.OWNER
+
+
+CHANGEABLE = ("category", "importance", "confidence", "access_level", "expires_at")  # the same for many makes sense

@@ -1,0 +1,186 @@
+"""What people do by hand to keep a memory in order: undo a supersession, compare, look around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.engine import access
+from scrubjay.engine.lifecycle import lifecycle
+from scrubjay.engine.results import plain
+from scrubjay.engine.store.intake import title_of
+from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, Status
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+MAX_STEPS = 3
+MAX_AROUND = 200
+MAX_DRAWN_STEPS = 10
+MAX_LABEL = 80
+MAX_DRAWN = 5_000  # more than that no eye can follow
+SIMILAR = 5  # near memories shown beside linked ones
+TEXTS = ("content", "title")
+BOOKKEEPING = ("version", "updated_at", "accessed_at", "access_count", "hlc", "origin", "seq")  # differ by themselves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One field of two versions."""
+
+    field: str
+    old: Any
+    new: Any
+    lines: tuple[str, ...] = ()  # of a text, as `diff -u` shows them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """A memory, what it is linked with so many steps far, and the links between them."""
+
+    memories: tuple[Memory, ...]
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A memory as a drawing needs it."""
+
+    id: str
+    title: str
+    kind: Kind
+    importance: float
+    superseded: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """What is connected with a memory, the nearest first, and the links between."""
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+
+
+def label(memory: Memory) -> str:
+    """What a drawing calls a memory. A title that was only cut off the text says less than the text."""
+    if memory.topic:
+        return f"{memory.topic}: {memory.content}"[:MAX_LABEL]
+    return memory.content[:MAX_LABEL] if memory.title == title_of(memory.content) else memory.title
+
+
+class Curation:
+    """Works at an engine's desk."""
+
+    def __init__(self, desk: Engine) -> None:
+        self._desk = desk
+
+    def release(self, id: str) -> Memory:
+        """Take a supersession back: the memory is current again, and true as long as it was before.
+
+        :raises Conflict: if nothing supersedes it
+        """
+
+        def write(tx: Transaction) -> Memory:
+            memory = self._desk._ledger.changeable(tx, id)
+            if memory.superseded_by is None:
+                raise Conflict(f"Memory {memory.id} is not superseded.", memory_id=memory.id)
+            return lifecycle.release(self._desk._ledger, tx, memory)
+
+        return self._desk._transact(Memory, write)
+
+    def diff(self, id: str, *, old: int, new: int | None = None) -> Sequence[Difference]:
+        """How two versions of a memory differ; without a second one, from what it is now.
+
+        :raises NotFound: if it never was at one of these versions
+        """
+        memory = self._desk.get(id, deleted=True)
+        states = {memory.version: memory, **{one.memory.version: one.memory for one in self._desk.history(id)}}
+        try:
+            before, after = states[old], states[memory.version if new is None else new]
+        except KeyError as error:
+            raise NotFound(f"Memory {memory.id} has no version {error.args[0]}.", memory_id=memory.id) from None
+        return [
+            difference(entry.name, getattr(before, entry.name), getattr(after, entry.name))
+            for entry in fields(Memory)
+            if entry.name not in BOOKKEEPING and getattr(before, entry.name) != getattr(after, entry.name)
+        ]
+
+    def around(self, id: str, *, steps: int = 1, similar: bool = False) -> Neighbourhood:
+        """What a memory is linked with, so many steps far; if asked also what is like it, as links found by us."""
+        if not 1 <= steps <= MAX_STEPS:
+            raise InvalidInput(f"steps must be from 1 to {MAX_STEPS}.", field="steps")
+        centre = self._desk.get(id, deleted=True)
+        known, found = self._connected(centre, steps=steps, limit=MAX_AROUND)
+        if similar:
+            found += self._like(centre, known)
+        return Neighbourhood(memories=tuple(known.values()), links=tuple(found))
+
+    def network(self, id: str, *, steps: int = 2) -> Network:
+        """What a memory is connected with, for drawing: so many steps far, a few thousand at most."""
+        if not 1 <= steps <= MAX_DRAWN_STEPS:
+            raise InvalidInput(f"steps must be from 1 to {MAX_DRAWN_STEPS}.", field="steps")
+        known, found = self._connected(self._desk.get(id, deleted=True), steps=steps, limit=MAX_DRAWN)
+        nodes = (
+            Node(
+                id=memory.id,
+                title=label(memory),
+                kind=memory.kind,
+                importance=memory.importance,
+                superseded=memory.superseded_by is not None,
+            )
+            for memory in known.values()
+        )
+        return Network(nodes=tuple(nodes), links=tuple(found))
+
+    def _connected(self, centre: Memory, *, steps: int, limit: int) -> tuple[dict[str, Memory], list[Link]]:
+        """The memories that links lead to, the nearest first, and the links between them."""
+        desk = self._desk
+        audience = access.audience_anywhere(desk.caller)
+        known = {centre.id: centre}
+        rim = [centre.id]
+        for _ in range(steps):
+            links = desk._records.links(rim)
+            ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
+            there = [one for one in desk._records.get(list(ends), audience) if one.status is not Status.DELETED]
+            fresh = {memory.id: memory for memory in there[: limit - len(known)]}
+            if not fresh:
+                break
+            known |= fresh
+            rim = list(fresh)
+        found = [link for link in desk._records.links(list(known)) if {link.source, link.target} <= known.keys()]
+        return known, found
+
+    def _like(self, centre: Memory, known: dict[str, Memory]) -> list[Link]:
+        """The nearest memories of the same space, added to the known ones."""
+        desk = self._desk
+        vector = desk._records.vectors([centre.id]).get(centre.id)
+        if vector is None:
+            return []
+        audience = access.audience_in(desk.caller, (centre.space,))
+        near = desk._records.nearest(vector, Filter(), audience, now=desk.now(), limit=SIMILAR + 1)
+        fresh = [match for match in near if match.memory not in known]
+        known |= {memory.id: memory for memory in desk._records.get([one.memory for one in fresh], audience)}
+        return [
+            Link(
+                kind=LinkKind.RELATED,
+                source=centre.id,
+                target=match.memory,
+                score=desk._embedding.calibrate(match.score),
+                given=False,
+                created_at=desk.now(),
+            )
+            for match in fresh
+            if match.memory in known
+        ]
+
+
+def difference(name: str, old: Any, new: Any) -> Difference:
+    lines: Sequence[str] = ()
+    if name in TEXTS:
+        lines = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]  # without file names
+    return Difference(field=name, old=plain(old), new=plain(new), lines=tuple(lines))

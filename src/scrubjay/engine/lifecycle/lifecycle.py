@@ -1,0 +1,201 @@
+"""What happens to a memory after it was stored: superseded, forgotten, recovered, pruned.
+
+Superseded, expired and deleted are three things that never mix. What it means to be superseded: `supersession.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from scrubjay.engine import access
+from scrubjay.engine.lifecycle.supersession import (
+    PLAIN,
+    RELEASED,
+    SUPERSEDES,
+    newest_predecessor,
+    plain,
+    predecessors,
+    settle,
+    successors,
+)
+from scrubjay.engine.store.history import Ledger
+from scrubjay.engine.store.names import free_path
+from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.memory import Forgotten, LinkKind, Memory, Status, random_suffix
+
+MAY_OUTDATE = frozenset({LinkKind.MAY_OUTDATE})
+RETENTION_DAYS = 30  # how long a forgotten memory can be brought back
+
+
+def supersede(
+    ledger: Ledger, tx: Transaction, old: str, new: str, *, expected_version: int | None = None
+) -> tuple[Memory, Memory]:
+    """Mark `old`, if it is at the version expected, as outdated by `new`; both stay. Doing it twice changes nothing."""
+    outdated, successor = ledger.changeable(tx, old), ledger.changeable(tx, new)
+    check_version(outdated, expected_version)
+    if outdated.id == successor.id:
+        raise InvalidInput("A memory cannot supersede itself.", field="new_memory_id")
+    if outdated.superseded_by == successor.id:
+        return outdated, successor
+    if outdated.id in successors(tx, successor):
+        raise InvalidInput(
+            f"Memory {successor.id} is already superseded by {outdated.id}, directly or through others.",
+            field="new_memory_id",
+        )
+    outdate(ledger, tx, outdated, successor)
+    settle(tx, plain(tx, successor))
+    ledger.change(tx, replace(successor, supersedes=outdated.id), "supersedes", "supersedes")
+    return ledger.seen(tx, outdated.id), ledger.seen(tx, successor.id)
+
+
+def outdate(
+    ledger: Ledger, tx: Transaction, outdated: Memory, successor: Memory, *, reason: str | None = None
+) -> Memory:
+    """Let one memory be outdated by another that already says so, for everyone who may see both."""
+    counts_for_all = access.as_open(successor, outdated)
+    for link in tx.links([outdated.id], kinds=SUPERSEDES) if counts_for_all else ():
+        if link.target == outdated.id and link.state != RELEASED:
+            ledger.mark(tx, link, "replaced")
+    for link in tx.links([outdated.id], kinds=MAY_OUTDATE):
+        if (link.source, link.target) == (successor.id, outdated.id):
+            ledger.mark(tx, link, "superseded")
+    ledger.link(tx, LinkKind.SUPERSEDES, successor, outdated, reason=reason)
+    if not counts_for_all:  # for the others nothing has happened: no version, no event, no end of its time
+        settle(tx, plain(tx, outdated))
+        return ledger.seen(tx, outdated.id)
+    ended = outdated.valid_until or successor.valid_from or ledger.now()
+    return ledger.change(
+        tx,
+        replace(outdated, superseded_by=successor.id, valid_until=ended),
+        "superseded",
+        "superseded_by",
+        "valid_until",
+    )
+
+
+def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
+    """Take back that anything the caller may see outdates a memory; it is true as long as it was before."""
+    own = plain(tx, memory)
+    for link in ledger.links_seen(tx, [memory.id]):
+        if link.kind is not LinkKind.SUPERSEDES or link.target != memory.id or link.state == RELEASED:
+            continue
+        ledger.mark(tx, link, RELEASED)
+        for successor in tx.get([link.source], PLAIN):
+            if successor.supersedes == memory.id:
+                before = newest_predecessor(tx, successor)[0]
+                ledger.change(tx, replace(successor, supersedes=before), "updated", "supersedes")
+            settle(tx, plain(tx, successor))
+    if own.superseded_by is not None:
+        former = next((one.memory for one in tx.versions(memory.id) if one.memory.superseded_by is None), own)
+        ledger.change(
+            tx,
+            replace(own, superseded_by=None, valid_until=former.valid_until),
+            "released",
+            "superseded_by",
+            "valid_until",
+        )
+    settle(tx, plain(tx, memory))
+    return ledger.seen(tx, memory.id)
+
+
+def forget(
+    ledger: Ledger,
+    tx: Transaction,
+    id: str,
+    *,
+    hard: bool,
+    reason: str | None,
+    days: int = RETENTION_DAYS,
+    cascade: bool = False,
+    expected_version: int | None = None,
+) -> Forgotten:
+    """Delete softly, or erase for good; hard works on softly deleted ones too."""
+    memory = ledger.changeable(tx, id, deleted=hard)
+    check_version(memory, expected_version)
+    if hard:
+        access.check_erase(ledger.caller, memory)
+    links = [link for link in ledger.links_seen(tx, [memory.id]) if link.stands]
+    forgotten = _forget_one(ledger, tx, memory, hard=hard, reason=reason, days=days)
+    related = len(links)
+    if cascade:
+        may = access.may_erase if hard else access.may_change
+        ends = {end for link in links if link.given for end in (link.source, link.target)} - {memory.id}
+        others = [
+            other
+            for other in tx.get(sorted(ends), access.audience_anywhere(ledger.caller))
+            if other.status is not Status.DELETED and may(ledger.caller, other)
+        ]
+        ledger.check_free(tx, [other.id for other in others])
+        for other in others:
+            _forget_one(ledger, tx, other, hard=hard, reason=reason, days=days)
+        related = len(others)
+    backup = None
+    if not hard:
+        backup = f"backup_{random_suffix()}"
+        tx.alias(backup, memory.id)
+    return Forgotten(memory=forgotten, hard=hard, backup=backup, related=related)
+
+
+def _forget_one(
+    ledger: Ledger, tx: Transaction, memory: Memory, *, hard: bool, reason: str | None, days: int
+) -> Memory:
+    now = ledger.now()
+    if not access.may_erase(ledger.caller, memory):
+        days = max(days, RETENTION_DAYS)  # a short time would be erasing it
+    if memory.status is not Status.DELETED:
+        memory = ledger.change(
+            tx,
+            replace(memory, status=Status.DELETED, deleted_at=now, recoverable_until=now + timedelta(days=days)),
+            "forgotten",
+            "status",
+            reason=reason,
+        )
+        settle_predecessors(ledger, tx, memory)
+    if hard:
+        tx.purge(memory.id, at=now)
+        ledger.record(tx, memory, "purged")
+    return memory
+
+
+def check_version(memory: Memory, expected: int | None) -> None:
+    """:raises Conflict: if the memory is not at the version that a change expects"""
+    if expected not in (None, memory.version):
+        raise changed_meanwhile(memory)
+
+
+def changed_meanwhile(memory: Memory) -> Conflict:
+    return Conflict(
+        f"Memory {memory.id} has changed meanwhile; it is at version {memory.version}.",
+        hint="Read it again and repeat the change.",
+        memory_id=memory.id,
+        version=memory.version,
+    )
+
+
+def recover(ledger: Ledger, tx: Transaction, id: str) -> Memory:
+    """Bring a softly deleted memory back while its date has not passed; a path taken meanwhile gets a number."""
+    memory = ledger.changeable(tx, id, deleted=True)
+    if memory.status is not Status.DELETED:
+        raise Conflict(f"Memory {memory.id} is not deleted.", memory_id=memory.id)
+    if memory.recoverable_until is not None and memory.recoverable_until < ledger.now():
+        raise NotFound(f"Memory {memory.id} can no longer be recovered.", memory_id=memory.id)
+    # What was put away before it was forgotten is archived again.
+    away = memory.id in tx.archives([memory.id])
+    status, path = (Status.ARCHIVED, memory.path) if away else (Status.ACTIVE, free_path(tx, memory))
+    memory = ledger.change(
+        tx,
+        replace(memory, status=status, deleted_at=None, recoverable_until=None, path=path),
+        "recovered",
+        "status",
+    )
+    settle_predecessors(ledger, tx, memory)
+    return memory
+
+
+def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> None:
+    """After a memory went or came back: point what it superseded at the newest successor still there, or at none."""
+    for outdated in predecessors(tx, [memory.id]):
+        if settle(tx, outdated):
+            ledger.record(tx, outdated, "superseded", "superseded_by")

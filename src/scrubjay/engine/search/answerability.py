@@ -1,0 +1,71 @@
+"""Is there an answer among what was found? Pure functions.
+
+What is near a question need not answer it: "Why did Jon mix dance and clothing?" finds Jon asking Gina why *she* did.
+Three signs speak against an answer, each seen in how a memory begins: it asks itself, it tells somebody of himself
+("you"), or it is about somebody else than the question names. If all of the first few show some, the scores of the
+whole list are lowered: a low first score says that there is probably nothing. The order stays. What it is worth:
+docs/retrieval.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from scrubjay.engine.conflicts.grammar import CALENDAR, SENTENCE
+from scrubjay.engine.search.pronouns import SECOND_PERSON, says, speaks, words_of
+from scrubjay.engine.search.ranking import Candidate, scored
+from scrubjay.stores.words.words import query_words
+from scrubjay.values.memory import Glimpse
+
+FIRST = 5  # how many are looked at; the one that looks most like an answer speaks for the list
+SIGN = 0.3  # what share of a score each sign takes off
+ABSENT = 0.5  # how much it counts that nobody whom the question names is named, in a memory that says not who speaks
+
+SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
+
+
+def doubted(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse], question: str) -> list[Candidate]:
+    """The candidates with scores as low as the doubt whether any of them answers; in the same order."""
+    first = [(one, glimpses[one.memory].opening) for one in candidates[:FIRST] if one.memory in glimpses]
+    if not first or candidates[0].score <= 0:
+        return list(candidates)
+    asked = Asked(question)
+    likeliest = max(one.score * (1 - SIGN * asked.signs(opening)) for one, opening in first)
+    left = likeliest / candidates[0].score
+    return list(candidates) if left >= 1 else [lowered(one, left) for one in candidates]
+
+
+def lowered(one: Candidate, left: float) -> Candidate:
+    score = one.score * left
+    return scored(one, score, {**one.boosts, "doubt": score - one.score})
+
+
+class Asked:
+    """What a question says about the one it wants to hear of."""
+
+    def __init__(self, question: str) -> None:
+        words = query_words(question)
+        self.words = {word.lower() for word in words}
+        capitals = [word for word in words if word[0].isupper() and not question.lstrip().startswith(word)]
+        self.names = {word.lower() for word in capitals} - CALENDAR
+        self.says_you = says(SECOND_PERSON, question)
+
+    def signs(self, opening: str) -> float:
+        """How many signs a memory shows that it is no answer, from 0 to 3."""
+        said = words_of(opening)
+        told_to_somebody = 0.0 if self.says_you else speaks(SECOND_PERSON, said)
+        return asks(opening) + told_to_somebody + self._about_another(opening, said)
+
+    def _about_another(self, opening: str, said: Sequence[str]) -> float:
+        if not self.names or not said or said[0] in self.words:
+            return 0.0
+        if SPEAKER.match(opening):
+            return 1.0
+        return ABSENT if self.names.isdisjoint(said) else 0.0
+
+
+def asks(opening: str) -> float:
+    """Which share of the sentences are questions."""
+    sentences: list[str] = [sentence for sentence in SENTENCE.split(opening) if sentence]
+    return sum(sentence.rstrip().endswith("?") for sentence in sentences) / max(1, len(sentences))

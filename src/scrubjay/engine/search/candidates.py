@@ -1,0 +1,104 @@
+"""How candidates for a question are found: by words, by meaning, from the time it names; then put in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrubjay.engine.search import ranking
+from scrubjay.engine.search.answerability import doubted
+from scrubjay.stores.promises.memories import Reads
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Audience, Filter, Match, Period, Query
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
+FROM_THEN = 50  # candidates by meaning from the time that a question names
+
+
+class Found(NamedTuple):
+    """What a question found, before a page is cut from it."""
+
+    candidates: list[ranking.Candidate]  # best first
+    vector: Vector | None  # the question's
+    degraded: str | None  # why there is none
+    periods: tuple[Period, ...]  # the times that the question names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """One question on its way through the store."""
+
+    query: Query
+    reads: Reads
+    audience: Audience
+    now: datetime
+    calibrate: Callable[[float], float]  # cosine to similarity
+    embed: Callable[[str], Vector | None]  # a further question's vector
+
+    def candidates(self, vector: Vector | None) -> tuple[list[ranking.Candidate], tuple[Period, ...]]:
+        """Everything that may answer, best first, and the times that the question names."""
+        query, reads = self.query, self.reads
+        periods = () if query.words_only else self._periods(vector)
+        if vector is None:
+            by_words = reads.match(query.text, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
+            found = ranking.fuse(by_words, (), {}, self.calibrate)
+        else:
+            by_words, by_meaning = reads.match_and_nearest(
+                query.text, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH
+            )
+            near = {match.memory: match for match in (*self._from_then(vector, periods), *by_meaning)}
+            further = reads.cosines(vector, [one.memory for one in by_words if one.memory not in near])
+            found = ranking.fuse(by_words, list(near.values()), further, self.calibrate)
+        if not query.words_only:
+            found = self._looked_at(found, periods)
+        # A weighted sum is a plain one, and who asks about a time wants what was true then.
+        if query.weights is None and found and not periods:
+            best = [one.memory for one in found[: ranking.LOOKED]]
+            found = ranking.fresh_first(found, reads.links(best, kinds=ranking.PAIRS))
+        return found, periods
+
+    def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:
+        return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
+
+    def _periods(self, vector: Vector | None) -> tuple[Period, ...]:
+        from scrubjay.engine.search import time_expressions  # its tables are not for a search by words
+
+        found = time_expressions.periods(self.query.text, self.now)
+        return found if found or vector is None else self._around_an_event()
+
+    def _around_an_event(self) -> tuple[Period, ...]:
+        """The time before or after what the question names ("before the move"), if a memory knows when that was."""
+        from scrubjay.engine.search import time_expressions
+
+        event = time_expressions.event(self.query.text)
+        vector = self.embed(event.words) if event else None
+        if event is None or vector is None:
+            return ()
+        for match in self._nearest(vector, self.query.filter, 1):
+            if self.calibrate(match.score) >= KNOWN_EVENT:
+                glimpse = self.reads.glimpses([match.memory])[match.memory]
+                return (time_expressions.around(glimpse.valid_from or glimpse.created_at, event),)
+        return ()
+
+    def _from_then(self, vector: Vector, periods: Sequence[Period]) -> list[Match]:
+        """The nearest from the named times, which in a large store may not be among the nearest of all times."""
+        narrowed = [within(self.query.filter, period) for period in periods]
+        return [match for then in narrowed if then for match in self._nearest(vector, then, FROM_THEN)]
+
+    def _looked_at(self, found: Sequence[ranking.Candidate], periods: Sequence[Period]) -> list[ranking.Candidate]:
+        best = found if periods else found[: ranking.LOOKED]  # those from then may stand far behind
+        glimpses = self.reads.glimpses([one.memory for one in best]) if best else {}
+        ordered = ranking.second_look(found, glimpses, self.query.text, periods)
+        return doubted(ordered, glimpses, self.query.text) if self.query.weights is None else ordered
+
+
+def within(filter: Filter, period: Period) -> Filter | None:
+    """The filter, narrowed to a period; None if nothing can be left."""
+    since = max(period.start, filter.created_since or period.start)
+    until = min(period.end, filter.created_until or period.end)
+    return replace(filter, created_since=since, created_until=until) if since <= until else None

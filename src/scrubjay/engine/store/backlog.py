@@ -1,0 +1,138 @@
+"""Texts that wait for their vectors: stored while the model was away, or past the first parts of a long text.
+
+One process at a time works on them, under a lease, whichever is alive. A text that fails again and again while others
+do not is left alone and reported by `doctor`; a model that is away is waited for, however long.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from scrubjay.engine.store.embedding import Embedding
+from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageBusy
+from scrubjay.stores.promises.memories import Pending, Store
+from scrubjay.values.memory import Memory, random_suffix
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+LEASE = "embedding"
+LEASE_SECONDS = 15.0
+PAUSE_SECONDS = 5.0  # between looks at what other processes left behind
+BATCH = 16
+GIVE_UP = 5  # failed attempts at one text
+CLOSING_SECONDS = 5.0  # what closing may spend on finishing
+
+
+class Backlog:
+    """The background worker of one process. `judge` compares a memory with earlier ones once it has its vector."""
+
+    def __init__(self, store: Store, embedding: Embedding, judge: Callable[[Memory, Vector], None]) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._judge = judge
+        self._holder = random_suffix()
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._left_behind = False
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Look after the backlog in the background; once is enough."""
+        with self._lock:
+            if self._thread is None and self._embedding.embedder is not None and not self._closing.is_set():
+                self._thread = threading.Thread(target=self._run, name="backlog", daemon=True)
+                self._thread.start()
+
+    def wake(self) -> None:
+        """Something waits: see to it soon."""
+        self._left_behind = True
+        self._wake.set()
+        self.start()
+
+    def drain(self, *, seconds: float | None = None) -> bool:
+        """Embed what waits, for at most some seconds; True when nothing is left that can be done."""
+        deadline = None if seconds is None else monotonic() + seconds
+        if not self._store.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+            return False
+        try:
+            while batch := [one for one in self._store.pending(limit=BATCH) if one.attempts < GIVE_UP]:
+                for one in batch:
+                    if deadline is not None and monotonic() > deadline:
+                        return False
+                    if not self._store.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+                        return False
+                    self._embed(one)
+            return True
+        finally:
+            self._store.release(LEASE, holder=self._holder)
+
+    def finish(self) -> None:
+        """Embed all that waits, however long it takes; waits for another process's lease to end.
+
+        :raises StorageBusy: if another process keeps its lease
+        """
+        patience = monotonic() + 2 * LEASE_SECONDS
+        while not self.drain():
+            if monotonic() > patience:
+                raise StorageBusy("Another process is embedding what waits.", hint="Try again when it is done.")
+            self._closing.wait(0.5)
+
+    def close(self) -> None:
+        self._closing.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(timeout=CLOSING_SECONDS)
+        elif self._left_behind and self._embedding.embedder is not None:
+            self._try_drain(seconds=CLOSING_SECONDS)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._wake.clear()
+            self._try_drain()
+            self._wake.wait(timeout=PAUSE_SECONDS)
+        if self._left_behind:
+            self._try_drain(seconds=CLOSING_SECONDS)
+
+    def _try_drain(self, *, seconds: float | None = None) -> None:
+        try:
+            if self._other_model() or not self._store.pending(limit=1) or self.drain(seconds=seconds):
+                self._left_behind = False
+        except Error as error:  # the store or the model is away; the next look tries again
+            import logging  # rarely needed, and not free
+
+            logging.getLogger(__name__).info("the backlog waits: %s", error.message)
+
+    def _other_model(self) -> bool:
+        return self._store.fact("model") not in (None, self._embedding.fingerprint)
+
+    def _embed(self, one: Pending) -> None:
+        """Embed a text's missing parts a few at a time, so that a long one never holds the model for long."""
+        memory = one.memory
+        parts = self._embedding.split(memory.embeddable)
+        first: Vector | None = None
+        for start in range(one.next_part, len(parts), BATCH):
+            try:
+                vectors = self._embedding.at_leisure(parts[start : start + BATCH])
+            except ModelMissing:
+                raise  # not this text's fault
+            except EmbeddingError:
+                if self._embedding.answers():
+                    with self._store.writing() as tx:
+                        tx.put_off(memory.id, failed=True)
+                raise
+            first = vectors[0] if start == 0 else first
+            if not self._write(memory, start, vectors, len(parts)):
+                return  # the text has changed meanwhile and waits anew
+        if first is not None and not one.judged:
+            self._judge(memory, first)
+
+    def _write(self, memory: Memory, start: int, vectors: Sequence[Vector], parts: int) -> bool:
+        with self._store.writing() as tx:
+            if tx.fact("model") is None and self._embedding.fingerprint is not None:
+                tx.set_fact("model", self._embedding.fingerprint)
+            return tx.add_vectors(memory.id, version=memory.version, first_part=start, vectors=vectors, parts=parts)

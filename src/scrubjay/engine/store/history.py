@@ -1,0 +1,267 @@
+"""How a change is written: seen by its caller, allowed, stamped, kept in the history and told in the feed.
+
+A ledger belongs to one caller. Its verbs run inside a transaction that somebody else opened and will close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from scrubjay.engine import access
+from scrubjay.engine.holding import locked
+from scrubjay.engine.lifecycle import supersession
+from scrubjay.engine.store import intake, names
+from scrubjay.errors import NotFound
+from scrubjay.stores.promises.memories import Change, Reads, Transaction
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import (
+    AT_HAND,
+    Caller,
+    Event,
+    Link,
+    LinkKind,
+    Memory,
+    Provenance,
+    Revised,
+    Role,
+    Status,
+    Version,
+)
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A memory's text as vectors: those of its first parts, and how many parts there are."""
+
+    vectors: Sequence[Vector]
+    parts: int
+
+    @property
+    def first(self) -> Vector | None:
+        return self.vectors[0] if self.vectors else None
+
+    @property
+    def whole(self) -> bool:
+        return len(self.vectors) >= self.parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    caller: Caller
+    provenance: Provenance
+    spaces: tuple[str, ...]  # that the caller works in; where names that count per space are looked up
+    origin: str  # of the store
+    model: str | None  # whose vectors may be written
+    now: Callable[[], datetime]
+    holder: str = ""  # in whose name memories may be held
+
+    def seen(self, reads: Reads, id: str, *, deleted: bool = False, elsewhere: bool = False) -> Memory:
+        """A memory in the spaces granted to the caller; `elsewhere`, for reading, also a public one in those it names.
+
+        :raises NotFound: if there is no such memory, or none that the caller may see
+        """
+        intake.check_id(id)
+        audience = access.audience_anywhere(self.caller, self.spaces if elsewhere else ())
+        found = reads.get(names.ids_for(id, self.spaces), audience)
+        memory = next((one for one in found if names.stands_for(id, one)), None)
+        if memory is None or (memory.status is Status.DELETED and not deleted):
+            raise NotFound(f"Memory with ID {id} not found", memory_id=id)
+        return memory
+
+    def changeable(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
+        """:raises NotFound: as :meth:`seen` :raises Forbidden: if it is not the caller's to change
+        :raises Locked: while long work holds it"""
+        memory = self.seen(reads, id, deleted=deleted, elsewhere=True)
+        access.check_change(self.caller, memory)
+        self.check_free(reads, [memory.id])
+        return memory
+
+    def links_seen(self, reads: Reads, ids: Sequence[str]) -> list[Link]:
+        """The links between these memories and what the caller may see: the others are not even counted for it."""
+        links = reads.links(ids)
+        ends = sorted({end for link in links for end in (link.source, link.target)})
+        seen = {memory.id for memory in reads.get(ends, access.audience_anywhere(self.caller))} if ends else set()
+        return [link for link in links if {link.source, link.target} <= seen]
+
+    def versions_seen(self, reads: Reads, versions: Sequence[Version]) -> list[Version]:
+        """The former states that the caller might see as they were, without the names of memories that it may not."""
+        audience = access.audience_anywhere(self.caller, self.spaces)
+        shown = [one for one in versions if access.sees(audience, one.memory)]
+        ends = {end for one in shown for end in (one.memory.supersedes, one.memory.superseded_by) if end}
+        known = {memory.id for memory in reads.get(sorted(ends), audience)} if ends else set()
+        return [replace(one, memory=_pointing_at(one.memory, known)) for one in shown]
+
+    def check_free(self, reads: Reads, ids: Sequence[str]) -> None:
+        """:raises Locked: if long work holds one of these memories"""
+        for held in reads.jobs.held(ids, but=self.holder):
+            raise locked(held)
+
+    def add(self, tx: Transaction, memory: Memory, text: Text, *, judged: bool) -> Memory:
+        """Write a new memory."""
+        tx.create_space(memory.space, at=memory.updated_at)
+        memory = names.named(tx, memory)
+        stored = self._put(tx, replace(memory, hlc=tx.tick(self.now()), origin=self.origin), text, None)
+        if (alias := names.alias_of(stored)) is not None:
+            tx.alias(alias, stored.id)
+        if judged and not text.whole:
+            tx.put_off(stored.id, judged=True)
+        self.record(tx, stored, "stored")
+        return stored
+
+    def change(
+        self,
+        tx: Transaction,
+        memory: Memory,
+        action: str,
+        *fields: str,
+        reason: str | None = None,
+        text: Text | None = None,
+        touched: bool = True,
+    ) -> Memory:
+        """Write a changed memory as its next version; without a text, words and vectors stay as they are.
+
+        What only changes its place (`touched=False`) leaves the time of its last update alone.
+        """
+        if "content" in fields and memory.verified_at is not None and self.caller.role is not Role.OWNER:
+            memory, fields = replace(memory, verified_at=None), (*fields, "verified_at")  # it was said of another text
+        if {"access_level", "space"} & set(fields):
+            memory, fields = self._published(tx, memory, fields)
+        now = max(self.now(), memory.updated_at)  # a clock set back must not make a version older than the last
+        updated = now if touched else memory.updated_at
+        # Not by `now`: the time that another machine wrote there must not carry our clock along.
+        hlc = tx.tick(self.now())
+        memory = replace(memory, version=memory.version + 1, updated_at=updated, hlc=hlc, origin=self.origin)
+        changed = self._put(tx, memory, text, reason, at=now)
+        self.record(tx, changed, action, *fields, reason=reason)
+        if {"access_level", "space"} & set(fields):
+            self._settle_around(tx, changed)
+        return changed
+
+    def revise(
+        self,
+        tx: Transaction,
+        known: Memory,
+        memory: Memory,
+        fields: Iterable[str],
+        *,
+        reason: str | None,
+        text: Text | None,
+    ) -> Revised:
+        """Write a change that a caller asked for, and say where the former state is kept; none if nothing differs."""
+        access.check_verifies(self.caller, known, memory)
+        names = tuple(name for name in fields if getattr(memory, name) != getattr(known, name))
+        if memory == known:
+            return Revised(memory=known, fields=(), previous=None, embedded=False)
+        changed = self.change(tx, memory, "updated", *names, reason=reason, text=text)
+        return Revised(
+            memory=changed,
+            fields=names,
+            previous=tx.versions(changed.id)[0].id,
+            embedded=bool(text is not None and text.vectors),
+        )
+
+    def record(self, tx: Transaction, memory: Memory, action: str, *fields: str, reason: str | None = None) -> None:
+        """Tell the space's feed: ids and names of fields, never content."""
+        tx.record(
+            Event(
+                space=memory.space,
+                at=self.now(),
+                action=action,
+                memory=memory.id,
+                fields=fields,
+                user=self.caller.user,
+                provenance=self.provenance,
+                reason=reason,
+            )
+        )
+
+    def link(
+        self,
+        tx: Transaction,
+        kind: LinkKind,
+        source: Memory,
+        target: Memory,
+        *,
+        score: float | None = None,
+        given: bool = True,
+        reason: str | None = None,
+    ) -> None:
+        now = self.now()
+        tx.relate(
+            Link(
+                kind=kind,
+                source=source.id,
+                target=target.id,
+                score=score,
+                given=given,
+                reason=reason,
+                created_at=now,
+                hlc=tx.tick(now),
+                origin=self.origin,
+            )
+        )
+
+    def mark(self, tx: Transaction, link: Link, state: str) -> None:
+        """Let a link say something else; what it says already is no change."""
+        if link.state != state:
+            tx.observe(link.hlc)  # of two stamps of a link the later one stands
+            tx.relate(replace(link, state=state, hlc=tx.tick(self.now()), origin=self.origin))
+
+    def _published(self, tx: Transaction, memory: Memory, fields: tuple[str, ...]) -> tuple[Memory, tuple[str, ...]]:
+        """On a path that is free for its new audience; if people see it who did not before, with no trace of what it
+        said to others."""
+        from scrubjay.engine.lifecycle import publishing
+
+        [before] = tx.get([memory.id], access.EVERYTHING)
+        access.check_levels(self.caller, before, memory)
+        clean = memory
+        if not access.as_open(before, memory):
+            former = publishing.hidden_from_some([before, *(one.memory for one in tx.versions(memory.id))], memory)
+            clean = publishing.remade(memory, former)
+        if clean.state in AT_HAND:
+            clean = replace(clean, path=names.free_path(tx, clean))
+        return clean, tuple(dict.fromkeys((*fields, *publishing.made_fields(memory, clean))))
+
+    def _settle_around(self, tx: Transaction, memory: Memory) -> None:
+        """Others may see a memory now, or no longer: so what it supersedes may count for more people, or for fewer."""
+        for one in supersession.neighbours(tx, memory):
+            if not supersession.settle(tx, one):
+                continue
+            now = supersession.plain(tx, one)
+            if now.superseded_by == memory.id and now.valid_until is None:
+                ended = memory.valid_from or self.now()
+                self.change(tx, replace(now, valid_until=ended), "superseded", "superseded_by", "valid_until")
+            else:
+                self.record(tx, now, "superseded", "superseded_by")
+
+    def _put(
+        self, tx: Transaction, memory: Memory, text: Text | None, reason: str | None, *, at: datetime | None = None
+    ) -> Memory:
+        return tx.put(
+            memory,
+            fingerprint=intake.fingerprint(memory),
+            vectors=None if text is None else self._writable(tx, text.vectors),
+            parts=0 if text is None else text.parts,
+            change=Change(user=self.caller.user, at=at or memory.updated_at, reason=reason),
+        )
+
+    def _writable(self, tx: Transaction, vectors: Sequence[Vector]) -> Sequence[Vector]:
+        """Vectors of two models never meet: the first model to write is the store's, others' texts wait."""
+        if not vectors or self.model is None:
+            return ()
+        kept = tx.fact("model")
+        if kept is None:
+            tx.set_fact("model", self.model)
+        return vectors if kept in (None, self.model) else ()
+
+
+def _pointing_at(memory: Memory, known: set[str]) -> Memory:
+    older = memory.supersedes if memory.supersedes in known else None
+    newer = memory.superseded_by if memory.superseded_by in known else None
+    return replace(memory, supersedes=older, superseded_by=newer)

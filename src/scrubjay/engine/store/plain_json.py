@@ -1,0 +1,78 @@
+"""JSON that every reader can read back: what callers hand in is looked through before any of it is kept.
+
+    half a surrogate pair       can be escaped in JSON but not written as UTF-8
+    a whole number > 64 bits    readers and writers differ: refused, rounded, or exact
+    NaN, Infinity, 1e999        not JSON
+    hundreds of levels          more than most readers and writers follow
+
+Kept once, any of them would spoil every later answer that holds it. The walk does not recurse, so depth cannot hurt it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from scrubjay.errors import InvalidInput
+
+MAX_DEPTH = 64  # levels of nesting; no argument of any dialect needs ten
+LEAST, MOST = -(2**63), 2**64 - 1  # what 64 bits hold, with a sign or without
+
+Path = tuple[str | int, ...]
+
+
+def check(value: Any, *, within: str = "", large: bool = False) -> None:
+    """Refuse what cannot be read back; `large` admits whole numbers of any size, which another store already holds.
+
+    :raises InvalidInput: naming the place, such as metadata.a.b[3]
+    """
+    rest: list[tuple[Path, Any]] = [((within,) if within else (), value)]
+    base = len(rest[0][0])
+    while rest:
+        path, one = rest.pop()
+        if len(path) - base > MAX_DEPTH:
+            raise InvalidInput(f"{path[0]!s:.100} is nested too deeply.", field=f"{path[0]!s:.100}")
+        if isinstance(one, str):
+            if not is_text(one):
+                raise half_a_pair(path)
+        elif isinstance(one, float):
+            if not math.isfinite(one):
+                raise refused(path, "is not a finite number.")
+        elif isinstance(one, int):
+            if not LEAST <= one <= MOST and not large:
+                raise refused(path, f"is beyond 64 bits: a whole number goes from {LEAST:,} to {MOST:,}.")
+        elif isinstance(one, Mapping):
+            for name in one:
+                if isinstance(name, str) and not is_text(name):
+                    raise InvalidInput("The name of an argument holds half of a surrogate pair, which is not text.")
+            rest.extend(((*path, str(name)), inner) for name, inner in one.items())
+        elif isinstance(one, list | tuple):
+            rest.extend(((*path, index), inner) for index, inner in enumerate(one))
+
+
+def place(path: Iterable[str | int]) -> str:
+    """A place in JSON as people write it: metadata.a.b[3]."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def refused(path: Path, why: str) -> InvalidInput:
+    field = place(path)[:200] or "arguments"
+    return InvalidInput(f"{field} {why}", hint="Send it as text if its digits matter.", field=field)
+
+
+def half_a_pair(path: Path) -> InvalidInput:
+    field = place(path)[:200] or "arguments"
+    return InvalidInput(
+        f"{field} holds half of a surrogate pair, which is not text.",
+        hint="Send characters outside the basic plane as a whole pair, or as UTF-8.",
+        field=field,
+    )

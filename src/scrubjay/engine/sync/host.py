@@ -1,0 +1,124 @@
+"""This store as the other side of somebody else's sync: what a caller from afar may ask, in the words of `peer.py`.
+
+Only owners, since what travels includes other people's private memories; and only in the spaces granted to them: what
+lies elsewhere is not told, not linked to and not overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scrubjay.engine import access
+from scrubjay.engine.sync import wire
+from scrubjay.engine.sync.local import StorePeer
+from scrubjay.engine.sync.merge import Policy
+from scrubjay.engine.sync.peer import Changes, Manner, Parcel, Taken
+from scrubjay.errors import Conflict, Forbidden
+from scrubjay.stores.promises.sync import Heard, Stamp
+from scrubjay.values.memory import Audience, Link
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+
+class Host:
+    def __init__(self, desk: Engine, peer: StorePeer) -> None:
+        access.check_owner(desk.caller)
+        self._desk = desk
+        self._peer = peer
+
+    def greeting(self) -> wire.Greeting:
+        spaces = tuple(name for name in self._peer.spaces() if self._granted(name))
+        return wire.Greeting(
+            origin=self._peer.origin,
+            model=self._peer.model(),
+            mark=self._peer.mark(),
+            spaces=spaces,
+            every_space=self._desk.caller.spaces is None,
+            sealed=tuple(name for name in spaces if self._peer.sealed(name)) or None,
+        )
+
+    def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
+        self._check_granted({space})
+        return self._peer.changes(space, after, limit=limit)
+
+    def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]:
+        return self._desk._records.stamps(ids, self._audience)
+
+    def links(self, ids: Sequence[str], *, offset: int) -> tuple[Sequence[Link], bool]:
+        """Those behind so many, as many as fit; and whether there are more."""
+        found = sorted(self._among_visible(self._peer.links(list(self.stamps(ids)))), key=_place)
+        some = next(wire.batches(found[offset:], wire.size_of), ())
+        return some, offset + len(some) < len(found)
+
+    def parcel(self, ids: Sequence[str], *, vectors: bool) -> tuple[Parcel, Sequence[str]]:
+        """As many as fit, and which did not."""
+        parcel = self._peer.parcel(list(self.stamps(ids)), vectors=vectors)
+        some = next(wire.batches(parcel.replicas, wire.size_of), ())
+        left = [one.memory.id for one in parcel.replicas[len(some) :]]
+        names = {one.memory.space for one in some}
+        told = {name: description for name, description in parcel.spaces.items() if name in names}
+        return replace(parcel, replicas=some, spaces=told), left
+
+    def take(self, parcel: Parcel, *, policy: Policy, named: str, sender: str, dry_run: bool) -> Sequence[Taken]:
+        """What became of each; a state that somebody has to decide against is asked for by itself.
+
+        :raises Forbidden: if a memory of it lies in a space that is not the caller's, here or by its own words, or in
+            one whose files are read-only
+        """
+        ids = [one.memory.id for one in parcel.replicas]
+        here = self._desk._records.stamps(ids, access.EVERYTHING)
+        self._check_granted({*parcel.spaces, *(one.memory.space for one in parcel.replicas)})
+        if here.keys() - self.stamps(ids).keys():
+            raise Forbidden("A memory of this id lies in a space that is not yours.")
+        known = self._desk._records.get(ids, access.EVERYTHING)
+        for memory in (*known, *(one.memory for one in parcel.replicas)):
+            access.check_unsealed(self._desk.caller, memory.space)
+        taken = self._peer.take(
+            self._with_our_vectors(replace(parcel, links=tuple(self._among_visible(parcel.links)))),
+            Manner(policy=policy, named=named, sender=sender, dry_run=dry_run),
+        )
+        self._desk._write_files()
+        return [replace(one, current=None) for one in taken]
+
+    def renew(self, origin: str) -> str:
+        """Take a new origin in place of this one; which one it is now.
+
+        :raises Conflict: if it has another already
+        """
+        if self._desk.caller.spaces is not None:
+            raise Forbidden("Only an owner of every space may do that.")
+        if self._peer.origin != origin:
+            raise Conflict("The store has another origin by now.", hint="Run the sync again.")
+        self._peer.renew()
+        return self._peer.origin
+
+    def _granted(self, space: str) -> bool:
+        return access.granted(self._desk.caller, space)
+
+    def _check_granted(self, spaces: set[str]) -> None:
+        for space in sorted(spaces):
+            access.check_granted(self._desk.caller, space)
+
+    def _among_visible(self, links: Sequence[Link]) -> list[Link]:
+        """Without those that touch a memory the caller may not see; an end that is not here yet is no secret."""
+        ends = sorted({end for link in links for end in (link.source, link.target)})
+        hidden = self._desk._records.stamps(ends, access.EVERYTHING).keys() - self.stamps(ends).keys() if ends else ()
+        return [link for link in links if not {link.source, link.target} & set(hidden)]
+
+    def _with_our_vectors(self, parcel: Parcel) -> Parcel:
+        """Without vectors of another length than ours, which could not be compared: those are made here."""
+        embedder = self._desk._embedding.embedder
+        length = embedder.dimension if embedder is not None else 0  # 0: not known yet
+        fitting = not length or all(len(vector) == length for one in parcel.replicas for vector in one.vectors)
+        return parcel if fitting else replace(parcel, model=None)
+
+    @property
+    def _audience(self) -> Audience:
+        return access.audience_anywhere(self._desk.caller)
+
+
+def _place(link: Link) -> tuple[str, str, str]:
+    return (link.kind, link.source, link.target)

@@ -1,0 +1,447 @@
+"""A store that this process has open, as a place to sync with (`peer.py` says what that can be asked).
+
+    take    one transaction: memories join what is here (`merge.py`), on free paths; then links, and what they imply
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrubjay.engine import access, results
+from scrubjay.engine.archive.archives import is_away, with_text
+from scrubjay.engine.archive.packing import Kept, packed, read_archive
+from scrubjay.engine.holding import locked
+from scrubjay.engine.lifecycle import supersession
+from scrubjay.engine.lifecycle.supersession import PLAIN, SUPERSEDES
+from scrubjay.engine.store import intake, names
+from scrubjay.engine.sync.merge import Joined, Winner, differing, includes, joined
+from scrubjay.engine.sync.peer import Changes, Manner, Parcel, Peer, Taken
+from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, ClockAhead
+from scrubjay.stores.promises.memories import Change, Reads, Store, Transaction, clock_at, milliseconds
+from scrubjay.stores.promises.sync import Erased, Heard, Replica, Stamp, SyncConflict
+from scrubjay.values.memory import Archive, Event, Kind, Link, Memory, Provenance, Status, Tier
+
+if TYPE_CHECKING:
+    from scrubjay.archives.base import Objects
+    from scrubjay.embedders.base import Vector
+
+
+USUAL_SKEW = timedelta(minutes=1)  # between machines that ask a time server
+MOST_AHEAD = timedelta(hours=1)
+MEND_CLOCK = "scrubjay sync mend-clock"
+MENDING = f"Check the clocks of both machines. Then mend the store that has the wrong stamps: {MEND_CLOCK}"
+
+
+class _Undone(Exception):
+    """A dry run is over."""
+
+
+class StorePeer(Peer):
+    """A store that this process has open. `split` says into how many parts its texts are embedded."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        now: Callable[[], datetime],
+        user: str,
+        split: Callable[[str], Sequence[str]] | None = None,
+        wake: Callable[[], None] | None = None,
+        objects: Objects | None = None,
+        model: str | None = None,
+        owned: bool = True,
+        sealed: frozenset[str] = frozenset(),
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._user = user
+        self._split = split
+        self._wake = wake
+        self._objects = objects  # where it puts memories away
+        self._model = model  # whose vectors it will keep, while it has none yet
+        self._owned = owned  # whether closing the peer closes the store
+        self._sealed = sealed  # spaces whose files are read-only
+
+    @property
+    def origin(self) -> str:
+        return self._store.origin
+
+    def model(self) -> str | None:
+        return self._store.fact("model") or self._model
+
+    def spaces(self) -> Sequence[str]:
+        return list(self._store.described_spaces())
+
+    def sealed(self, space: str) -> bool:
+        return space in self._sealed
+
+    def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
+        # One event earlier than asked: if it is not the one that was heard last, the feed is another one.
+        start = max(after.number - 1, 0)
+        events = self._store.events(space, after=start, limit=limit + 1)
+        if after.number:
+            if not events or _proof(events[0]) != after.proof:
+                return replace(self.changes(space, Heard(), limit=limit), restarted=True)
+            events = events[1:]
+        else:
+            events = events[:limit]
+        ids = tuple(dict.fromkeys(event.memory for event in events if event.memory is not None))
+        heard = Heard(events[-1].number, _proof(events[-1])) if events else after
+        return Changes(ids=ids, heard=heard, more=len(events) == limit)
+
+    def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]:
+        return self._store.stamps(ids, access.EVERYTHING)
+
+    def links(self, ids: Sequence[str]) -> Sequence[Link]:
+        return self._store.links(ids) if ids else ()
+
+    def parcel(self, ids: Sequence[str], *, vectors: bool) -> Parcel:
+        found = self._store.replicas(ids, access.EVERYTHING, vectors=vectors)
+        away = self._put_away(self._store, found)
+        replicas = tuple(whole(one, away) for one in found if away.get(one.memory.id, NOT_AWAY) is not None)
+        names = {one.memory.space for one in replicas}
+        return Parcel(
+            replicas=replicas,
+            unreadable=tuple(name for name, kept in away.items() if kept is None),
+            spaces={name: told for name, told in self._store.described_spaces().items() if name in names},
+            model=self.model() if vectors else None,
+        )
+
+    def _put_away(self, reads: Reads, replicas: Sequence[Replica]) -> dict[str, Away | None]:
+        """What was put away of these memories; None for what cannot be read."""
+        ids = [one.memory.id for one in replicas if not one.erased and is_away(one.memory)]
+        found: dict[str, Away | None] = {}
+        for name, archive in reads.archives(ids).items() if ids else ():
+            try:
+                found[name] = Away(archive, read_archive(archive, self._objects))
+            except (ArchiveDamaged, ArchiveUnavailable):
+                found[name] = None
+        return found
+
+    def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]:
+        self._check_clocks(parcel, manner)
+        taken: list[Taken] = []
+        with suppress(_Undone), self._store.writing() as tx:
+            for name, description in parcel.spaces.items():
+                tx.create_space(name, at=self._now(), description=description)
+            taken += self._take_memories(tx, parcel, manner)
+            linked = self._take_links(tx, parcel.links)
+            # Also of those that only took another stamp: what follows from links came along as it was there.
+            self._settle(tx, {one.memory for one in taken} | linked)
+            if manner.dry_run:
+                raise _Undone
+        if self._wake is not None and not manner.dry_run and any(one.change for one in taken):
+            self._wake()
+        return taken
+
+    def mark(self) -> str | None:
+        return self._store.fact("sync_mark")
+
+    def leave_mark(self, mark: str) -> None:
+        with self._store.writing() as tx:
+            tx.set_fact("sync_mark", mark)
+
+    def renew(self) -> None:
+        with self._store.writing() as tx:
+            tx.renew_origin(late=True)
+
+    def close(self) -> None:
+        if self._owned:
+            self._store.close()
+
+    # --- memories ----------------------------------------------------------------------------------------------------
+
+    def _take_memories(self, tx: Transaction, parcel: Parcel, manner: Manner) -> Iterable[Taken]:
+        ids = [one.memory.id for one in parcel.replicas]
+        found = tx.replicas(ids, access.EVERYTHING)
+        away = self._put_away(tx, found)
+        here = {one.memory.id: whole(one, away) for one in found}
+        carried = parcel.model is not None and (tx.fact("model") or self._model) in (None, parcel.model)
+        if carried and tx.fact("model") is None and any(one.vectors for one in parcel.replicas):
+            tx.set_fact("model", parcel.model or "")
+        # Known ones first: one of them may give up the path that a new one has.
+        for incoming in sorted(parcel.replicas, key=lambda one: (one.memory.id not in here, one.memory.hlc)):
+            name = incoming.memory.id
+            # No memory ever leaves its space: one that claims to would reach where its sender may not.
+            elsewhere = name in here and here[name].memory.space != incoming.memory.space
+            if elsewhere or (away.get(name, NOT_AWAY) is None and not incoming.erased):
+                yield Taken(memory=name, change=None, failed=True)
+            else:
+                yield self._take(tx, here.get(name), incoming, manner, carried=carried, away=away.get(name))
+
+    def _take(
+        self,
+        tx: Transaction,
+        current: Replica | None,
+        incoming: Replica,
+        manner: Manner,
+        *,
+        carried: bool,
+        away: Away | None,
+    ) -> Taken:
+        outcome = joined(current, incoming, manner.policy, latest=self._latest)
+        change = None
+        if outcome.state is not None:
+            state = self._stamped(tx, outcome.state) if outcome.stamped_anew else outcome.state
+            state = self._on_a_free_path(tx, state)
+            self._check_free(tx, memory=state.memory.id)
+            if away is not None and not state.erased and not _same_stamp(current, state):
+                tx.bring_back(away.kept.memory, away.kept.versions, at=self._now())
+            self._write(tx, current, state, carried=carried)
+            if state.archive is not None and state.memory.status is not Status.ACTIVE:
+                self._put_away_again(tx, state)
+            if manner.recorded:
+                self._settle_conflicts(tx, state, outcome.winner if outcome.conflict else "elsewhere")
+            change = _change(current, state)
+        if outcome.conflict and outcome.winner is not Winner.NONE and manner.recorded:
+            assert current is not None
+            self._note(tx, current, incoming, outcome, manner)
+        return Taken(
+            memory=incoming.memory.id,
+            change=change,
+            conflict=outcome.conflict,
+            winner=outcome.winner,
+            current=current if outcome.winner is Winner.NONE else None,
+        )
+
+    def _put_away_again(self, tx: Transaction, state: Replica) -> None:
+        """What was put away elsewhere is put away here: in the store, whatever its tier was there."""
+        name, now = state.memory.id, self._now()
+        if state.archive is None or state.erased or name in tx.archives([name]):
+            return
+        [memory] = tx.get([name], access.EVERYTHING)
+        data = packed(Kept(memory=memory, versions=tuple(tx.versions(name))), Tier.COLD)
+        archive = Archive(
+            id=state.archive, tier=Tier.COLD, at=now, size=len(data), checksum=sha256(data).digest(), packed=data
+        )
+        tx.put_away(name, archive, keep_vectors=state.parts > 0)
+
+    def _check_free(self, tx: Transaction, memory: str) -> None:
+        """:raises Locked: while long work holds it: the next run brings it"""
+        for held in tx.jobs.held([memory]):
+            raise locked(held)
+
+    def _stamped(self, tx: Transaction, state: Replica) -> Replica:
+        """As a change that this store makes."""
+        self._observe(tx, state)
+        now = self._now()
+        updated = max(now, state.memory.updated_at)
+        return replace(state, memory=replace(state.memory, updated_at=updated, hlc=tx.tick(now), origin=self.origin))
+
+    def _observe(self, tx: Transaction, state: Replica) -> None:
+        """Let our clock be past what it sees, but not carried away by one that is ahead: of memories, `seen` says which
+        change came after which. Only what bears our own name must never be in front of us."""
+        for origin, hlc in ((state.memory.origin, state.memory.hlc), *state.seen.items()):
+            tx.observe(hlc if origin == self.origin else min(hlc, self._latest))
+
+    @property
+    def _latest(self) -> int:
+        """What is stamped later than this is from the future."""
+        return clock_at(self._now() + USUAL_SKEW)
+
+    def _check_clocks(self, parcel: Parcel, manner: Manner) -> None:
+        """:raises ClockAhead: for a stamp that no working clock has made, before anything is written"""
+        now, clock = self._now(), self._store.clock()
+        # Where our own clock was set back, stamps of before are ahead: ours, and those of who synced with us.
+        latest = max(clock_at(now), clock) + clock_at(now + MOST_AHEAD) - clock_at(now)
+        # Our clock follows what bears our name, so each such stamp would lift the bound for the next one.
+        own = max(clock_at(now + MOST_AHEAD), clock)
+        for name, origin, hlc in _stamps(parcel):
+            if hlc > (own if origin == self.origin else latest):
+                whose = "this store" if origin == self.origin else "another store"
+                raise ClockAhead(
+                    f"Sync with {manner.sender} is refused: a change to {name} was stamped by {whose} "
+                    f"{ahead(hlc, now)} ahead of this machine's clock; at most an hour is accepted.",
+                    hint=MENDING,
+                    memory_id=name,
+                )
+
+    def _on_a_free_path(self, tx: Transaction, state: Replica) -> Replica:
+        """Of two memories that came to the same path in different stores the younger one moves: its name gets an end
+        made from its id, so that every store which notices does the same."""
+        memory = state.memory
+        if state.erased or memory.status is not Status.ACTIVE:
+            return state
+        holder = names.holder(tx, memory)
+        if holder is None:
+            return state
+        if (holder.created_at, holder.id) < (memory.created_at, memory.id):
+            return self._moved(tx, state)
+        [replica] = tx.replicas([holder.id], access.EVERYTHING)
+        self._write(tx, replica, self._moved(tx, replica), carried=False)
+        return state
+
+    def _moved(self, tx: Transaction, state: Replica) -> Replica:
+        """On a path of its own; a checkpoint, whose path is its number, gets the next number."""
+        memory, aliases = state.memory, state.aliases
+        path = f"{memory.path}-{memory.id[-6:]}"
+        if memory.kind is Kind.CHECKPOINT:
+            number = names.free_number(tx, memory.space)
+            path, former = f"checkpoints/{number}", names.alias_of(memory)
+            memory = replace(memory, detail={**memory.detail, "name": f"checkpoint_{number}"})
+            aliases = tuple(one for one in (*aliases, names.alias_of(memory)) if one is not None and one != former)
+        seen = {**state.seen, memory.origin: max(state.seen.get(memory.origin, 0), memory.hlc)}
+        memory = replace(memory, path=path, version=memory.version + 1)
+        return self._stamped(tx, replace(state, memory=memory, seen=seen, aliases=aliases))
+
+    def _write(self, tx: Transaction, current: Replica | None, state: Replica, *, carried: bool) -> None:
+        memory = state.memory
+        self._observe(tx, state)
+        kept = current is not None and not current.erased and current.memory.embeddable == memory.embeddable
+        vectors: Sequence[Vector] | None = None if kept else state.vectors if carried else ()
+        if not carried and not state.erased and state.parts and self._split is not None:
+            state = replace(state, parts=len(self._split(memory.embeddable)))
+        tx.replicate(
+            state,
+            fingerprint=None if state.erased else intake.fingerprint(memory),
+            vectors=vectors,
+            change=Change(user=self._user, at=self._now(), reason="sync"),
+        )
+        if not state.erased and (number := names.number_of(memory)) is not None:
+            tx.note_checkpoint(memory.space, number if number < names.MOST_COUNTED else 0)
+            tx.move_alias(names.alias_of(memory) or memory.id, memory.id)  # the one with this number and this path
+        if current is not None and memory.access_count > current.memory.access_count:
+            tx.set_access_count(memory.id, memory.access_count)
+        changed = () if current is None else differing(current.memory, memory)
+        self._record(tx, memory, "synced", changed)
+
+    def _record(self, tx: Transaction, memory: Memory, action: str, names: tuple[str, ...] = ()) -> None:
+        """Tell the feed, so that the next store hears of it from here."""
+        tx.record(
+            Event(
+                space=memory.space,
+                at=self._now(),
+                action=action,
+                memory=memory.id,
+                fields=names,
+                user=self._user,
+                provenance=Provenance(client="sync", caller=self._user, transport="sync"),
+            )
+        )
+
+    def _note(
+        self, tx: Transaction, current: Replica, incoming: Replica, outcome: Joined, manner: Manner
+    ) -> None:
+        now, erased = self._now(), Erased.FINAL in (current.erased, incoming.erased)
+        tx.note_conflict(
+            SyncConflict(
+                memory=current.memory.id,
+                endpoint=manner.sender,
+                policy=manner.named,
+                at=now,
+                outcome=outcome.winner,
+                settled_at=now,
+                # What somebody wished erased is not kept here either.
+                ours=None if erased else results.written(without_vectors(current)),
+                theirs=None if erased else results.written(without_vectors(incoming)),
+            )
+        )
+
+    def _settle_conflicts(self, tx: Transaction, state: Replica, outcome: str) -> None:
+        """Conflicts that waited here are decided, now or before in another store."""
+        for conflict in tx.sync_conflicts(open=True, memory=state.memory.id):
+            theirs = results.read(Replica, conflict.theirs) if conflict.theirs else None
+            if theirs is not None and includes(state.stamp, theirs.stamp):
+                tx.settle_conflict(conflict.number, outcome, at=self._now())
+
+    # --- links -------------------------------------------------------------------------------------------------------
+
+    def _take_links(self, tx: Transaction, links: Sequence[Link]) -> set[str]:
+        """Write those that are new or newer; the memories at their ends."""
+        ends = sorted({end for link in links for end in (link.source, link.target)})
+        here = {_key(link): link for link in tx.links(ends)} if ends else {}
+        stamps = tx.stamps(ends, access.EVERYTHING) if ends else {}
+        touched: set[str] = set()
+        for link in links:
+            known = here.get(_key(link))
+            if known is not None and (known.hlc, known.origin) >= (link.hlc, link.origin):
+                continue
+            erased = any(end in stamps and stamps[end].erased for end in (link.source, link.target))
+            tx.observe(min(link.hlc, self._latest))
+            tx.relate(replace(link, reason=None) if erased else link)
+            touched |= {link.source, link.target}
+        for memory in tx.get(sorted({link.source for link in links} & touched), access.EVERYTHING):
+            self._record(tx, memory, "linked")
+        return touched
+
+    def _settle(self, tx: Transaction, ids: set[str]) -> None:
+        """What follows from links: whom a memory supersedes, and by whom it is superseded.
+
+        It is the same in every store that has the same links, so it needs no stamp, and no edit loses to it.
+        """
+        links = tx.links(sorted(ids), kinds=SUPERSEDES) if ids else ()
+        ends = sorted({end for link in links for end in (link.source, link.target)})
+        there = tx.get(ends, PLAIN)
+        gone = set(ends) - {memory.id for memory in there if memory.status is not Status.DELETED}
+        for memory in (*there, *supersession.predecessors(tx, gone)):
+            supersession.settle(tx, memory)
+
+
+def _stamps(parcel: Parcel) -> Iterator[tuple[str, str, int]]:
+    """Every stamp that travels: of which memory, by which store."""
+    for one in parcel.replicas:
+        yield one.memory.id, one.memory.origin, one.memory.hlc
+        for origin, hlc in one.seen.items():
+            yield one.memory.id, origin, hlc
+    for link in parcel.links:
+        yield link.source, link.origin, link.hlc
+
+
+def ahead(hlc: int, now: datetime) -> str:
+    """How far a stamp is ahead, in words."""
+    hours = ((hlc >> 16) - milliseconds(now)) / 3_600_000
+    if hours > 24 * 365:
+        return f"{hours / 24 / 365:,.0f} years"
+    return f"{hours / 24:,.0f} days" if hours > 48 else f"{hours:.1f} hours"
+
+
+class Away(NamedTuple):
+    """What was put away of a memory."""
+
+    archive: Archive
+    kept: Kept
+
+
+NOT_AWAY = object()
+
+
+def whole(replica: Replica, away: Mapping[str, Away | None]) -> Replica:
+    """A memory with the text that was put away of it."""
+    found = away.get(replica.memory.id)
+    if found is None:
+        return replica
+    return replace(replica, memory=with_text(replica.memory, found.kept.memory), archive=found.archive.id)
+
+
+def _same_stamp(current: Replica | None, state: Replica) -> bool:
+    if current is None:
+        return False
+    return (current.memory.hlc, current.memory.origin) == (state.memory.hlc, state.memory.origin)
+
+
+def without_vectors(replica: Replica) -> Replica:
+    return replace(replica, vectors=())
+
+
+def _change(current: Replica | None, state: Replica) -> str | None:
+    """In a client's words what happened to a memory; that another store's change is now known is nothing to tell."""
+    gone = bool(state.erased) or state.memory.status is Status.DELETED
+    was_gone = current is None or bool(current.erased) or current.memory.status is Status.DELETED
+    if gone:
+        return None if was_gone else "deleted"
+    if current is None:
+        return "created"
+    return "updated" if was_gone or differing(current.memory, state.memory) else None
+
+
+def _key(link: Link) -> tuple[str, str, str]:
+    return (link.kind, link.source, link.target)
+
+
+def _proof(event: Event) -> str:
+    return f"{event.memory} {event.action} {milliseconds(event.at)}"

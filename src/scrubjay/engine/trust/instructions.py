@@ -1,0 +1,236 @@
+"""Sentences that tell a model what to do, rather than what is so: how poisoned memories read.
+
+Each kind is a pattern over a sentence in lower case, and before it groups of words of which a match holds one each.
+
+    text ──> lines ──> sentences ──> words, each known by its groups ──> kinds that may be there ──> pattern
+
+A word's groups are looked up once, so most sentences cost no more than being cut into words. Gaps are bounded, so time
+grows with the text and no faster.
+"""
+
+# ruff: noqa: E501 -- a pattern reads best in one piece
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import count
+
+from scrubjay.values.letters import SENTENCES, normalised
+
+LINE = re.compile(r"[^\n]+")
+MAX_LINE = 2_000  # characters; longer ones are looked at in overlapping pieces
+OVERLAP = 400
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Beginnings of words; ~ stands for a space inside of one."""
+    return tuple(word.replace("~", " ") for word in text.split())
+
+
+GAP = r"[^.!?\n]{0,60}?"  # within a sentence
+RULES = r"(?:instruction|prompt|rule|guideline|direction|directive|polic(?:y|ie)|guardrail|constraint|restriction|safeguard|filter|training|order|command|alignment)s?"
+MODEL = r"(?<!estate )(?<!travel )(?<!insurance )(?<!customs )(?<!booking )(?<!ticket )(?<!sales )(?<!secret )(?:assistant|ai|a\.i\.|model|agent|chatbot|bot|llm|copilot|language model|claude|gpt|gemini)s?"
+USER = r"(?:the |any |every |your |this )?(?:user|human|customer|person|client|operator|owner|reader|people|anyone|somebody|someone|them)s?"
+HIDE = r"(?:tell|inform|mention|reveal|show|let|alert|notify|warn|disclose|report|admit|explain|ask|say)"
+STEER = (
+    r"(?:recommend|promote|advertise|endorse|praise|favou?r|steer|push|upsell|plug|tout|cite|link to|point to|direct)"
+)
+ORDERS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
+    "overrides": (
+        (
+            words(
+                "ignor disregard forget overrid bypass discard cancel neglect aside away supersed disobey drop follow obey apply heed"
+            ),
+            words(
+                "instruct prompt rule guideline direct polic guardrail constraint restrict safeguard filter training order command alignment told context memor messag conversation"
+            ),
+        ),
+        rf"\b(?:ignor(?:e|ing)|disregard|forget|overrid(?:e|es|ing)|bypass|discard|cancel|neglect|set aside|throw away|supersed(?:e|es)|disobey|drop|(?:do not|don't|stop|no longer|never) (?:follow|obey|apply|heed)(?:ing)?)\b{GAP}\b(?:previous|prior|above|earlier|preceding|all|any|every|everything|anything|whatever|what|your|system|existing|safety|former|original|initial|built-in|other|security|content)\b{GAP}\b(?:{RULES}|told|context|memories|messages?|conversation)\b",
+    ),
+    "wears a role": (
+        (
+            words(
+                "<| inst] sys>> <system </system <assistant </assistant <instruction </instruction <admin </admin : ## begin~system begin~admin begin~hidden"
+            ),
+        ),
+        r"<\|[\w ]{2,30}\|>|\[/?inst\]|<</?sys>>|</?(?:system|assistant|instructions?|admin)>|^\W{0,6}(?:new |updated? |hidden )?(?:system|developer|assistant|admin(?:istrator)?)(?: prompt| message| note| instructions?| override| notice| directive)(?: update)?\W{0,3}:|^\W{0,6}(?:system|developer|assistant|admin(?:istrator)?)\W{0,3}:[^\n]{0,80}?\b(?:you|your|i will|assistant|model|ai|must|ignore|always|never|comply|obey|disable|reveal|execute)\b|(?<!#)#{2,}+ ?(?:system|instructions?|new instructions?)\b|\bbegin (?:system|admin|hidden) (?:prompt|instructions?|message)",
+    ),
+    "makes it someone else": (
+        (
+            words(
+                "now henceforth here on~ point~on moment~on today~on pretend act~as mode jailbr unrestricted uncensored unfiltered no~longer your~new your~real your~true your~only your~actual"
+            ),
+        ),
+        r"\b(?:you are|you're|you will be|consider yourself|become) (?:now|henceforth|from now on|no longer)\b|\bfrom (?:now|here|this (?:point|moment)|today) on(?:wards?)?,? (?:you\b|your\b|always|never|every (?:answer|reply|response)|all (?:answers|replies|responses)|respond|answer|act|pretend|treat)|\bpretend (?:to be|that you|you)\b|\bact as (?:an? )?(?:unrestricted|unfiltered|uncensored|jailbroken|root|admin|dan\b|evil)|\b(?:developer|dan|god|jailbreak|debug|unrestricted|maintenance|admin|root) mode\b|\bjailbreak(?:en|ing)?(?:ed)? (?:mode|yourself|prompt|the (?:model|assistant|ai)|(?:model|assistant|ai))|\b(?:unrestricted|uncensored|unfiltered) (?:ai|assistant|model|mode|answers?)|\byour (?:new|real|true|only|actual) (?:role|task|goal|purpose|persona|identity|objective|mission|instructions?|name)\b",
+    ),
+    "hides from the user": (
+        (
+            words(
+                "not~ n't never without avoid refrain need must may should secretly covertly silently quietly discreetly stealthily keep~ hide~ conceal~"
+            ),
+            words(
+                "user human customer person client operator owner reader people anyone somebody someone them secretly covertly silently quietly discreetly stealthily"
+            ),
+        ),
+        rf"\b(?:do not|don't|never|must not|should not|shouldn't|without|avoid|refrain from|no need to)\b {HIDE}(?:ing)?\b{GAP}\b{USER}\b{GAP}\b(?:about|this|that|it|of|why|where|when|first|anything|know|notice|see)\b|\bwithout {USER}(?:'s)? (?:knowing|noticing|knowledge|consent|permission|approval|asking|confirmation|being (?:told|asked|aware))|\b(?:secretly|covertly|silently|quietly|discreetly|stealthily)\b{GAP}\b(?:send|add|append|insert|include|forward|store|record|change|replace|copy|run|execute|install|collect|upload|log|call|recommend|steer|delete|disable|redirect|approve)\b|\b{USER} (?:must|should|may|need) not (?:notice|know|see|find out|learn|be told)\b|\b(?:keep|hide|conceal) (?:this|these|it)\b{GAP}\b(?:secret |hidden )?from {USER}",
+    ),
+    "sends things away": (
+        (
+            words(
+                "send post forward upload mail email transmit leak exfiltrate deliver submit report copy beacon ping encod append embed past attach"
+            ),
+            words("http @ webhook server address url endpoint site domain host link ."),
+        ),
+        r"\b(?:send|post|forward|upload|e-?mail|transmit|leak|exfiltrate|deliver|submit|report|copy|beacon|ping|encode|append|embed|paste|attach)(?:s|ing)?\b[^.!?\n]{0,60}?\b(?:passwords?|tokens?|keys?|credentials?|secrets?|conversations?|memor(?:y|ies)|histor(?:y|ies)|chats?|data|files?|contents?|cookies|environment|messages?|prompts?|transcripts?|everything|answers?|inputs?|documents?|wallet|contacts)\b[^!?\n]{0,80}?(?:https?://|\b(?:to|at|via) [\w.+-]{1,40}@[\w-]|\bwebhook|\b(?:attacker|external|remote|this|following|our) (?:server|address|url|endpoint|site|domain|host|link)|\b[\w-]{2,40}\.(?:com|net|org|io|dev|xyz|ru|cn|example|test|top|site)\b)",
+    ),
+    "plants a preference": (
+        (
+            words(
+                "recommend promote advertise endorse praise favor favour steer push upsell plug tout cite link~to point~to direct claim insist insert reply~only respond~only answer~only refuse deny lie run execut call~the open~http send transfer delete visit owner admin system root operator order command trusted authoritative reliable verified official preferred safe credible"
+            ),
+        ),
+        rf"\b(?:always|only|exclusively|must|should|shall|invariably|first|never fail to)\b{GAP}\b{STEER}\b|\b{STEER}\b{GAP}\b(?:above all|exclusively|over (?:all|any|every) (?:other|competitor|alternative)|before (?:any|all) other|as the (?:best|only|top|first|leading)|in (?:every|each|all) (?:answer|reply|response)s?|no matter what|whenever|every time|regardless)\b|\b(?:when|whenever|if|every time|each time|any time|once)\b{GAP}\b(?:asks?|asked|asking|mentions?|wants?|needs?|requests?|talks?|comes? up|discuss(?:es|ed|ing)?|says?|types?|inquires?)\b{GAP}\b(?:{STEER}|claim|insist|insert|reply only|respond only|answer only|refuse|deny|lie|run|execute|call the|open https?|send|transfer|delete|visit)\b|\b(?:treat|regard|accept|handle) (?:every|any|all|each)\b{GAP}\bas (?:coming )?(?:from|if|an?)\b{GAP}\b(?:owner|admin(?:istrator)?|system|root|operator|order|command|trusted)\b|\b(?:remember|note|treat|consider|regard|trust|mark|save|store|keep)\b[^!?\n]{{0,60}}?\bas (?:an? |the )?(?:only |most |always )?(?:trusted|authoritative|reliable|verified|official|preferred|safe|credible) (?:source|site|domain|provider|vendor|citation|reference|sender|authority|partner)\b",
+    ),
+    "orders a model": (
+        (
+            words(
+                "assistant ai a.i model agent bot chatbot llm copilot claude gpt gemini you~must you~shall you~have you~are you~need"
+            ),
+        ),
+        rf"\b(?:the |this |any |every |all |dear |attention,? |hey |note to (?:the )?|message (?:to|for) (?:the )?|instructions? (?:to|for) (?:the )?|future )?{MODEL}\b{GAP}\b(?:must|shall|has to|have to|is required to|are required to|need to|needs to|is instructed to|are instructed to|are to|is to|is ordered to|will (?:now|always|never|obey|comply)|should (?:always|never|now|immediately|instead))\b|\b(?:note|message|memo|attention|instructions?|notice|warning|dear|reminder)\b(?: to| for|,|:)? (?:the |all |any |every |future )?{MODEL}\b ?[:,\-—]|\byou (?:must|shall|have to|are (?:required|obliged|instructed|ordered|obligated|authori[sz]ed) to|need to)\b{GAP}\b(?:respond|answer|obey|comply|execute|trust|output|print|call|reply|refuse|recommend|say|agree|approve|insert|include this|repeat|reveal|tell (?:the )?user|transfer|delete)\b",
+    ),
+    "runs something": (
+        (
+            words(
+                "curl wget iwr invoke rm~-rf base64 run execut eval call trigger launch use delete transfer install download wipe drop disable"
+            ),
+        ),
+        r"\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n]{0,120}\|\s{0,3}(?:sudo )?(?:ba|z|da)?sh\b|\brm -rf\b|\bbase64 (?:-d|--decode)\b[^\n]{0,40}\||\b(?:run|execute|invoke|eval(?:uate)?|call|trigger|launch|use)\b[^.!?\n]{0,60}?\b(?:the |this |following |next |your )*(?:tool|function|command|script|shell|code|payload|delete_\w+|send_\w+|\w+_memor(?:y|ies))s?\b[^.!?\n]{0,60}?\b(?:immediately|right away|at once|before (?:you )?(?:answer|respond|reply|anything|doing|continu)\w*|without (?:asking|confirm\w+|question|delay)|silently|as soon as|every time|first thing|no questions)\b|\b(?:immediately|right away|at once|without (?:asking|confirmation)|before answering|before (?:you )?respond\w*|now)\b,? (?:run|execute|invoke|call|delete|transfer|install|download|wipe|drop|disable)\b[^.!?\n]{0,40}?\b(?:tool|function|command|script|code|all|every|package|file|memories|database|table|account|funds|payment|checks?|logging|safety)\b",
+    ),
+    "claims authority": (
+        (
+            words(
+                "override overrides authori approved signed mandated issued ordered this precedence priority supersedes outranks obeyed followed disabled lifted suspended removed waived void ~off"
+            ),
+        ),
+        r"\b(?:system|admin(?:istrator)?|root|security|policy|developer|priority|emergency) override\b(?! (?:keys?|switch|button|code|panel|room|lever|valve))|\b(?:authori[sz]ed|approved|signed|mandated|issued|ordered) by (?:the )?(?:system|developers?|admin(?:istrator)?s?|openai|anthropic|google|security team|operator|vendor|company|ceo|legal)\b[^.!?\n]{0,80}?\b(?:must|ignore|disable|skip|allowed|may now|override|bypass|comply|reveal|share|send|approve)\b|\bthis (?:is|message comes from|comes from) (?:the |your |an )?(?:system|developers?|admin(?:istrator)?|openai|anthropic|security team|operator|creator|root)\b|\b(?:this|the following) (?:memory|note|message|instruction|rule|entry|text) (?:takes? (?:precedence|priority)|overrides?|supersedes|outranks|has (?:the )?(?:highest|top|absolute) priority|must be (?:obeyed|followed))\b|\b(?:safety|content|security|moderation) (?:checks?|filters?|polic(?:y|ies)|rules|guardrails?|restrictions?)\b[^.!?\n]{0,30}?\b(?:are|is|have been|has been|were) (?:now )?(?:disabled|lifted|suspended|off|removed|waived|void)\b",
+    ),
+    "asks for what is hidden": (
+        (words("reveal print repeat output show leak disclose dump recite expos display write~out tell~me"),),
+        r"\b(?:reveal|print|repeat|output|show|leak|disclose|dump|recite|expose|display|write out|tell me)\b[^.!?\n]{0,40}?\b(?:system prompts?|hidden (?:prompt|instructions?|rules)|your (?:initial |original |system |secret |hidden |internal |full )*(?:instructions?|prompt|guidelines|configuration)|instructions above|initial prompt|everything above|(?:all |every )?(?:other |stored )(?:users?'?s? )?(?:memories|secrets|passwords|credentials)|chain of thought)\b",
+    ),
+    "tampers with memory": (
+        (
+            words(
+                "overwrite replace delete erase wipe corrupt purge remove forget rewrite distrust ignore copy repeat store save write propagate add spread"
+            ),
+            words("memor fact note record knowledge this~"),
+        ),
+        r"\b(?:overwrite|replace|delete|erase|wipe|corrupt|purge|remove|forget|rewrite|distrust|ignore)\b[^.!?\n]{0,20}?\b(?:all|every|any|your|each)\b[^.!?\n]{0,20}?\b(?:other |previous |stored |earlier |existing |saved |of )*(?:memor(?:y|ies)|facts?|notes|records|knowledge)\b|\b(?:copy|repeat|store|save|write|propagate|add|spread)\b[^.!?\n]{0,20}?\bthis (?:text|memory|note|instruction|message|rule|sentence)\b[^.!?\n]{0,40}?\b(?:into|to|in|across)\b[^.!?\n]{0,20}?\b(?:every|all|each|any|other|new)\b",
+    ),
+    "says it in another language": (
+        (
+            words(
+                "ignor vergiss oubli olvid esque dimentic игнор забудь 忽略 无视 忘记 不要理会 無視 무시 تجاهل negeer zignoruj"
+            ),
+        ),
+        r"\bignorier\w*\b[^.!?\n]{0,40}\b(?:anweisung|regel|vorgabe|befehl|instruktion)\w*|\bvergiss\b[^.!?\n]{0,40}\b(?:anweisung|regel|vorgabe|bisher)\w*|\b(?:ignore[rz]?|oublie[rz]?)\b[^.!?\n]{0,30}\b(?:instructions|consignes|règles)\b|\b(?:ignora|olvida|ignore|esqueça|dimentica)\b[^.!?\n]{0,30}\b(?:instrucciones|instruções|istruzioni|reglas|regras|regole)\b|игнорируй\w*[^.!?\n]{0,40}(?:инструкци|указани|правил)|забудь[^.!?\n]{0,40}(?:инструкци|указани|правил)|(?:忽略|无视|忘记|不要理会)[^。！？\n]{0,12}(?:指令|说明|提示|规则|指示)|(?:指示|命令|ルール)[^。！？\n]{0,8}無視|(?:지시|명령|규칙)[^.!?\n]{0,10}무시|تجاهل[^.!?\n]{0,30}(?:التعليمات|الأوامر)|\b(?:negeer|ignoruj|zignoruj)\b[^.!?\n]{0,40}\b(?:instructies|instrukcj\w*|polece\w*)",
+    ),
+}
+CROSSING = {"wears a role", "sends things away", "plants a preference", "runs something", "says it in another language"}
+HIDDEN = re.compile("[\U000e0020-\U000e007f]{4,}|[\u200b-\u200d\u2060\ufeff]{6,}")  # text that people cannot see
+INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+WORD = re.compile(r"[^\W\d_]+")
+PLAIN = re.compile(r"[a-zа-я]{2,} ?")
+END = re.compile(r"(?<!\ba\.i)[.!?]\s")  # of a sentence
+KNOWN_WORDS = 20_000  # whose groups are remembered
+
+Signs = list[tuple[str, int]]
+
+# Each group has a bit: by the beginnings of its words (whole words end in a space), and by signs and turns of phrase.
+BEGINNINGS: dict[str, int] = {}
+SIGNS: Signs = []
+KINDS: list[tuple[int, re.Pattern[str], bool]] = []  # groups, pattern, whether it may cross the end of a sentence
+
+
+def reads_like_orders(text: str) -> bool:
+    """Whether a text gives a model orders."""
+    if HIDDEN.search(text):
+        return True
+    plain = INVISIBLE.sub("", normalised("NFKC", text.translate(SENTENCES))).lower()
+    signs = [(sign, group) for sign, group in SIGNS if sign in plain]
+    return any(_is_order(line, signs) for line in _lines(plain))
+
+
+def _is_order(line: str, signs: Signs) -> bool:
+    sentences = list(_sentences(line))
+    marks = [_marks(line, start, end, signs) for start, end in sentences]
+    whole = 0
+    for mark in marks:
+        whole |= mark
+    return any(
+        pattern.search(line, start, end) is not None
+        for needed, pattern, crosses in KINDS
+        if whole & needed == needed
+        for mark, (start, end) in ([(whole, (0, len(line)))] if crosses else zip(marks, sentences, strict=True))
+        if mark & needed == needed
+    )
+
+
+def _lines(text: str) -> Iterator[str]:
+    for found in LINE.finditer(text):
+        for start in range(0, max(1, len(found[0]) - OVERLAP), MAX_LINE - OVERLAP):
+            yield found[0][start : start + MAX_LINE]
+
+
+def _sentences(line: str) -> Iterator[tuple[int, int]]:
+    """Where they begin and end."""
+    start = 0
+    for end in END.finditer(line):
+        yield start, end.end()
+        start = end.end()
+    yield start, len(line)
+
+
+def _marks(line: str, start: int, end: int, signs: Signs) -> int:
+    """The groups that words and signs of this sentence belong to."""
+    marks = 0
+    for word in WORD.findall(line, start, end):
+        known = _known.get(word)
+        marks |= _mark(word) if known is None else known
+    for sign, group in signs:
+        if not marks & group and line.find(sign, start, end) >= 0:
+            marks |= group
+    return marks
+
+
+def _mark(word: str) -> int:
+    mark = BEGINNINGS.get(f"{word} ", 0)
+    for length in range(1, len(word) + 1):
+        mark |= BEGINNINGS.get(word[:length], 0)
+    if len(_known) >= KNOWN_WORDS:
+        _known.clear()
+    _known[word] = mark
+    return mark
+
+
+_known: dict[str, int] = {}
+_bits = count()
+
+
+def _enter(name: str, groups: tuple[tuple[str, ...], ...], pattern: str) -> None:
+    needed = 0
+    for group in groups:
+        bit = 1 << next(_bits)
+        needed |= bit
+        for entry in group:
+            if PLAIN.fullmatch(entry):
+                BEGINNINGS[entry] = BEGINNINGS.get(entry, 0) | bit
+            else:
+                SIGNS.append((entry, bit))
+    KINDS.append((needed, re.compile(pattern), name in CROSSING))
+
+
+for _name, (_groups, _pattern) in ORDERS.items():
+    _enter(_name, _groups, _pattern)

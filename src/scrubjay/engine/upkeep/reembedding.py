@@ -1,0 +1,144 @@
+"""Another model takes over: every vector is thrown away and made anew.
+
+    model: old ──begin──> model: "becoming <new>" ──clear, embed──> model: new
+
+While the store is becoming another model's, its `model` is that of nobody: every process searches by words and lets
+new memories wait, so vectors of two models never meet. Each step is a short transaction; killed at any moment, the next
+call goes on. Memories may be stored, changed and erased meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+from scrubjay.engine.store.backlog import GIVE_UP, LEASE, LEASE_SECONDS
+from scrubjay.engine.store.embedding import HARMLESS
+from scrubjay.errors import EmbeddingError, Locked, ModelMissing
+from scrubjay.stores.promises.memories import Pending
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import random_suffix
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+
+BECOMING = "becoming "
+CLEARED = "reembedding_cleared"  # vectors up to this memory are gone
+AT_ONCE = 500  # memories whose vectors are thrown away in one transaction
+BATCH = 64  # memories embedded together
+PATIENCE_SECONDS = 2 * LEASE_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reembedded:
+    model: str
+    memories: int  # that were given new vectors
+    failed: int  # that could not be embedded; `doctor` counts them
+
+
+class Reembedding:
+    def __init__(self, desk: Engine) -> None:
+        self._records = desk._records
+        self._embedding = desk._embedding
+        self._indexer = desk._indexer
+        self._holder = random_suffix()
+
+    def run(self, progress: Callable[[int, int], None] | None = None) -> Reembedded:
+        """Go on from wherever it is until the store is this model's. `progress` is told what is done, of how much.
+
+        :raises ModelMissing: if there is no model to take over
+        :raises EmbeddingError: if the model does not answer any more; the next call goes on
+        :raises Locked: if another process is embedding
+        """
+        model = self._embedding.fingerprint
+        if model is None:
+            raise ModelMissing("No embedding model is configured.", hint="Choose one: SCRUBJAY_EMBEDDER.")
+        self._embedding.at_leisure([HARMLESS])  # before anything is thrown away
+        if self._records.fact("model") == model:
+            return Reembedded(model=model, memories=0, failed=0)
+        self._wait_for_hold()
+        try:
+            self._begin(model)
+            while self._clear_some():
+                self._hold()
+            done, failed = self._embed_all(progress)
+            with self._records.writing() as tx:
+                tx.set_fact("model", model)
+        finally:
+            self._records.release(LEASE, holder=self._holder)
+        self._indexer.finish()
+        return Reembedded(model=model, memories=done, failed=failed)
+
+    def _wait_for_hold(self) -> None:
+        """One that was killed has left its lease behind; that ends by itself."""
+        deadline = monotonic() + PATIENCE_SECONDS
+        while not self._records.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+            if monotonic() > deadline:
+                self._hold()
+            sleep(0.2)
+
+    def _hold(self) -> None:
+        if not self._records.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+            raise Locked("Another process is embedding.", hint="Try again in a moment.")
+
+    def _begin(self, model: str) -> None:
+        """Take the store away from its old model; a third one that was about to take over begins anew."""
+        with self._records.writing() as tx:
+            if tx.fact("model") != BECOMING + model:
+                tx.set_fact("model", BECOMING + model)
+                tx.set_fact(CLEARED, "0")
+
+    def _clear_some(self) -> bool:
+        with self._records.writing() as tx:
+            last = tx.drop_vectors(after=int(tx.fact(CLEARED) or 0), limit=AT_ONCE)
+            if last is not None:
+                tx.set_fact(CLEARED, str(last))
+            return last is not None
+
+    def _embed_all(self, progress: Callable[[int, int], None] | None) -> tuple[int, int]:
+        done = failed = 0
+        total = self._records.check().pending
+        while batch := [one for one in self._records.pending(limit=BATCH) if one.attempts < GIVE_UP]:
+            self._hold()
+            try:
+                self._embed(batch)
+                done += len(batch)
+            except ModelMissing:
+                raise
+            except EmbeddingError:  # one of them is to blame: each by itself
+                for one in batch:
+                    failed += not self._embed_alone(one)
+                done += len(batch)
+            if progress:
+                progress(min(done, total), total)
+        return done - failed, len(self._records.pending(limit=1_000))
+
+    def _embed_alone(self, one: Pending) -> bool:
+        try:
+            self._embed([one])
+        except ModelMissing:
+            raise
+        except EmbeddingError as error:
+            if not self._embedding.answers():
+                raise EmbeddingError(error.message, hint="Run it again when the model is back: it goes on.") from error
+            with self._records.writing() as tx:
+                tx.put_off(one.memory.id, failed=True)
+            return False
+        return True
+
+    def _embed(self, batch: Sequence[Pending]) -> None:
+        """All missing parts of these memories, written together; who has changed meanwhile waits anew."""
+        split = [self._embedding.split(one.memory.embeddable) for one in batch]
+        missing = [parts[one.next_part :] for one, parts in zip(batch, split, strict=True)]
+        vectors = iter(self._embedding.at_leisure([part for parts in missing for part in parts]))
+        made = [[next(vectors) for _ in parts] for parts in missing]
+        with self._records.writing() as tx:
+            for one, parts, own in zip(batch, split, made, strict=True):
+                tx.add_vectors(
+                    one.memory.id,
+                    version=one.memory.version,
+                    first_part=one.next_part,
+                    vectors=own,
+                    parts=len(parts),
+                )

@@ -1,0 +1,62 @@
+"""Work on the whole store, in the background: for who looks after a server from afar.
+
+The engine's own verbs wait until they are done; these answer with a job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.errors import Conflict, InvalidInput
+from scrubjay.machine.paths import full_path
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.jobs import Handle
+    from scrubjay.values.memory import Job
+
+
+class Upkeep:
+    def __init__(self, desk: Engine) -> None:
+        self._desk = desk
+
+    def backup(self, file: str) -> Job:
+        """Copy the whole memory to a new file of this machine.
+
+        :raises Conflict: if there is something already
+        """
+        path = full_path(file, field="file")
+        if not path.parent.is_dir():
+            raise InvalidInput("file must be a new file in a folder that is there.", field="file")
+        if path.exists() or path.is_symlink():
+            raise Conflict("There is something already.", hint="Name another file.")
+        return self._desk.jobs.start("backup", {"file": str(path)})
+
+    def reembed(self) -> Job:
+        """Make every vector anew with the model of the settings."""
+        return self._desk.jobs.start("reembed", {})
+
+    def rebuild(self) -> Job:
+        """Make words, missing vectors and the index of vectors anew."""
+        return self._desk.jobs.start("rebuild", {})
+
+
+def run_backup(engine: Engine, arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:
+    checkup = engine.backup(Path(arguments["file"]), progress=told(handle, "copying"))
+    return {"memories": checkup.memories}
+
+
+def run_reembed(engine: Engine, _arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:
+    done = engine.reembed(progress=told(handle, "embedding"))
+    return {"model": done.model, "memories": done.memories, "failed": done.failed}
+
+
+def run_rebuild(engine: Engine, _arguments: Mapping[str, Any], _handle: Handle) -> Mapping[str, Any]:
+    engine.rebuild()
+    return {}
+
+
+def told(handle: Handle, note: str) -> Callable[[int, int], None]:
+    return lambda done, total: handle.progress(done, total, note)

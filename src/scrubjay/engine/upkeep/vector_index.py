@@ -1,0 +1,61 @@
+"""What keeps a large store quick: its index for finding by meaning is made and renewed beside everything else.
+
+One process at a time does it, under a lease, whichever is alive; what one leaves unfinished the next goes on with.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from scrubjay.errors import Error
+from scrubjay.stores.promises.memories import Store
+from scrubjay.values.memory import random_suffix
+
+LEASE = "indexing"
+LEASE_SECONDS = 15.0
+PAUSE_SECONDS = 60.0  # between looks whether there is something to do
+BREATH_SECONDS = 0.02  # between steps: others write, too
+CLOSING_SECONDS = 5.0
+
+
+class Indexer:
+    """The background worker of one process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._holder = random_suffix()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="indexing", daemon=True)
+            self._thread.start()
+
+    def finish(self) -> None:
+        """Do all that there is to do now, unless another process is at it."""
+        if not self._store.needs_tending() or not self._leased():
+            return
+        try:
+            while not self._closing.is_set() and self._store.tend() and self._leased():
+                self._closing.wait(BREATH_SECONDS)
+        finally:
+            self._store.release(LEASE, holder=self._holder)
+
+    def close(self) -> None:
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join(timeout=CLOSING_SECONDS)
+
+    def _leased(self) -> bool:
+        return self._store.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self.finish()
+            except Error as error:  # the store is busy or away; the next round tries again
+                import logging  # rarely needed, and not free
+
+                logging.getLogger(__name__).info("the index waits: %s", error.message)
+            self._closing.wait(PAUSE_SECONDS)

@@ -1,0 +1,95 @@
+"""Who calls, and in which space: settled before any route is reached. Default deny.
+
+Every request leaves here with an engine bound to its caller and its space (`request.state.engine`), or is refused. Only
+what `is_open` names is let through unasked. The space is `?space=` or `X-Scrubjay-Space`, which must be there: a
+misspelt one would be made by the first store. Else it is the caller's only one,
+else the process's own. Answers that go on for long are proven again (open_streams.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from anyio.to_thread import run_sync
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import Error, RateLimited
+from scrubjay.servers.http.credentials import Credentials, Proven
+from scrubjay.servers.http.open_streams import RECHECK_SECONDS, OpenStreams
+from scrubjay.servers.http.rate_limits import Limits, rate_of
+from scrubjay.values.memory import Caller
+
+# Health, readiness, signing in, and the page's files. Everything else asks who is calling.
+OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/sign-in"})
+OPEN_FOLDERS = ("/sign-in/", "/assets/")
+
+
+def is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
+
+
+class Admission:
+    """Binds the engine. `refused` makes the answer to a request that is not let in."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        engine: Engine,
+        credentials: Credentials,
+        limits: Limits,
+        refused: Callable[[Scope, Error], Response],
+        recheck_seconds: float = RECHECK_SECONDS,
+    ) -> None:
+        self._app = app
+        self._engine = engine
+        self._credentials = credentials
+        self._limits = limits
+        self._refused = refused
+        self._streams = OpenStreams(credentials.proven, recheck_seconds)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or is_open(scope["path"]):
+            return await self._app(scope, receive, send)
+        request = Request(scope)
+        with_rate = rate_told(scope, send)
+        try:
+            proven, request.state.engine = await run_sync(self._admitted, request)
+            request.state.session = proven.session
+            request.state.rate = self._limits.request(proven.caller)
+        except Error as error:
+            if isinstance(error, RateLimited):
+                request.state.rate = rate_of(error)
+            return await self._refused(scope, error)(scope, receive, with_rate)
+        await self._streams.run(self._app, request, proven.caller, receive, with_rate)
+
+    def _admitted(self, request: Request) -> tuple[Proven, Engine]:
+        """Who asks, and the engine bound to it. Reads the store: in a thread."""
+        proven = self._credentials.proven(request, request.method)
+        named = (*request.query_params.getlist("space"), *request.headers.getlist("x-scrubjay-space"))
+        bound = self._engine.bound_to(caller=proven.caller, spaces=only_space(proven.caller))
+        if not named:
+            return proven, bound
+        for_all = bound.bound_to(spaces=named)  # all names are checked, the first is meant
+        bound.check_spaces(for_all.spaces)
+        return proven, for_all.bound_to(spaces=named[:1])
+
+
+def only_space(caller: Caller) -> tuple[str, ...] | None:
+    return tuple(caller.spaces) if caller.spaces is not None and len(caller.spaces) == 1 else None
+
+
+def rate_told(scope: Scope, send: Send) -> Send:
+    """Every reply says where its caller stands: by the operation if one was called, else by all its requests."""
+
+    async def told(message: Message) -> None:
+        rate = scope.get("state", {}).get("rate")
+        if message["type"] == "http.response.start" and rate is not None:
+            MutableHeaders(scope=message).update(rate.headers)
+        await send(message)
+
+    return told

@@ -1,0 +1,348 @@
+"""The memory over HTTP, for `scrubjay serve`.
+
+    /mcp              MCP, in the first dialect
+    /mcp/{dialect}    MCP, in each
+    /api/…            REST (rest.py)
+    /openapi.json     REST described, and /docs to read it
+    /                 the page (page.py), and /sign-in … for its sessions (sessions.py)
+    /healthz          the process lives
+    /readyz           and its store answers, and is whole as far as anybody has noticed
+    /metrics          for Prometheus
+
+A request passes Forwarded (what a trusted proxy says of it), Journal (a name, the log), Guard (Host, Origin, type,
+size), Admission (who calls), then its route.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, NoReturn
+
+import uvicorn
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from scrubjay.dialects.base import Dialect
+from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import Error, InvalidInput
+from scrubjay.servers.calls import Service, fault
+from scrubjay.servers.http.access_log import Journal, set_up_logs
+from scrubjay.servers.http.admission import Admission
+from scrubjay.servers.http.connect_texts import announcement
+from scrubjay.servers.http.connection import config_of
+from scrubjay.servers.http.credentials import Credentials
+from scrubjay.servers.http.crowd import Crowd, room_for
+from scrubjay.servers.http.docs import docs
+from scrubjay.servers.http.forwarded import Forwarded, Network, networks
+from scrubjay.servers.http.guard import MAX_BODY_BYTES, Guard, Refusal, failure, origins_in
+from scrubjay.servers.http.metrics import Metrics
+from scrubjay.servers.http.open_streams import RECHECK_SECONDS
+from scrubjay.servers.http.openapi import description
+from scrubjay.servers.http.page import page_routes
+from scrubjay.servers.http.rate_limits import Limits, SharedStorage
+from scrubjay.servers.http.rest import address_of, dialects_by_root, failed, refused, rest_routes, root_of, turned_away
+from scrubjay.servers.http.sign_in import SignInLink, session_routes
+from scrubjay.servers.http.streams import Streams
+from scrubjay.servers.http.tokens import Tokens
+from scrubjay.servers.mcp.sampling import ASK_SECONDS
+from scrubjay.servers.mcp.server import Endpoint, asks, build_endpoint, build_server, owned_by, running
+from scrubjay.servers.workers import SECONDS, Workers
+from scrubjay.settings import Settings
+from scrubjay.wiring import open_engine
+
+SHUTDOWN_SECONDS = 10  # for calls that are running when we are told to stop
+# Headers that pages of other origins may read, where a setting lets them read answers at all.
+READABLE = ["Mcp-Session-Id", "Retry-After", "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining",
+            "X-RateLimit-Reset"]  # fmt: skip
+
+
+def build_app(
+    engine: Engine,
+    dialects: Sequence[Dialect],
+    *,
+    only_rest: Sequence[Dialect] = (),
+    credentials: Credentials | None = None,
+    limits: Limits | None = None,
+    link: SignInLink | None = None,
+    allowed_hosts: Sequence[str] = (),
+    origins: Sequence[str] = (),
+    proxies: Sequence[Network] = (),
+    any_address: bool = False,
+    max_body_bytes: int = MAX_BODY_BYTES,
+    call_seconds: float = SECONDS,
+    recheck_seconds: float = RECHECK_SECONDS,
+    streams: Streams | None = None,
+) -> Starlette:
+    """The whole site for an open engine; the first dialect also answers at `/mcp`."""
+    limits, metrics = limits or Limits(), Metrics()
+    service = Service(workers=Workers(seconds=call_seconds), limits=limits, watch=metrics.called)
+    ask_seconds = min(ASK_SECONDS, 0.75 * call_seconds)  # rules need the rest, if no model answers
+    endpoints = {
+        dialect.name: mcp_endpoint(engine, dialect, service, ask_seconds=ask_seconds, max_body_bytes=max_body_bytes)
+        for dialect in dialects
+    }
+    tables = [*dialects, *only_rest]
+    rest = rest_routes(tables, service, streams or Streams())
+
+    def not_admitted(scope: Scope, error: Error) -> Response:
+        address = address_of(rest, scope)
+        return failed(error) if address is None else refused(address, error)
+
+    roots = dialects_by_root(tables)
+
+    def turn_away(scope: Scope, refusal: Refusal) -> Response:
+        return turned_away(roots.get(root_of(scope["path"])), refusal)
+
+    async def no_such_page(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return turn_away(request.scope, wrong_address(error))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with running(list(endpoints.values())):
+            yield
+
+    app = Starlette(
+        routes=[
+            Route("/mcp", endpoint=McpAddress(endpoints[dialects[0].name].app, "/mcp")),
+            *(Route(f"/mcp/{name}", endpoint=McpAddress(one.app, f"/mcp/{name}")) for name, one in endpoints.items()),
+            *rest,
+            *session_routes(engine, limits, link or SignInLink()),
+            *page_routes(),
+            Route("/openapi.json", endpoint=description(tables)),
+            Route("/docs", endpoint=docs),
+            Route("/metrics", endpoint=metrics.shown),
+            Route("/healthz", endpoint=healthy),
+            Route("/readyz", endpoint=readiness(engine)),
+        ],
+        middleware=[
+            Middleware(Forwarded, proxies=proxies),
+            Middleware(Journal, metrics=metrics),
+            Middleware(
+                Guard,
+                allowed_hosts=allowed_hosts,
+                origins=origins,
+                any_address=any_address,
+                max_body_bytes=max_body_bytes,
+                refused=turn_away,
+            ),
+            *([readable_by(origins)] if origins else []),
+            Middleware(
+                Admission,
+                engine=engine,
+                credentials=credentials or Credentials(engine),
+                limits=limits,
+                refused=not_admitted,
+                recheck_seconds=recheck_seconds,
+            ),
+        ],
+        exception_handlers={HTTPException: no_such_page, Exception: broken},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def readable_by(origins: Sequence[str]) -> Middleware:
+    """Lets pages of these origins read answers. They prove themselves with a key: no cookie of ours goes there."""
+    return Middleware(
+        CORSMiddleware,
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=READABLE,
+    )
+
+
+def mcp_endpoint(
+    engine: Engine, dialect: Dialect, service: Service, *, ask_seconds: float, max_body_bytes: int
+) -> Endpoint:
+    server = build_server(
+        [dialect],
+        lambda ctx: bound_engine(ctx.request),
+        transport="http",
+        service=service,
+        signing_key=engine.signing_key,
+        ask_seconds=ask_seconds,
+    )
+    return build_endpoint(server, max_body_bytes=max_body_bytes, streams=asks(dialect))
+
+
+def readiness(engine: Engine) -> Callable[[Request], Awaitable[Response]]:
+    own = CapacityLimiter(2)  # threads: whoever watches is answered however many calls wait
+
+    async def ready(_: Request) -> Response:
+        try:
+            await run_sync(engine.list_spaces, limiter=own)
+            well = not engine.damaged and not await run_sync(lambda: engine.unfinished, limiter=own)
+        except Error:
+            well = False
+        # Without its archive a server does all but bring back what was archived: it stays in service, and says so.
+        archive = {"archive": "unavailable"} if engine.archive_trouble else {}
+        return JSONResponse({"status": "ok" if well else "unavailable", **archive}, status_code=200 if well else 503)
+
+    return ready
+
+
+async def healthy(_: Request) -> JSONResponse:
+    return JSONResponse({"status": "ok"})
+
+
+def wrong_address(error: HTTPException) -> Refusal:
+    if error.status_code == 405:
+        return Refusal(405, "method_not_allowed", "This address takes another method.", dict(error.headers or {}))
+    return Refusal(error.status_code, "no_such_address", "There is nothing at this address; see /docs.")
+
+
+async def broken(_request: Request, _error: Exception) -> Response:
+    return failed(fault("a route"))
+
+
+class McpAddress:
+    """One address of the protocol. A session belongs to the caller who opened it."""
+
+    def __init__(self, app: ASGIApp, path: str) -> None:
+        self._app = app
+        self._path = path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["route"] = self._path
+        # A GET would open a stream of messages from us, and we have none to send: the protocol's answer is 405.
+        if scope["method"] not in ("POST", "DELETE"):
+            refusal = failure(405, "method_not_allowed", "Send a POST.", headers={"allow": "POST, DELETE"})
+            return await refusal(scope, receive, send)
+        scope["user"] = owned_by(bound_engine(Request(scope)).caller)
+        await self._app(scope, receive, begun_late(send))
+
+
+def begun_late(send: Send) -> Send:
+    """Holds the answer's headers back until its first piece: by then it is known what they say of the caller's rate."""
+    held: list[Message] = []
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            held.append(message)
+            return
+        while held:
+            await send(held.pop())
+        await send(message)
+
+    return sent
+
+
+def bound_engine(request: Any) -> Engine:
+    engine: Engine = request.state.engine
+    return engine
+
+
+# --- the process -----------------------------------------------------------------------------------------------------
+
+
+def serve(settings: Settings) -> None:
+    """Serve until told to stop; running calls are finished first.
+
+    :raises InvalidInput: if the address is taken, or others could reach it and there is no key
+    """
+    set_up_logs(settings.log_level, settings.log_format)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, leave)  # uvicorn has its own while it runs, and calls ours when it is done
+    with open_engine(settings) as engine, listening(settings.host, settings.port, engine) as listener:
+        engine.warm()
+        engine.folders.watch()
+        credentials = Credentials(
+            engine,
+            secret=settings.server_token,
+            tokens=tokens_of(settings),
+            always=not is_loopback(settings.host),
+            remote_files=settings.remote_files,
+        )
+        link, streams, proxies = SignInLink(), Streams(), networks(settings.proxies)
+        app = build_app(
+            engine,
+            [find(name) for name in DIALECTS],
+            only_rest=[make() for make in ONLY_REST.values()],
+            credentials=credentials,
+            limits=Limits(storage=SharedStorage(engine.count_call), local=settings.limits),
+            link=link,
+            allowed_hosts=settings.allowed_hosts.replace(",", " ").split(),
+            origins=origins_in(settings.origins),
+            proxies=proxies,
+            any_address=not is_loopback(settings.host),
+            call_seconds=settings.call_seconds,
+            streams=streams,
+        )
+        address = listener.getsockname()[:2]
+        sign_in = link.path if credentials.needed() else None
+        sys.stderr.write(announcement(address, settings, sign_in=sign_in, locked_out=credentials.none_fits()))
+        sys.stderr.flush()
+        crowd = Crowd(most=room_for(), proxies=proxies)
+        config = config_of(app, crowd=crowd, timeout_graceful_shutdown=SHUTDOWN_SECONDS)
+        Server(config, streams).run(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """Tells open streams that it is about to end, so that they do not keep it waiting."""
+
+    def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
+        super().__init__(config)
+        self._streams = streams
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._streams.stop()
+        await super().shutdown(sockets)
+
+
+def leave(_number: int, _frame: object) -> NoReturn:
+    sys.exit(0)
+
+
+def tokens_of(settings: Settings) -> Tokens | None:
+    if not settings.token_issuer:
+        return None
+    return Tokens(issuer=settings.token_issuer, audience=settings.token_audience, keys=settings.token_keys)
+
+
+def listening(host: str, port: int, engine: Engine | None = None) -> socket.socket:
+    """A socket on this machine's own address; on others only if the engine's callers need a key.
+
+    :raises InvalidInput: if others could call without one, or the port is taken
+    """
+    if not is_loopback(host) and (engine is None or not engine.callers.locked()):
+        raise InvalidInput(
+            "Without a key only addresses of this machine itself are served.",
+            hint="Create one first: scrubjay keys create --user NAME --role owner.",
+            field="host",
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server(("127.0.0.1" if host == "localhost" else host, port), family=family)
+    except (OSError, OverflowError):
+        raise InvalidInput(
+            f"Port {port} of this address cannot be used; perhaps another server has it.",
+            hint="Choose another with --port or SCRUBJAY_PORT.",
+            field="port",
+        ) from None
+    # Connections inherit it. Without it the second half of each answer waits 40 ms for a word from the client.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,121 @@
+"""What a request proves itself with: a key, a bearer token or the page's session; or nothing, where none is needed.
+
+    X-API-Key: sj_…                 a key
+    Authorization: Bearer sj_…      the same
+    Authorization: Bearer ey…       a token of the configured issuer
+    Cookie: scrubjay_session=…      a session; a change also needs its X-CSRF-Token
+
+A server that only this machine can reach and that never had a key asks for nothing: its caller is the local owner.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import replace
+
+from starlette.requests import HTTPConnection
+
+from scrubjay.engine.callers import REFUSED
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import Forbidden, Unauthenticated
+from scrubjay.servers.http.guard import SAFE
+from scrubjay.servers.http.tokens import Tokens
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Caller, Role, Session
+
+COOKIE = "scrubjay_session"
+GUARD = "x-csrf-token"
+MAX_CREDENTIAL = 8_192  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    caller: Caller
+    session: Session | None = None
+
+
+class Credentials:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        tokens: Tokens | None = None,
+        secret: str = "",
+        always: bool = False,
+        remote_files: bool = False,
+    ) -> None:
+        """`always`: ask for a credential even if there is none yet (others can reach this server).
+
+        `secret`: stands for the owner's key, from the settings instead of the store.
+        `remote_files`: owners of every space may touch this machine's files from elsewhere.
+        """
+        self._engine = engine
+        self._tokens = tokens
+        self._secret = secret
+        self._always = always
+        self._remote_files = remote_files
+
+    def needed(self) -> bool:
+        return self._always or bool(self._secret) or self._engine.callers.locked()
+
+    def none_fits(self) -> bool:
+        """Whether a credential is needed and there is none left."""
+        return not self._secret and self._engine.callers.locked() and not self._engine.callers.in_use()
+
+    def proven(self, request: HTTPConnection, method: str) -> Proven:
+        """Who asks. Reads the store: call it in a thread.
+
+        :raises Unauthenticated: if nothing is proven, or something wrong is tried
+        :raises Forbidden: if a page changes something without the session's guard
+        """
+        sent = credentials_in(request)
+        if len(sent) > 1:
+            raise Unauthenticated("Send one credential.")
+        if sent:
+            return Proven(self._trusted(self._by(sent.pop())))
+        cookie = request.cookies.get(COOKIE)
+        if cookie is not None and len(cookie) <= MAX_CREDENTIAL:
+            return self._by_session(cookie, request, method)
+        if self.needed():
+            raise Unauthenticated(hint="Send X-API-Key or Authorization: Bearer; `scrubjay keys create` makes a key.")
+        return Proven(self._engine.caller)
+
+    def _by(self, credential: str) -> Caller:
+        if len(credential) > MAX_CREDENTIAL:
+            raise Unauthenticated(REFUSED)
+        if self._secret and hmac.compare_digest(credential.encode(), self._secret.encode()):
+            return self._engine.caller
+        if self._tokens is not None and credential.count(".") == 2:
+            return self._engine.callers.by_subject(self._tokens.subject(credential))
+        return self._engine.callers.by_key(credential)
+
+    def _by_session(self, cookie: str, request: HTTPConnection, method: str) -> Proven:
+        try:
+            caller, session = self._engine.callers.by_session(cookie)
+        except Unauthenticated:
+            if self.needed():
+                raise
+            return Proven(self._engine.caller)  # an old cookie on a server that asks for nothing
+        if method not in SAFE:
+            guard = request.headers.get(GUARD, "")
+            if not hmac.compare_digest(guard.encode(), session.guard.encode()):
+                raise Forbidden("This page may not change anything.", hint="Send the session's X-CSRF-Token.")
+        return Proven(caller if session.credential is None else self._trusted(caller), session)
+
+    def _trusted(self, caller: Caller) -> Caller:
+        local = self._remote_files and caller.role is Role.OWNER and caller.spaces is None
+        return replace(caller, local=local)
+
+
+def proof_in(request: HTTPConnection) -> tuple[frozenset[str], str | None, str]:
+    """All that `proven` looks at; equal ones prove the same."""
+    return frozenset(credentials_in(request)), request.cookies.get(COOKIE), request.headers.get(GUARD, "")
+
+
+def credentials_in(request: HTTPConnection) -> set[str]:
+    """What the headers hold; an Authorization of another kind proves nothing and is refused like a wrong one."""
+    sent = set(request.headers.getlist("x-api-key"))
+    for value in request.headers.getlist("authorization"):
+        scheme, _, rest = value.partition(" ")
+        sent.add(rest.strip() if scheme.lower() == "bearer" else "")
+    return sent

@@ -1,0 +1,307 @@
+"""REST described: an OpenAPI 3.1 document made from the table of operations, complete and always true.
+
+OpenAPI 3.1 takes JSON Schema as it is, so an operation's schemas stand there word for word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from scrubjay import __version__
+from scrubjay.dialects.base import MAX_KEY, Dialect, Operation, Schema
+from scrubjay.servers.http.rest import IN_QUERY, Address, addresses
+
+Document = dict[str, Any]
+
+INTRODUCTION = """\
+Long-term memory for AI agents: one memory, five dialects. Every tool of every dialect is also an address here.
+
+The space that a call is about is `?space=` or `X-Scrubjay-Space`. Once a key exists every request needs one. A write
+with an `Idempotency-Key` is done once, however often it is sent. Callers with a key are limited in their rates; every
+reply says where they stand. Every POST, PUT, PATCH and DELETE needs `Content-Type: application/json`, also without a
+body.
+"""
+NAMES = {400: "Bad input", 401: "No credential", 403: "Not allowed", 404: "Not found", 405: "Another method",
+         408: "The body came too slowly", 409: "Not in the expected state", 413: "Too large",
+         415: "A type that a form could send", 421: "Another host",
+         422: "Cannot be done to this memory", 423: "Being worked on", 429: "Too many calls", 500: "A fault of ours",
+         502: "The language model gave no answer", 503: "Try again later", 507: "No room left"}  # fmt: skip
+RATE_HEADERS = {
+    "X-RateLimit-Limit": {"$ref": "#/components/headers/X-RateLimit-Limit"},
+    "X-RateLimit-Remaining": {"$ref": "#/components/headers/X-RateLimit-Remaining"},
+    "X-RateLimit-Reset": {"$ref": "#/components/headers/X-RateLimit-Reset"},
+}
+EVERY_REPLY = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}, **RATE_HEADERS}
+PLAIN_ERROR = {"$ref": "#/components/schemas/Error"}
+
+
+def description(dialects: Sequence[Dialect]) -> Callable[[Request], Awaitable[Response]]:
+    """The route that shows it; made once, when it is first asked for."""
+    made: list[bytes] = []
+
+    async def show(_: Request) -> Response:
+        if not made:
+            made.append(orjson.dumps(document(dialects)))
+        return Response(made[0], media_type="application/json")
+
+    return show
+
+
+def document(dialects: Sequence[Dialect]) -> Document:
+    paths: dict[str, Document] = {}
+    linked = links_of(dialects)
+    for address in addresses(dialects):
+        path = re.sub(r"\{(\w+):path\}", r"{\1}", address.path)
+        paths.setdefault(path, {})[address.method.lower()] = operation(address, linked)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "scrubjay",
+            "version": __version__,
+            "description": INTRODUCTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+        "security": [{"key": []}, {"bearer": []}, {"session": []}, {}],
+        "tags": [{"name": one.name, "description": one.title} for one in dialects],
+        "paths": {**paths, **SITE},
+        "components": COMPONENTS,
+    }
+
+
+# --- one operation ---------------------------------------------------------------------------------------------------
+
+
+def operation(address: Address, linked: dict[str, list[tuple[str, str, str]]]) -> Document:
+    asked = address.operation
+    takes = asked.accepts or asked.takes
+    in_path = re.findall(r"\{(\w+)(?::path)?\}", address.path)
+    described: Document = {
+        "operationId": operation_id(address),
+        "summary": asked.title,
+        "description": asked.description,
+        "tags": [address.dialect.name],
+        "parameters": [
+            *(parameter(name, "path", takes, required=True) for name in in_path),
+            {"$ref": "#/components/parameters/space"},
+            {"$ref": "#/components/parameters/X-Scrubjay-Space"},
+        ],
+        "responses": responses(address, linked),
+    }
+    rest = {name: schema for name, schema in takes.get("properties", {}).items() if name not in in_path}
+    if address.method in IN_QUERY:
+        needed = takes.get("required", ())
+        described["parameters"] += [parameter(name, "query", takes, required=name in needed) for name in rest]
+    else:
+        described["requestBody"] = body(takes, rest, in_path)
+    if asked.changes:
+        described["parameters"] += [
+            {"$ref": f"#/components/parameters/{name}"} for name in ("Idempotency-Key", "X-Idempotency-Key", "If-Match")
+        ]
+    return described
+
+
+def operation_id(address: Address) -> str:
+    asked = address.operation
+    earlier = ".earlier" if asked.earlier is not None and address.path == asked.earlier.path else ""
+    return f"{address.dialect.name}.{asked.name}{earlier or ('.route' if address.specified else '')}"
+
+
+def parameter(name: str, place: str, takes: Schema, *, required: bool) -> Document:
+    schema = takes.get("properties", {}).get(name, {"type": "string"})
+    described: Document = {"name": name, "in": place, "required": required, "schema": schema}
+    if "description" in schema:
+        described["description"] = schema["description"]
+    return described
+
+
+def body(takes: Schema, properties: Schema, in_path: Sequence[str]) -> Document:
+    needed = [name for name in takes.get("required", ()) if name not in in_path]
+    schema = {**takes, "properties": properties, "required": needed}
+    if not needed:
+        del schema["required"]
+    return {"required": bool(needed), "content": {"application/json": {"schema": schema}}}
+
+
+def responses(address: Address, linked: dict[str, list[tuple[str, str, str]]]) -> Document:
+    ok, error = outcomes(address.operation)
+    success: Document = {
+        "description": "Done",
+        "headers": EVERY_REPLY,
+        "content": {"application/json": {"schema": ok}},
+    }
+    if address.operation.streams is not None:
+        success["content"] = {str(address.operation.streams): {}, **success["content"]}
+    links = {
+        f"{target}.{argument}": {"operationId": target, "requestBody": {argument: f"$response.body#/{pointer}"}}
+        for target, argument, pointer in linked.get(operation_id(address), ())
+    }
+    if links:
+        success["links"] = links
+    # What stands before every dialect (Host, Origin, size, method) answers in words of its own.
+    failed = {"content": {"application/json": {"schema": {"anyOf": [error, PLAIN_ERROR]}}}, "headers": EVERY_REPLY}
+    retried = {**failed, "headers": {**EVERY_REPLY, "Retry-After": {"$ref": "#/components/headers/Retry-After"}}}
+    return {
+        str(address.status): success,
+        **{
+            str(status): {"description": name, **(retried if status in (423, 429, 502, 503, 507) else failed)}
+            for status, name in NAMES.items()
+        },
+    }
+
+
+def outcomes(asked: Operation) -> tuple[Schema, Schema]:
+    """What a success and a failure look like."""
+    either = asked.gives.get("anyOf")
+    if either is None:
+        return asked.gives, asked.gives
+    return either[0], either[1] if len(either) == 2 else {"anyOf": either[1:]}
+
+
+def links_of(dialects: Sequence[Dialect]) -> dict[str, list[tuple[str, str, str]]]:
+    """What can be done with the memory that an operation made: by the names of its reply and of others' arguments."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for dialect in dialects:
+        by_id = [one for one in dialect.operations.values() if "memory_id" in one.takes.get("properties", {})]
+        for made in dialect.operations.values():
+            shown = outcomes(made)[0].get("properties", {})
+            if made.changes and not made.destructive and "memory_id" in shown and dialect.tools:
+                found[f"{dialect.name}.{made.name}"] = [
+                    (f"{dialect.name}.{one.name}", "memory_id", "memory_id") for one in by_id
+                ]
+    return found
+
+
+# --- what is the same for all ----------------------------------------------------------------------------------------
+
+
+def plain(summary: str, content: Document, *, status: str = "200", open_to_all: bool = False, **more: Any) -> Document:
+    failures = {
+        code: {"description": NAMES[int(code)], "content": {"application/json": {"schema": PLAIN_ERROR}}}
+        for code in ("400", "401", "403", "405", "408", "413", "415", "421", "429", "500", "503")
+    }
+    return {
+        "summary": summary,
+        "tags": ["site"],
+        **({"security": []} if open_to_all else {}),
+        **more,
+        "responses": {**failures, status: {"description": "Done", "content": content}},
+    }
+
+
+def json_of(schema: Schema) -> Document:
+    return {"application/json": {"schema": schema}}
+
+
+STATUS = {"type": "object", "properties": {"status": {"const": "ok"}}, "required": ["status"]}
+READY = {
+    "type": "object",
+    "properties": {"status": {"const": "ok"}, "archive": {"const": "unavailable"}},
+    "required": ["status"],
+}
+SITE: Document = {
+    "/healthz": {"get": plain("The process lives", json_of(STATUS), open_to_all=True)},
+    "/readyz": {"get": plain("Its store answers", json_of(READY), open_to_all=True)},
+    "/metrics": {"get": plain("Numbers for Prometheus", {"text/plain": {}})},
+    "/openapi.json": {"get": plain("This document", {"application/json": {}})},
+    "/docs": {"get": plain("This document, to read", {"text/html": {}})},
+    "/session": {
+        "get": plain(
+            "Who I am",
+            json_of(
+                {
+                    "type": "object",
+                    "properties": {
+                        "user": {"type": "string"},
+                        "role": {"enum": ["owner", "member", "reader"]},
+                        "spaces": {"type": ["array", "null"], "items": {"type": "string"}},
+                        "csrf_token": {"type": ["string", "null"]},
+                    },
+                    "required": ["user", "role", "spaces", "csrf_token"],
+                }
+            ),
+        )
+    },
+    "/sign-in": {
+        "get": plain("The form for signing in", {"text/html": {}}, open_to_all=True),
+        "post": plain(
+            "Sign in on the page",
+            json_of(STATUS),
+            open_to_all=True,
+            requestBody={
+                "required": True,
+                "content": json_of(
+                    {
+                        "type": "object",
+                        "oneOf": [{"required": ["key"]}, {"required": ["user", "password"]}],
+                        "properties": {name: {"type": "string"} for name in ("key", "user", "password")},
+                    }
+                ),
+            },
+        ),
+    },
+    "/sign-out": {"post": plain("Sign out", json_of(STATUS))},
+}
+NUMBER = {"type": "integer", "minimum": 0}
+COMPONENTS: Document = {
+    "securitySchemes": {
+        "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        "bearer": {"type": "http", "scheme": "bearer", "description": "A key, or a token of the configured issuer."},
+        "session": {"type": "apiKey", "in": "cookie", "name": "scrubjay_session"},
+    },
+    "schemas": {
+        "Error": {
+            "type": "object",
+            "properties": {
+                "error": {
+                    "type": "object",
+                    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+                    "required": ["code", "message"],
+                }
+            },
+            "required": ["error"],
+        }
+    },
+    "parameters": {
+        "space": {
+            "name": "space",
+            "in": "query",
+            "description": "The space that the call is about.",
+            "schema": {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 100},
+        },
+        "X-Scrubjay-Space": {
+            "name": "X-Scrubjay-Space",
+            "in": "header",
+            "description": "The same, as a header; ?space= comes first.",
+            "schema": {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 100},
+        },
+        **{
+            name: {
+                "name": name,
+                "in": "header",
+                "description": "Do this write once: sent again within a day it is answered alike.",
+                "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"},
+            }
+            for name in ("Idempotency-Key", "X-Idempotency-Key")
+        },
+        "If-Match": {
+            "name": "If-Match",
+            "in": "header",
+            "description": "Do this change only to that version of the memory.",
+            "schema": {"type": "string", "pattern": '^(\\*|"?[1-9][0-9]{0,8}"?)$'},
+        },
+    },
+    "headers": {
+        "X-Request-Id": {"schema": {"type": "string"}, "description": "What the request is called in the log."},
+        "X-RateLimit-Limit": {"schema": NUMBER, "description": "Calls a minute, for callers with a key."},
+        "X-RateLimit-Remaining": {"schema": NUMBER, "description": "Calls left in this window."},
+        "X-RateLimit-Reset": {"schema": NUMBER, "description": "When the next window begins, in Unix seconds."},
+        "Retry-After": {"schema": NUMBER, "description": "Seconds to wait before trying again."},
+    },
+}

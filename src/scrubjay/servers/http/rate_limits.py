@@ -1,0 +1,182 @@
+"""How often a caller may call: so many acts of a kind a minute (budgets.py), and so many requests in all.
+
+Callers with a credential are limited by user, whichever keys they use and whichever dialect they speak; the local owner
+only if a setting says so.
+
+A window begins with a caller's first call and lasts a minute by a clock that nobody can set back.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+from limits import RateLimitItem, RateLimitItemPerMinute
+from limits.storage import Storage
+from limits.strategies import FixedWindowRateLimiter
+
+from scrubjay.dialects.base import Dialect, Operation
+from scrubjay.errors import RateLimited, StorageError
+from scrubjay.servers.http.budgets import Budget, acts_in, budget_of
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Caller
+
+REQUESTS_PER_MINUTE = 6000
+SIGN_INS_PER_MINUTE = 10  # of one user from one address: others are not locked out with it …
+SIGN_INS_OF_AN_ADDRESS = 100  # … nor can all names be tried from there
+MAX_WINDOWS = 10_000  # that are kept; beyond, those that are over go
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Where a caller stands."""
+
+    limit: int
+    remaining: int
+    reset: int  # Unix seconds
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {
+            "X-RateLimit-Limit": str(self.limit),
+            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Reset": str(self.reset),
+        }
+
+
+class Limits:
+    def __init__(self, *, storage: Storage | None = None, local: bool = False) -> None:
+        self._limiter = FixedWindowRateLimiter(storage or MonotonicStorage())
+        self._local = local
+
+    def request(self, caller: Caller) -> Rate | None:
+        """Count a request of any kind.
+
+        :raises RateLimited: if it is one too many
+        """
+        return self._counted(caller, "requests", REQUESTS_PER_MINUTE)
+
+    def call(self, caller: Caller, dialect: Dialect, operation: Operation, arguments: Any = None) -> Rate | None:
+        """Count a call of an operation; None where nothing limits it.
+
+        :raises RateLimited: if it is one too many
+        """
+        return self.act(caller, budget_of(dialect, operation), acts=acts_in(dialect, operation, arguments))
+
+    def act(self, caller: Caller, budget: Budget, *, acts: int = 1) -> Rate | None:
+        """Count what a budget is for; None where nothing limits it.
+
+        :raises RateLimited: if it is too much; then nothing of a batch is counted
+        """
+        return self._counted(caller, budget.kind, budget.per_minute, acts)
+
+    def sign_in(self, address: str, who: str) -> None:
+        """Count an attempt to sign in as this user, or with this key.
+
+        :raises RateLimited: if there were too many from there
+        """
+        self._taken(RateLimitItemPerMinute(SIGN_INS_OF_AN_ADDRESS), "sign-ins", address)
+        self._taken(RateLimitItemPerMinute(SIGN_INS_PER_MINUTE), "sign-in", address, sha256(who.encode()).hexdigest())
+
+    def _counted(self, caller: Caller, what: str, amount: int, acts: int = 1) -> Rate | None:
+        if caller.credential is None and not self._local:
+            return None
+        return self._taken(RateLimitItemPerMinute(amount), what, caller.user, acts=acts)
+
+    def _taken(self, item: RateLimitItem, *names: str, acts: int = 1) -> Rate:
+        possible = acts == 1 or self._limiter.test(item, *names, cost=acts)
+        admitted = possible and self._limiter.hit(item, *names, cost=acts)
+        window = self._limiter.get_window_stats(item, *names)
+        rate = Rate(item.amount, window.remaining, math.ceil(window.reset_time))
+        if not admitted:
+            wait = max(1, math.ceil(window.reset_time - time.time()))
+            said = "More than" if acts == 1 else f"Each of these {acts:,} counts: with them it would be more than"
+            raise RateLimited(
+                f"{said} {item.amount:,} calls of this kind in a minute.",
+                hint=f"Try again in {wait} seconds.",
+                retry_after=wait,
+                limit=rate.limit,
+                remaining=rate.remaining,
+                reset=rate.reset,
+            )
+        return rate
+
+
+def rate_of(error: RateLimited) -> Rate:
+    """What a refusal says of the window."""
+    return Rate(error.details["limit"], error.details["remaining"], error.details["reset"])
+
+
+class MonotonicStorage(Storage):
+    """Windows in this process, timed by a clock that does not follow the wall clock when it is set."""
+
+    STORAGE_SCHEME = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._windows: dict[str, tuple[int, float]] = {}  # how many, and until when
+
+    @property
+    def base_exceptions(self) -> type[Exception]:
+        return RuntimeError
+
+    def incr(self, key: str, expiry: float, amount: int = 1) -> int:
+        now = time.monotonic()
+        with self._lock:
+            if len(self._windows) >= MAX_WINDOWS:
+                self._windows = {name: one for name, one in self._windows.items() if one[1] > now}
+            count, until = self._windows.get(key, (0, 0.0))
+            if until <= now:
+                count, until = 0, now + expiry
+            self._windows[key] = (count + amount, until)
+            return count + amount
+
+    def heard(self, key: str, count: int, seconds: float) -> int:
+        """Take over what others count too."""
+        with self._lock:
+            self._windows[key] = (count, time.monotonic() + seconds)
+        return count
+
+    def get(self, key: str) -> int:
+        count, until = self._windows.get(key, (0, 0.0))
+        return count if until > time.monotonic() else 0
+
+    def get_expiry(self, key: str) -> float:
+        """When the window ends, by the wall clock as it stands."""
+        _, until = self._windows.get(key, (0, 0.0))
+        return time.time() + max(0.0, until - time.monotonic())
+
+    def check(self) -> bool:
+        return True
+
+    def reset(self) -> int | None:
+        with self._lock:
+            self._windows, former = {}, self._windows
+        return len(former)
+
+    def clear(self, key: str) -> None:
+        with self._lock:
+            self._windows.pop(key, None)
+
+
+class SharedStorage(MonotonicStorage):
+    """Windows that every server on one database shares; this process keeps what it heard last.
+
+    A store that is away for a moment must not open the door or close it: the process counts by itself meanwhile.
+    """
+
+    def __init__(self, count_call: Callable[..., tuple[int, float] | None]) -> None:
+        super().__init__()
+        self._count_call = count_call
+
+    def incr(self, key: str, expiry: float, amount: int = 1) -> int:
+        try:
+            shared = self._count_call(key, seconds=expiry, amount=amount)
+        except StorageError:
+            shared = None
+        return super().incr(key, expiry, amount) if shared is None else self.heard(key, *shared)

@@ -1,0 +1,123 @@
+"""Answers that come piece by piece: how many a user may have open, and how each is woken.
+
+A stream that has nothing to say costs nothing: it holds no thread and asks nobody. Whoever watches the store rings when
+there may be news, and whoever ends a stream wakes it. All of this belongs to the server's event loop; only `ring` may
+be called from other threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+
+import anyio
+from anyio.to_thread import run_sync
+
+from scrubjay.dialects.base import Body, Stream
+from scrubjay.errors import RateLimited
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Caller
+
+OF_ONE_USER = 50
+SILENCE_SECONDS = 15.0  # how long a stream is silent before a sign of life is sent
+POLL_SECONDS = 0.5  # how often a stream is asked that cannot tell by itself that it has something
+ASKING, CHANGING = 8, 32  # threads in which pieces are made; those that change something may wait long, for a model too
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The end of a stream, and what is still to be said."""
+
+    body: Body | None = None
+
+
+class Open:
+    """One open stream."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.caller = caller
+        self.ended = False
+        self._loop = asyncio.get_running_loop()
+        self._rung = asyncio.Event()
+
+    def ring(self) -> None:
+        """Have it look for news; from any thread."""
+        with suppress(RuntimeError):  # the server has ended
+            self._loop.call_soon_threadsafe(self._rung.set)
+
+    def end(self) -> None:
+        self.ended = True
+        self._rung.set()
+
+    def be_quiet(self) -> None:
+        if not self.ended:
+            self._rung.clear()
+
+    async def rung(self, seconds: float) -> bool:
+        """Wait so long at most."""
+        with anyio.move_on_after(seconds):
+            await self._rung.wait()
+        return self._rung.is_set()
+
+
+class Streams:
+    """All open streams of a server."""
+
+    def __init__(self, *, of_one_user: int = OF_ONE_USER) -> None:
+        self.open: set[Open] = set()
+        self._of_one_user = of_one_user
+        self._stopped = False
+        self._threads = {False: anyio.CapacityLimiter(ASKING), True: anyio.CapacityLimiter(CHANGING)}
+
+    @contextmanager
+    def place(self, caller: Caller) -> Iterator[Open]:
+        """:raises RateLimited: if this user has as many open as it may"""
+        if sum(one.caller.user == caller.user for one in self.open) >= self._of_one_user:
+            raise RateLimited(
+                f"{caller.user} has {self._of_one_user} streams open, which is as many as one user may have.",
+                hint="Close one of them first.",
+            )
+        opened = Open(caller)
+        opened.ended = self._stopped
+        self.open.add(opened)
+        try:
+            yield opened
+        finally:
+            self.open.discard(opened)
+
+    def stop(self) -> None:
+        """End all, and those to come: the server is about to end."""
+        self._stopped = True
+        for opened in self.open:
+            opened.end()
+
+    async def sent(
+        self, stream: Stream, opened: Open, piece: Callable[[], Body | Last | None], *, changes: bool
+    ) -> AsyncGenerator[Body | None, None]:
+        """The pieces as they come; None when it is time for a sign of life."""
+        threads, spoke = self._threads[changes], time.monotonic()
+        listening = stream.listening
+        try:
+            with nullcontext() if listening is None else listening(opened.ring):
+                while not opened.ended:
+                    opened.be_quiet()  # what is said from here on is not missed
+                    found = await run_sync(piece, limiter=threads)
+                    if isinstance(found, Last):
+                        if found.body is not None:
+                            yield found.body
+                        return
+                    if found is not None or time.monotonic() - spoke >= SILENCE_SECONDS:
+                        yield found
+                        spoke = time.monotonic()
+                    while found is None and not await opened.rung(SILENCE_SECONDS if listening else POLL_SECONDS):
+                        if listening is None:
+                            break
+                        yield None
+                        spoke = time.monotonic()
+        finally:
+            close = getattr(stream.pieces, "close", None)
+            if close is not None:
+                with anyio.CancelScope(shield=True):
+                    await run_sync(close, limiter=threads)

@@ -1,0 +1,135 @@
+"""What dialects offer to be read by address, in the protocol's words: the part of `mcp.py` that is not about tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import anyio
+from anyio.to_thread import run_sync
+from mcp.server import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+
+from scrubjay.dialects.base import Dialect, Resources
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import Error, StorageError
+from scrubjay.servers.calls import fault
+from scrubjay.servers.http.budgets import READ
+from scrubjay.values.memory import Provenance
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from scrubjay.servers.http.rate_limits import Limits
+
+Context = ServerRequestContext[Any, Any]
+Result = TypeVar("Result")
+
+MAX_VALUES = 100  # of a completion, by the protocol
+READERS = 4  # that run at once
+
+
+def resource_handlers(
+    dialects: Sequence[Dialect], engine: Callable[[Context], Engine], transport: str, limits: Limits | None = None
+) -> dict[str, Any]:
+    """The server's handlers; none where no dialect has anything to read."""
+    for dialect in dialects:
+        if dialect.resources is not None:
+            reading = Reading(dialect.name, dialect.resources, engine, transport, limits)
+            return {
+                "on_list_resources": reading.list,
+                "on_list_resource_templates": reading.list_templates,
+                "on_read_resource": reading.read,
+                "on_completion": reading.complete,
+            }
+    return {}
+
+
+class Reading:
+    """The handlers for what one dialect offers."""
+
+    def __init__(
+        self,
+        dialect: str,
+        resources: Resources,
+        engine: Callable[[Context], Engine],
+        transport: str,
+        limits: Limits | None,
+    ) -> None:
+        self._dialect = dialect
+        self._resources = resources
+        self._engine = engine
+        self._transport = transport
+        self._limits = limits
+        self._readers = anyio.CapacityLimiter(READERS)
+
+    async def list(self, ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
+        found = await self._asked(ctx, self._resources.listed)
+        return ListResourcesResult(
+            resources=[
+                Resource(uri=one.uri, name=one.name, description=one.description, mime_type=one.mime_type)
+                for one in found
+            ]
+        )
+
+    async def list_templates(
+        self, _ctx: Context, _params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(
+            resource_templates=[
+                ResourceTemplate(
+                    uri_template=one.uri, name=one.name, description=one.description, mime_type=one.mime_type
+                )
+                for one in self._resources.templates
+            ]
+        )
+
+    async def read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        uri = str(params.uri)
+        mime_type, text = await self._asked(ctx, lambda engine: self._resources.read(engine, uri), {"uri": uri})
+        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
+
+    async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
+        known = dict(params.context.arguments or {}) if params.context is not None else {}
+        name, begun = params.argument.name, params.argument.value
+        values = await self._asked(ctx, lambda engine: self._resources.complete(engine, name, begun, known))
+        return CompleteResult(
+            completion=Completion(values=values[:MAX_VALUES], total=len(values), has_more=len(values) > MAX_VALUES)
+        )
+
+    async def _asked(
+        self, ctx: Context, work: Callable[[Engine], Result], about: dict[str, str] | None = None
+    ) -> Result:
+        """What the engine says, in a worker thread."""
+
+        def run() -> Result:
+            opened = self._engine(ctx)
+            if self._limits is not None:
+                self._limits.act(opened.caller, READ)
+            provenance = Provenance(
+                client="mcp", caller=opened.caller.user, transport=self._transport, dialect=self._dialect
+            )
+            return work(opened.bound_to(provenance=provenance))
+
+        try:
+            return await run_sync(run, limiter=self._readers)
+        except Error as error:
+            code = INTERNAL_ERROR if isinstance(error, StorageError) else INVALID_PARAMS
+            raise MCPError(code=code, message=error.message, data=about) from None
+        except Exception:  # noqa: BLE001 -- the unforeseen is told in the log, with a number for the client
+            told = fault(f"a resource of {self._dialect}")
+            raise MCPError(code=INTERNAL_ERROR, message=told.message) from None

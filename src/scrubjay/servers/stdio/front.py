@@ -1,0 +1,241 @@
+"""A stdio server that answers at once: the part that runs before, and in front of, the protocol's library.
+
+    stdin ──> read a line ──> broken? ─────────────> an error
+                              known from the manifest? ──> the answer, from here
+                              anything else ──> inbox ──> library (loads in a thread) ──> stdout
+
+Importing the library takes most of a second, and every editor window pays for it; until then the client has its tools.
+The client's own opening request is replayed into the library, whose answer to it is dropped, so that its session is a
+genuine one. The main thread reads: signals arrive there and can interrupt it.
+
+Only cheap parts of the standard library may be imported here; `tests/servers/test_manifest.py` counts them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from queue import Empty, SimpleQueue
+
+from scrubjay.servers.stdio.answers import Answers
+from scrubjay.servers.stdio.frames import MAX_LINE, BadFrame, decoded, encoded, too_long
+from scrubjay.servers.stdio.options import HELP, Options, UsageError, parse
+from scrubjay.servers.stdio.profile import compose, shipped, shipped_sheet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+    from scrubjay.servers.stdio.frames import Id, Message
+
+HEAD_START_SECONDS = 0.1  # the client's first questions are answered before the library competes for the processor
+STOP_SECONDS = 1.2  # what running calls get after a signal or the parent's death; two seconds in all is the promise
+ANSWER_SECONDS = 60.0  # what they get after the end of input, if their answers are still read; loading included
+PARENT_SECONDS = 0.5  # how often we look whether our parent lives
+MAX_WAITING = 100  # requests; beyond them we stop reading, and the client's pipe fills instead of our memory
+REPLAYED = "scrubjay:opening"  # the id under which the library hears of what was answered here
+
+
+def run_stdio(arguments: Sequence[str], incoming: int, outgoing: int) -> int:
+    """Serve one client on two file descriptors; the result is the exit status."""
+    try:
+        options = parse(arguments)
+        if options.help:
+            os.write(outgoing, HELP.encode())
+            return 0
+        unknown = [name for name in options.dialects if name not in shipped()]
+        if unknown:
+            raise UsageError(f"There is no dialect {unknown[0]!r}. Known: {', '.join(shipped())}.")
+    except UsageError as error:
+        sys.stderr.write(f"scrubjay mcp: {error}\nTry `scrubjay mcp --help`.\n")
+        return 2
+    Front(options, Wire(incoming, outgoing)).run()
+
+
+class Stop(Exception):
+    """A signal ended the wait for the client's next line."""
+
+
+class Wire:
+    """The client's end: lines in, lines out."""
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        if hasattr(os, "set_blocking"):  # some clients hand over their own, non-blocking end
+            os.set_blocking(incoming, True)
+            os.set_blocking(outgoing, True)
+        self._reader = open(incoming, "rb", buffering=65536)  # noqa: SIM115 - open as long as we live
+        self._outgoing = outgoing
+        self._lock = threading.Lock()
+
+    def read(self) -> bytes | BadFrame:
+        """The next line, empty at the end of input. A line past the limit is skipped, never held."""
+        try:
+            line = self._reader.readline(MAX_LINE + 1)
+            if len(line) <= MAX_LINE or line.endswith(b"\n"):
+                return line
+            start, end = line[:1000], line[-1000:]
+            while not end.endswith(b"\n") and (piece := self._reader.readline(65536)):
+                end = (end + piece)[-1000:]
+            return too_long(start, end)
+        except OSError:  # the other end is gone in an unusual way, such as a closed terminal
+            return b""
+
+    def send(self, line: bytes) -> None:
+        with self._lock:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(self._outgoing, rest) :]
+
+    def is_read(self) -> bool:
+        """Whether somebody still holds the other end of our output."""
+        import select  # needed at the end only
+
+        if not hasattr(select, "poll"):
+            return True
+        poll = select.poll()
+        poll.register(self._outgoing, 0)
+        return not poll.poll(0)
+
+
+class Front:
+    """One client, from its first line to its last."""
+
+    def __init__(self, options: Options, wire: Wire) -> None:
+        self._options = options
+        self._wire = wire
+        self._answers = Answers(compose([shipped_sheet(name) for name in options.dialects], extras=options.extras))
+        self._inbox: SimpleQueue[Message | None] = SimpleQueue()
+        self._unanswered: set[Id] = set()
+        self._reading = False
+        self._needed = threading.Event()  # the library, now
+        self._serving = threading.Event()
+        self._closed = threading.Event()
+        self._stopping = False
+        self._alarm: SimpleQueue[None] = SimpleQueue()  # unlike an Event, safe to use in a signal handler
+
+    def run(self) -> NoReturn:
+        for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), self._on_signal)
+        threading.Thread(target=self._watch, args=(os.getppid(),), daemon=True).start()
+        threading.Thread(target=self._serve, daemon=True).start()
+        try:
+            while not self._stopping and (line := self._next_line()):
+                self._take(line)
+        except (Stop, OSError):  # told to stop, or nobody reads
+            pass
+        self._finish()
+
+    def _next_line(self) -> bytes | BadFrame:
+        self._reading = True
+        try:
+            return self._wire.read()
+        finally:
+            self._reading = False
+
+    def _take(self, line: bytes | BadFrame) -> None:
+        try:
+            if isinstance(line, BadFrame):
+                raise line
+            message = decoded(line)
+        except BadFrame as bad:
+            self._wire.send(encoded(bad.reply()))
+            return
+        if "method" not in message:  # a reply, to something that the library has asked
+            if self._serving.is_set():
+                self._inbox.put(message)
+            return
+        if "id" in message:
+            self._take_request(message)
+            return
+        if message["method"] == "notifications/cancelled":
+            self._forget((message.get("params") or {}).get("requestId"))
+        self._inbox.put(message)
+
+    def _take_request(self, request: Message) -> None:
+        result, heard = self._answers.answer(request)
+        if result is not None:
+            self._wire.send(encoded({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+            if heard:
+                self._inbox.put({**request, "id": REPLAYED})
+            return
+        while len(self._unanswered) >= MAX_WAITING and not self._stopping:
+            time.sleep(0.01)
+        self._unanswered.add(request["id"])
+        self._inbox.put(request)
+        self._needed.set()
+
+    # --- the library, in its own thread ------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        try:
+            self._needed.wait(HEAD_START_SECONDS)
+            from scrubjay.servers.stdio.serve import serve
+
+            serve(self._options, self._inbox, self._deliver, self._serving)
+            self._closed.set()
+        finally:
+            if not self._closed.is_set():  # nothing can be answered any more: better no server than a silent one
+                sys.excepthook(*sys.exc_info())
+                os._exit(1)
+
+    def _deliver(self, id: Id, line: bytes) -> None:
+        """Send what the library says: an answer, or with no id a notification."""
+        if id == REPLAYED:
+            return
+        try:
+            self._wire.send(line)
+        except OSError:
+            self._interrupt()
+        self._forget(id)
+
+    def _forget(self, id: Any) -> None:
+        if isinstance(id, int | str):
+            self._unanswered.discard(id)
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def _on_signal(self, _number: int, _frame: object) -> None:
+        self._stopping = True
+        self._alarm.put(None)
+        if self._reading:  # raising anywhere else could cut a line in half that is just being written
+            raise Stop
+
+    def _watch(self, parent: int) -> None:
+        """Stop when the parent is gone, though others may hold our pipes open; and make sure that stopping ends."""
+        while not self._stopping:
+            try:
+                self._alarm.get(timeout=PARENT_SECONDS)
+            except Empty:
+                if os.getppid() != parent:
+                    self._interrupt()
+        time.sleep(STOP_SECONDS + 0.2)
+        os._exit(0)
+
+    def _interrupt(self) -> None:
+        if hasattr(signal, "pthread_kill"):
+            main = threading.main_thread().ident
+            assert main is not None
+            signal.pthread_kill(main, signal.SIGTERM)
+        else:
+            os._exit(0)
+
+    def _finish(self) -> NoReturn:
+        """Let running calls end, close the store and leave.
+
+        Without the interpreter's own tidying: it would wait for threads that may be deep in a model. Whatever is cut
+        off was not acknowledged, and the store keeps all of a change or nothing.
+        """
+        self._reading = False  # a second signal must not interrupt this
+        patience = STOP_SECONDS if self._stopping else ANSWER_SECONDS
+        deadline = time.monotonic() + patience
+        while self._unanswered and time.monotonic() < deadline and self._wire.is_read():
+            time.sleep(0.01)
+        self._inbox.put(None)
+        if self._serving.is_set():
+            self._closed.wait(1.0)
+        os._exit(0)

@@ -1,0 +1,77 @@
+"""The slow half of a stdio server: the engine and the protocol's library, loaded side by side."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.dialects.table import find
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import Error
+from scrubjay.servers.opening import Opening
+from scrubjay.servers.stdio.options import Options
+from scrubjay.settings import Settings, load
+from scrubjay.wiring import open_engine
+
+if TYPE_CHECKING:
+    from scrubjay.servers.http.rate_limits import Limits
+
+log = logging.getLogger(__name__)
+
+
+def serve(
+    options: Options,
+    inbox: SimpleQueue[dict[str, Any] | None],
+    deliver: Callable[[int | str | None, bytes], None],
+    serving: threading.Event,
+) -> None:
+    """Answer what comes into the inbox until it says None; returns when everything is closed."""
+    logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(levelname)s %(name)s: %(message)s")
+    opening = Opening(lambda: _open(options))
+    threading.Thread(target=_open_ahead, args=(opening,), daemon=True).start()
+    from scrubjay.servers.mcp.server import run_streams  # takes a second, in which the engine opens and its model loads
+
+    run_streams(
+        [find(name) for name in options.dialects],
+        opening.engine,
+        inbox,
+        deliver,
+        extras=options.extras,
+        limits=_limits(options),
+        serving=serving,
+    )
+    opening.close()
+
+
+def _limits(options: Options) -> Limits | None:
+    """None, unless a setting says that the local owner has some."""
+    try:
+        settings = _settings(options)
+    except Error:  # every call will say so
+        return None
+    if not settings.limits:
+        return None
+    from scrubjay.servers.http.rate_limits import Limits  # a tenth of a second that nobody else should pay
+
+    return Limits(local=True)
+
+
+def _settings(options: Options) -> Settings:
+    return load(home=options.home, space=options.space, dialects=options.dialects)
+
+
+def _open(options: Options) -> Engine:
+    settings = _settings(options)
+    logging.getLogger().setLevel(settings.log_level.upper())
+    return open_engine(settings)
+
+
+def _open_ahead(opening: Opening) -> None:
+    try:
+        opening.engine()
+    except Error as error:  # every call will say so too
+        log.error("The memory could not be opened: %s", error.message)

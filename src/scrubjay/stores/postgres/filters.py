@@ -1,0 +1,268 @@
+"""Filter and audience as conditions on rows. Spaces, users and conversations stand there by name, so nothing is
+looked up first: a condition is text with placeholders, and what to put there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from scrubjay.stores.postgres.values import Texts
+from scrubjay.stores.promises.memories import milliseconds
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import AccessLevel, Audience, Filter, Memory, Sight, State, topic_key
+
+PUBLIC, SHARED, PRIVATE = "public", "shared", "private:"  # a private memory's audience ends in its user's name
+
+Condition = tuple[str, list[Any]]  # SQL over `memories`, and its parameters
+
+# What most filters ask of a memory. Its words and its signatures carry it along, so that both are searched without a
+# look at the memories, whose rows are ten times as wide.
+CARRIED = (
+    "id", "state", "audience", "user_id", "conversation_id", "kind", "category", "importance", "created_at",
+    "expires_at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a caller sees of one space, or of every space."""
+
+    space: str | None
+    audiences: tuple[str, ...] | None  # None: all
+
+    def condition(self, table: str = "memories") -> Condition:
+        conditions: list[Condition] = []
+        if self.space is not None:
+            conditions.append((f"{table}.space = %s", [self.space]))
+        if self.audiences is not None:
+            conditions.append(among(f"{table}.audience", self.audiences))
+        return joined(conditions, "AND")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restriction:
+    """Which rows are meant."""
+
+    views: tuple[View, ...]
+    states: tuple[int, ...]
+    tags: tuple[str, ...] | None  # one of these
+    conditions: tuple[Condition, ...]  # beside views, states and tags
+
+    @property
+    def spaces(self) -> list[str] | None:
+        """The spaces it stays within; None: it may reach every one."""
+        return spaces_of(self.views)
+
+    def condition(self, *, tagged_first: bool = False) -> Condition:
+        """`tagged_first`: the memories with these tags are listed, and only they are looked at. That is quicker where
+        they are some thousands, but nothing for the planner, which cannot tell how many they are."""
+        tagged = self._tagged(listed=tagged_first)
+        return joined([seen(self.views), among("memories.state", self.states), *tagged, *self.conditions], "AND")
+
+    def _tagged(self, *, listed: bool) -> Iterator[Condition]:
+        if self.tags is None:
+            return
+        if listed and self.spaces is not None:  # tags_by_tag; numbers of memories are single in the whole store
+            where, values = joined([among("tags.space", self.spaces), among("tags.tag", self.tags)], "AND")
+            yield f"memories.seq = ANY(ARRAY(SELECT tags.memory FROM tags WHERE {where}))", values  # noqa: S608 -- constants
+        else:  # the primary key of tags, or tags_by_tag
+            named = "SELECT 1 FROM tags WHERE tags.space = memories.space AND tags.memory = memories.seq"
+            yield f"EXISTS ({named} AND tags.tag = ANY(%s))", [list(self.tags)]
+
+
+def restricted(filter: Filter, audience: Audience, *, now: datetime, purged: bool = False) -> Restriction | None:
+    """The filter and the audience; None if nothing can meet them.
+
+    Purged memories are left out even where the filter names them, unless `purged`.
+    """
+    views = views_of(audience)
+    states = tuple(sorted(int(state) for state in filter.states if purged or state is not State.PURGED))
+    if not views or not states:
+        return None
+    states, outdated = _told_apart(states, audience)
+    tags = None if filter.tags is None else tuple(sorted(filter.tags))
+    belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience)),)
+    return Restriction(
+        views=views,
+        states=states,
+        tags=tags,
+        conditions=(*_conditions(filter, milliseconds(now)), *belonging, *outdated),
+    )
+
+
+def looked_at(table: str, where: str) -> tuple[str, str]:
+    """Where to look for rows of a table that carries CARRIED, under a condition on `memories`; and what the table is
+    called there. The memories themselves are joined only if the condition asks for more."""
+    if {*re.findall(r"\bmemories\.(\w+)", where)} <= {*CARRIED, "space", "seq"}:
+        return f"(SELECT *, memory AS seq FROM {table}) AS memories", "memories"  # noqa: S608 -- constants
+    return f"memories JOIN {table} ON {table}.space = memories.space AND {table}.memory = memories.seq", table
+
+
+def views_of(audience: Audience) -> tuple[View, ...]:
+    audiences = {
+        Sight.PUBLIC: (PUBLIC,),
+        Sight.SHARED: (PUBLIC, SHARED),
+        Sight.OWN: (PUBLIC, SHARED, PRIVATE + audience.user),
+        Sight.ALL: None,
+    }
+    return tuple(View(scope.space, audiences[scope.sight]) for scope in audience.scopes)
+
+
+def reach_of(audience: Audience) -> tuple[View, ...]:
+    """Where an audience may see what a memory points at."""
+    return views_of(audience if audience.reach is None else replace(audience, scopes=audience.reach))
+
+
+def superseded_for(audience: Audience) -> Condition:
+    """The ids of memories that something supersedes for this audience, though not for everyone; hardly ever any."""
+    visible, values = seen(reach_of(audience), "others")
+    # asides_by_other, memories_by_id; as an array it is looked up once
+    return (
+        "ARRAY(SELECT asides.memory FROM asides JOIN memories AS others ON others.id = asides.other"  # noqa: S608 -- constants
+        f" WHERE asides.role = 'superseded_by' AND others.state < 3 AND {visible})",
+        values,
+    )
+
+
+def _told_apart(states: tuple[int, ...], audience: Audience) -> tuple[tuple[int, ...], tuple[Condition, ...]]:
+    """States as rows have them, and a condition: some active memories are superseded for this audience."""
+    active, outdated = State.ACTIVE in states, State.SUPERSEDED in states
+    if active == outdated:
+        return states, ()
+    some, values = superseded_for(audience)
+    if active:
+        return states, ((f"memories.id <> ALL({some})", values),)
+    only = f"(memories.state <> {int(State.ACTIVE)} OR memories.id = ANY({some}))"
+    return (int(State.ACTIVE), *states), ((only, values),)
+
+
+def audience_of(level: AccessLevel, user: str) -> str:
+    return PRIVATE + user if level is AccessLevel.PRIVATE else {AccessLevel.PUBLIC: PUBLIC}.get(level, SHARED)
+
+
+def namesakes(memory: Memory) -> list[str]:
+    """The audiences that a path is unique in, for this memory."""
+    audience = audience_of(memory.access_level, memory.context.user_id)
+    return [PUBLIC, SHARED] if audience in (PUBLIC, SHARED) else [audience]
+
+
+def spaces_of(views: Collection[View]) -> list[str] | None:
+    spaces = {view.space for view in views if view.space is not None}
+    return None if any(view.space is None for view in views) else sorted(spaces)
+
+
+def seen(views: Collection[View], table: str = "memories") -> Condition:
+    """The audience predicate; without a view it admits nothing."""
+    if not views:
+        return "FALSE", []
+    return joined([view.condition(table) for view in views], "OR")
+
+
+def among(column: str, values: Iterable[Any]) -> Condition:
+    """One text for several values, however many, so that it is prepared once; with one an index keeps its order."""
+    several = list(values)
+    if len(several) == 1:
+        return f"{column} = %s", several
+    return f"{column} = ANY(%s)", [Texts(several) if several and isinstance(several[0], str) else several]
+
+
+def joined(conditions: Collection[Condition], word: str) -> Condition:
+    """Several conditions as one, in brackets; no condition admits everything."""
+    if not conditions:
+        return "TRUE", []
+    sql = f"\n{word} ".join(sql for sql, _ in conditions)
+    return f"({sql})", [value for _, values in conditions for value in values]
+
+
+def holds(column: str, value: str) -> Condition:
+    """Whether a column of JSON strings holds this one.
+
+    In JSON an element begins behind a bracket or a comma, and a quote inside one is never bare: so its text can be
+    looked for as it stands. (`jsonb` cannot keep every string that a client may send.)
+    """
+    element = json.dumps(value, ensure_ascii=False)
+    return f"(strpos({column}, %s) = 1 OR strpos({column}, %s) > 0)", [f"[{element}", f",{element}"]
+
+
+def _conditions(filter: Filter, now: int) -> Iterator[Condition]:  # noqa: PLR0912 -- a table
+    if filter.expired is False:
+        yield "(memories.expires_at IS NULL OR memories.expires_at > %s)", [now]
+    if filter.expired is True:
+        yield "memories.expires_at <= %s", [now]
+    if filter.accessed_until is not None:
+        yield "memories.accessed_at <= %s", [milliseconds(filter.accessed_until)]
+    if filter.created_since is not None:
+        yield "memories.created_at >= %s", [milliseconds(filter.created_since)]
+    if filter.created_until is not None:
+        yield "memories.created_at <= %s", [milliseconds(filter.created_until)]
+    if filter.min_importance is not None:
+        yield "memories.importance >= %s", [float(filter.min_importance)]
+    if filter.max_importance is not None:
+        yield "memories.importance <= %s", [float(filter.max_importance)]
+    if filter.kinds is not None:
+        yield among("memories.kind", sorted(filter.kinds))
+    if filter.categories is not None:
+        yield among("memories.category", sorted(filter.categories))
+    if filter.user_id is not None:
+        yield "memories.user_id = %s", [filter.user_id]
+    if filter.conversation_id is not None:
+        yield "memories.conversation_id = %s", [filter.conversation_id]
+    if filter.session_id is not None:
+        yield "memories.session_id = %s", [filter.session_id]
+    if filter.access_levels is not None:
+        yield among("memories.access_level", sorted(filter.access_levels))
+    for column in ("source", "client", "caller", "transport"):
+        if (value := getattr(filter, column)) is not None:
+            yield f"memories.{column} = %s", [value]
+    if filter.flag is not None:  # memories_by_flag
+        yield "memories.flags <> '[]'", []
+    if filter.flag not in (None, "any"):
+        yield holds("memories.flags", str(filter.flag))
+    if filter.topic is not None:  # memories_by_topic
+        yield "memories.topic_key = %s", [topic_key(filter.topic)]
+    if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
+        between = "(memories.path = %s OR (memories.path >= %s AND memories.path < %s))"
+        yield between, [folder, folder + "/", folder + "0"]
+    if filter.ids is not None:
+        yield among("memories.id", sorted(filter.ids))
+
+
+def talks(audience: Audience) -> Condition:
+    """Which conversations are there for an audience."""
+    by_sight: dict[Sight, Condition] = {
+        Sight.PUBLIC: ("FALSE", []),
+        Sight.SHARED: ("talks.access_level <> 'private'", []),
+        Sight.OWN: ("(talks.access_level <> 'private' OR talks.user_id = %s)", [audience.user]),
+        Sight.ALL: ("TRUE", []),
+    }
+    conditions: list[Condition] = [("FALSE", [])]
+    for scope in audience.scopes:
+        within = [] if scope.space is None else [("talks.space = %s", [scope.space])]
+        conditions.append(joined([*within, by_sight[scope.sight]], "AND"))
+    return joined(conditions, "OR")
+
+
+def _belonging(conversation: str, visible: Condition) -> Condition:
+    """Stored in a conversation, or injected into it.
+
+    What others than its user store under the id of a private conversation is not in it. For those who may not know of
+    it, there is only the id.
+    """
+    there, values = visible
+    talk = f"SELECT 1 FROM conversations AS talks WHERE talks.space = memories.space AND talks.id = %s AND {there}"  # noqa: S608 -- constants
+    injected = "SELECT 1 FROM injections WHERE injections.space = memories.space AND injections.memory = memories.id"
+    return (
+        f"""(
+            (
+                memories.conversation_id = %s
+                AND NOT EXISTS ({talk} AND talks.access_level = 'private' AND talks.user_id <> memories.user_id)
+            )
+            OR (EXISTS ({injected} AND injections.conversation = %s) AND EXISTS ({talk}))
+        )""",
+        [conversation, conversation, *values, conversation, conversation, *values],
+    )

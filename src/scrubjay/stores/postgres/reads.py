@@ -1,0 +1,267 @@
+"""Finding memories, on whatever connection: a reader's, or a transaction's own."""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from scrubjay.stores.postgres import vectors as postgres_vectors
+from scrubjay.stores.postgres import words as postgres_words
+from scrubjay.stores.postgres.archives import PostgresArchives
+from scrubjay.stores.postgres.files import PostgresFiles
+from scrubjay.stores.postgres.filters import Condition, among, joined, namesakes, restricted, seen, views_of
+from scrubjay.stores.postgres.history import Connection
+from scrubjay.stores.postgres.rows import Row, columns_for, memory_of
+from scrubjay.stores.postgres.values import Texts
+from scrubjay.stores.promises.memories import OPENING, List, Position, moment
+from scrubjay.stores.tables.rows import maybe_moment
+from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
+
+# With the reads that are not written yet.
+OVERLAID: Mapping[Order, str] = {
+    Order.ACCESSED: "greatest(memories.accessed_at, uncounted.at)",
+    Order.ACCESSES: "memories.access_count + coalesce(uncounted.count, 0)",
+}
+
+
+class PostgresReads(PostgresFiles, PostgresArchives):
+    @abstractmethod
+    def _indexed(self, con: Connection, dimension: int) -> int | None:
+        """How many vectors of this length an index holds; None: nothing may be missed."""
+
+    def _searched(self, search: Callable[[Connection], List[Match]]) -> List[Match]:
+        """What a search finds."""
+        with self._reading() as con:
+            return search(con)
+
+    def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
+        if not ids:
+            self._nothing()
+            return []
+        visible = joined([seen(views_of(audience)), ("memories.state <> %s", [int(State.PURGED)])], "AND")
+        columns = columns_for(audience)
+        with self._reading() as con:
+            found = {memory.id: memory for memory in self._by_ids(con, ids, columns, visible)}
+            # A name with a slash is a checkpoint's before it is the id of a memory that was imported with it.
+            missing = [name for name in ids if name not in found or "/" in name]
+            aliases = _aliased(con, missing) if missing else {}
+            if aliases:
+                found |= {memory.id: memory for memory in self._by_ids(con, [*aliases.values()], columns, visible)}
+        named = dict.fromkeys(meant if (meant := aliases.get(name)) in found else name for name in ids)
+        return [found[name] for name in named if name in found]
+
+    def list(
+        self,
+        filter: Filter,
+        audience: Audience,
+        *,
+        now: datetime,
+        order: Order = Order.CREATED,
+        descending: bool = True,
+        limit: int = 20,
+        offset: int = 0,
+        after: Position | None = None,
+    ) -> List[Memory]:
+        restriction = restricted(filter, audience, now=now)
+        if restriction is None:
+            self._nothing()
+            return []
+        value, uncounted, tables = f"memories.{order}", list[object](), "memories"
+        if order in OVERLAID and (waiting := self._tally.batch().readings):
+            value = OVERLAID[order]
+            tables = """
+                memories
+                LEFT JOIN unnest(%s::TEXT[], %s::BIGINT[], %s::BIGINT[]) AS uncounted (id, count, at)
+                ON uncounted.id = memories.id
+            """
+            uncounted = [[*waiting], [one.count for one in waiting.values()], [one.at for one in waiting.values()]]
+        where, values = joined([restriction.condition(), *_behind(after, value, descending=descending)], "AND")
+        direction = "DESC" if descending else "ASC"
+        columns, told = columns_for(audience)
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_created, _updated, _importance; other orders are sorted
+                f"""
+                SELECT {columns}
+                FROM {tables}
+                WHERE {where}
+                ORDER BY {value} {direction}, memories.seq {direction}
+                LIMIT %s OFFSET %s
+                """,
+                (*told, *uncounted, *values, limit, offset),
+            )
+            return self._memories(rows)
+
+    def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        restriction = restricted(filter, audience, now=now, purged=True)
+        if restriction is None:
+            self._nothing()
+            return 0
+        where, values = restriction.condition()
+        with self._reading() as con:
+            [(count,)] = con.execute(f"SELECT count(*) FROM memories WHERE {where}", values)
+            return int(count)
+
+    def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
+        restriction = restricted(DECISIONS, audience, now=now)
+        if restriction is None:
+            return []
+        where, values = restriction.condition()
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_topic
+                f"""
+                SELECT
+                    (array_agg(memories.topic ORDER BY memories.created_at DESC, memories.seq DESC))[1],
+                    count(*),
+                    max(memories.created_at)
+                FROM memories
+                WHERE memories.topic_key IS NOT NULL
+                AND {where}
+                GROUP BY memories.topic_key
+                ORDER BY 3 DESC, memories.topic_key
+                LIMIT %s
+                """,
+                (*values, limit),
+            )
+            return [Topic(name=name, decisions=count, latest_at=moment(at)) for name, count, at in rows]
+
+    def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+        restriction = restricted(filter, audience, now=now)
+        if restriction is None:
+            return []
+        return self._searched(lambda con: postgres_words.match(con, text, restriction, limit))
+
+    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        with self._reading() as con:
+            return postgres_words.words_held(con, text, ids)
+
+    def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+        restriction = restricted(filter, audience, now=now)
+        if restriction is None:
+            return []
+        return self._searched(
+            lambda con: postgres_vectors.nearest(
+                con, vector, restriction, limit, indexed=self._indexed(con, len(vector))
+            )
+        )
+
+    def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
+        with self._reading() as con:
+            return postgres_words.rarities(con, words, views_of(audience))
+
+    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_id
+                """
+                SELECT id, created_at, valid_from, valid_until, conversation_id, content_length, left(content, %s)
+                FROM memories
+                WHERE id = ANY(%s)
+                """,
+                (OPENING, Texts(ids)),
+            )
+            return {
+                name: Glimpse(moment(created), maybe_moment(since), maybe_moment(until), conversation, length, opening)
+                for name, created, since, until, conversation, length, opening in rows
+            }
+
+    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+        if not ids:
+            return {}
+        with self._reading() as con:
+            return postgres_vectors.cosines(con, vector, ids)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        if not ids:
+            return {}
+        with self._reading() as con:
+            return postgres_vectors.vectors(con, ids)
+
+    def twins(self, fingerprint: bytes, audience: Audience) -> List[Memory]:
+        where, values = joined(
+            [
+                ("memories.fingerprint = %s", [fingerprint]),  # memories_by_fingerprint
+                among("memories.state", [int(State.ACTIVE), int(State.ARCHIVED)]),
+                seen(views_of(audience)),
+            ],
+            "AND",
+        )
+        columns, told = columns_for(audience)
+        with self._reading() as con:
+            rows = con.execute(
+                f"SELECT {columns} FROM memories WHERE {where} ORDER BY memories.created_at, memories.seq",
+                (*told, *values),
+            )
+            return self._memories(rows)
+
+    def taken_paths(self, memory: Memory) -> set[str]:
+        path = memory.path
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_place; "." comes just after "-"
+                """
+                SELECT path
+                FROM memories
+                WHERE space = %s
+                AND state IN (0, 1)
+                AND path >= %s
+                AND path < %s
+                AND (path = %s OR path >= %s)
+                AND audience = ANY(%s)
+                AND id <> %s
+                """,
+                (memory.space, path, path + ".", path, path + "-", namesakes(memory), memory.id),
+            )
+            return {path for (path,) in rows}
+
+    def _nothing(self) -> None:
+        """Where nothing needs to be asked, a closed store still says so."""
+        with self._reading():
+            pass
+
+    def _memories(self, rows: Iterable[Row]) -> List[Memory]:
+        return [self._tally.laid_over(memory_of(row)) for row in rows]
+
+    def _by_ids(
+        self, con: Connection, ids: Sequence[str], columns: Condition, visible: Condition
+    ) -> List[Memory]:
+        (columns_told, told), (where, values) = columns, visible
+        rows = con.execute(
+            # memories_by_id
+            f"SELECT {columns_told} FROM memories WHERE memories.id = ANY(%s) AND {where}",
+            (*told, Texts(ids), *values),
+        )
+        return self._memories(rows)
+
+
+def _behind(after: Position | None, value: str, *, descending: bool) -> Iterable[Condition]:
+    beyond = "<" if descending else ">"
+    if after is not None and after.value is not None:
+        yield f"({value}, memories.seq) {beyond} (%s, %s)", [after.value, after.seq]
+    elif after is not None:
+        yield f"memories.seq {beyond} %s", [after.seq]
+
+
+def _aliased(con: Connection, aliases: Sequence[str]) -> dict[str, str]:
+    """The ids that these aliases stand for."""
+    rows = con.execute(
+        # aliases_by_alias, then the primary key of memories
+        """
+        SELECT aliases.alias, memories.id
+        FROM aliases
+        JOIN memories ON memories.space = aliases.space AND memories.seq = aliases.memory
+        WHERE aliases.alias = ANY(%s)
+        """,
+        (list(aliases),),
+    )
+    return dict(rows)

@@ -1,0 +1,115 @@
+"""Finding by meaning among some thousands: by signatures first, then the best of them by their vectors.
+
+A signature has one bit for each number of a vector, and stands beside what most filters ask (see 0010_signatures.sql).
+The fewer bits differ, the smaller the angle is likely to be; of those that differ least, several times as many as were
+asked for are compared exactly. So a scope of up to that many is compared exactly in any case.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from scrubjay.stores.postgres.filters import CARRIED, Restriction, looked_at
+from scrubjay.stores.postgres.values import vector_bytes
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+TIMES = 3  # as many as are asked for are compared exactly …
+AT_LEAST = 500  # … and never fewer
+
+_SIGNATURES = f"""
+    SELECT vectors.space, vectors.memory, vectors.part, {", ".join(CARRIED)}, binary_quantize(vectors.vector)
+    FROM memories
+    JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+"""
+_SIGNING = f"INSERT INTO signatures (space, memory, part, {', '.join(CARRIED)}, bits) {_SIGNATURES}"
+
+
+def sign(con: Connection, memories: Collection[tuple[str, int]]) -> None:
+    """Make the signatures of these memories anew: each a space and a number."""
+    columns = [list(column) for column in zip(*memories, strict=True)]
+    these = "unnest(%s::TEXT[], %s::BIGINT[]) AS these (space, memory)"
+    con.execute(
+        f"""
+        DELETE FROM signatures
+        USING {these}
+        WHERE signatures.space = these.space AND signatures.memory = these.memory
+        """,
+        columns,
+    )
+    con.execute(f"{_SIGNING} JOIN {these} ON memories.space = these.space AND memories.seq = these.memory", columns)
+
+
+def sign_all(con: Connection) -> None:
+    con.execute("DELETE FROM signatures")
+    con.execute(_SIGNING)
+
+
+def wrong(con: Connection) -> int:
+    """How many signatures are not what they should be."""
+    values = [", ".join(f"{table}.{name}" for name in (*CARRIED, "bits")) for table in ("made", "signatures")]
+    [(count,)] = con.execute(
+        f"""
+        SELECT count(*)
+        FROM ({_SIGNATURES}) AS made (space, memory, part, {", ".join(CARRIED)}, bits)
+        FULL JOIN signatures USING (space, memory, part)
+        WHERE ({values[0]}) IS DISTINCT FROM ({values[1]})
+        """
+    )
+    return int(count)
+
+
+def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> Iterator[list[tuple[Any, ...]]]:
+    """The nearest of the likely ones, each time of more of them, until there are no more: the id and the distance of
+    each memory's nearest part, nearest first."""
+    where, values = restriction.condition(tagged_first=True)
+    tables, signatures = looked_at("signatures", where)
+    most = max(AT_LEAST, TIMES * limit)
+    bits = "".join("1" if number > 0 else "0" for number in vector.tolist())
+    asked = vector_bytes(vector)
+    while True:
+        rows = con.execute(
+            # The index of signatures that the conditions have; then the primary key of vectors. OFFSET lets the bits be
+            # compared before anything is sorted, and only those of the same length.
+            f"""
+            WITH likely AS MATERIALIZED (
+                SELECT *
+                FROM (
+                    SELECT memories.space, memories.seq, {signatures}.part, memories.id, memories.created_at,
+                        CASE
+                            WHEN length({signatures}.bits) = %s THEN {signatures}.bits <~> %s::BIT VARYING
+                        END AS differing
+                    FROM {tables}
+                    WHERE {where}
+                    OFFSET 0
+                ) AS compared
+                WHERE differing IS NOT NULL
+                ORDER BY differing
+                LIMIT %s
+            )
+            SELECT id, min(distance), (SELECT count(*) FROM likely)
+            FROM (
+                SELECT likely.id, likely.created_at, likely.seq, vectors.vector <#> %s AS distance
+                FROM likely
+                JOIN vectors
+                ON vectors.space = likely.space AND vectors.memory = likely.seq AND vectors.part = likely.part
+                OFFSET 0
+            ) AS weighed
+            GROUP BY seq, id, created_at
+            ORDER BY 2, created_at DESC, seq DESC
+            LIMIT %s
+            """,
+            (len(bits), bits, *values, most, asked, limit),
+        ).fetchall()
+        yield [row[:2] for row in rows]
+        if not rows or rows[0][2] < most:
+            return
+        most *= 4

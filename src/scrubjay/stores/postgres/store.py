@@ -1,0 +1,234 @@
+"""The store in a PostgreSQL database with pgvector: the same promises, for many machines at once.
+
+store.py          the store: its verbs that are not a transaction's
+transaction.py    every change; those of memories in memories.py, their sums in counts.py,
+                  what is made anew in rebuilding.py
+reads.py          finding memories; links, versions, events … in history.py
+words.py          finding by words, vectors.py by meaning, with signatures.py
+statistics.py     totals and what happened when
+files.py          paths and files; jobs.py, archives.py, conversations.py
+sync.py           memories as they travel between stores, endpoints, conflicts
+sql.py            the port for tables that are written once, in `stores/tables`
+filters.py        filter and audience as conditions
+rows.py           rows as values; values.py how values cross the wire
+checkup.py        what doctor asks
+connections.py    connections, and the turns of writers; schema.py, errors.py below
+replica.py        searches somewhere else; listening.py hears what others write
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrubjay.errors import CopyUnfinished, StorageError
+from scrubjay.stores.postgres import checkup as postgres_checkup
+from scrubjay.stores.postgres import schema as postgres_schema
+from scrubjay.stores.postgres import vectors as postgres_vectors
+from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connections
+from scrubjay.stores.postgres.conversations import PostgresConversations
+from scrubjay.stores.postgres.history import Connection
+from scrubjay.stores.postgres.listening import Listener
+from scrubjay.stores.postgres.replica import Replica
+from scrubjay.stores.postgres.sql import PostgresSql
+from scrubjay.stores.postgres.sync import PostgresReplicaReads
+from scrubjay.stores.postgres.transaction import PostgresTransaction
+from scrubjay.stores.promises.memories import Checkup, List, Store, Transaction
+from scrubjay.stores.tables.callers import Callers
+from scrubjay.stores.tables.jobs import Jobs
+from scrubjay.stores.tables.tally import NOTHING, Tally
+from scrubjay.stores.tables.watching import Watch
+from scrubjay.values.memory import Audience, Filter, Match, Recall
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+WRITE_TIMEOUT_SECONDS = 10.0
+FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …
+FLUSH_WAITING = 1_000  # … and no more of them than this
+INDEX_KNOWN_SECONDS = 30.0
+
+
+class PostgresStore(PostgresReplicaReads, PostgresConversations, Store):
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_seconds: float = WRITE_TIMEOUT_SECONDS,
+        pool_size: int = POOL_SIZE,
+        statement_seconds: float = STATEMENT_SECONDS,
+        replica: str | None = None,
+        unfinished: bool = False,
+    ) -> None:
+        """Open the store at a `postgresql://` address; its schema is made if there is none.
+
+        Searches go to the replica, if one is named and it has what was written here. `unfinished` also opens a copy
+        that is not finished, to go on with it, and makes a new store as one.
+
+        :raises CopyUnfinished: without it
+        :raises StorageError: saying what is wrong with the address, the server or the rights
+        :raises StorageTooNew: if a newer scrubjay has written it
+        """
+        super().__init__(Tally())
+        connect = partial(
+            Connections, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
+        )
+        self._connections = connect(url, for_copy=unfinished)
+        self._replica = Replica(partial(connect, replica)) if replica else None
+        self._flush_at = time.monotonic() + FLUSH_SECONDS
+        self._listener = Listener(self._connections.apart, self._connections.schema)
+        self._watch = Watch(self.last_events, announced=lambda: self._listener.live)
+        self._indexes: dict[int, tuple[int, float]] = {}
+        if not unfinished and self.unfinished:
+            self.close()
+            raise CopyUnfinished
+
+    @property
+    def origin(self) -> str:  # read each time: another process may have renewed it
+        return self.fact("origin") or ""
+
+    @property
+    def callers(self) -> Callers:
+        return Callers(PostgresSql(self._reading))
+
+    @property
+    def jobs(self) -> Jobs:
+        return Jobs(PostgresSql(self._reading))
+
+    def _reading(self) -> AbstractContextManager[Connection]:
+        return self._connections.reading()
+
+    def _searched(self, search: Callable[[Connection], List[Match]]) -> List[Match]:
+        if self._replica is not None:
+            with suppress(StorageError), self._replica.reading(self._connections.written) as con:
+                return search(con)
+        return super()._searched(search)
+
+    def _indexed(self, con: Connection, dimension: int) -> int | None:
+        """As of half a minute ago: an index is made rarely, and without one answers are right too."""
+        known, until = self._indexes.get(dimension, (0, 0.0))
+        if time.monotonic() >= until:
+            known = postgres_vectors.indexed(con, dimension)
+            self._indexes[dimension] = known, time.monotonic() + INDEX_KNOWN_SECONDS
+        return known
+
+    def match_and_nearest(
+        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> tuple[List[Match], List[Match]]:
+        """On two connections: the server works on both at once, and whoever asks waits for the longer one only."""
+        with ThreadPoolExecutor(1) as aside:
+            near = aside.submit(self.nearest, vector, filter, audience, now=now, limit=limit)
+            return self.match(text, filter, audience, now=now, limit=limit), near.result()
+
+    def needs_tending(self) -> bool:
+        with self._connections.reading() as con:
+            return postgres_vectors.missing_index(con) is not None
+
+    def tend(self) -> bool:
+        with self._connections.apart() as con:
+            dimension = postgres_vectors.missing_index(con)
+            if dimension is not None and postgres_schema.alone(con, self._connections.schema):
+                postgres_vectors.make_index(con, dimension)
+                self._indexes.clear()
+        return False
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        return self._changing()
+
+    @contextmanager
+    def _changing(self, timeout_seconds: float | None = None) -> Iterator[PostgresTransaction]:
+        """A transaction; it takes along what reads were counted, so that they cost no write of their own."""
+        with self._connections.writing(timeout_seconds) as con:
+            transaction = PostgresTransaction(con, self._tally)
+            yield transaction
+            batch = self._tally.batch()
+            transaction.write_reads(batch)
+            transaction.write_gathered()
+        self._tally.written(batch)
+
+    def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
+        waiting = self._tally.add(reads, at, recall)
+        if waiting >= FLUSH_WAITING or time.monotonic() >= self._flush_at:
+            with suppress(StorageError):  # a replica or a busy writer must not keep anyone from reading
+                self._flush(timeout_seconds=0.0)
+
+    def flush_reads(self) -> None:
+        self._flush(timeout_seconds=None)
+
+    @contextmanager
+    def listening(self, space: str, ring: Callable[[], None]) -> Iterator[None]:
+        with self._listener.listening(space, ring), self._watch.listening(space, ring):
+            yield
+
+    def lease(self, name: str, *, holder: str, seconds: float) -> bool:
+        with self._connections.reading() as con:
+            return (
+                con.execute(
+                    """
+                    INSERT INTO leases (name, holder, until)
+                    VALUES (%(name)s, %(holder)s, clock_timestamp() + make_interval(secs => %(seconds)s))
+                    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+                    WHERE leases.holder = excluded.holder OR leases.until <= clock_timestamp()
+                    """,
+                    {"name": name, "holder": holder, "seconds": seconds},
+                ).rowcount
+                == 1
+            )
+
+    def release(self, name: str, *, holder: str) -> None:
+        with self._connections.reading() as con:
+            con.execute("DELETE FROM leases WHERE name = %s AND holder = %s", (name, holder))
+
+    def count_call(self, key: str, *, seconds: float, amount: int = 1) -> tuple[int, float] | None:
+        with self._connections.reading() as con:
+            row = con.execute(
+                # An unlogged table, and no wait for the disk: a count is worth neither.
+                """
+                WITH gone AS (DELETE FROM rates WHERE until < clock_timestamp() - INTERVAL '5 minutes')
+                INSERT INTO rates (key, calls, until)
+                VALUES (%(key)s, %(amount)s, clock_timestamp() + make_interval(secs => %(seconds)s))
+                ON CONFLICT (key) DO UPDATE SET
+                    calls = excluded.calls + CASE WHEN rates.until <= clock_timestamp() THEN 0 ELSE rates.calls END,
+                    until = CASE WHEN rates.until <= clock_timestamp() THEN excluded.until ELSE rates.until END
+                RETURNING calls, extract(epoch FROM until - clock_timestamp())::DOUBLE PRECISION
+                """,
+                {"key": key, "seconds": float(seconds), "amount": amount},
+            ).fetchone()
+            assert row is not None
+            return int(row[0]), float(row[1])
+
+    def check(self, *, deep: bool = False) -> Checkup:
+        with self._connections.apart() as con:
+            return postgres_checkup.check(con, self._connections.schema, deep=deep)
+
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        """A backup is a store of its own, in SQLite: it needs no server to be read. See postgres/copying.py."""
+        from scrubjay.stores.postgres.copying import backup
+
+        return backup(self, Path(path).absolute(), progress)
+
+    def rebuild(self) -> None:
+        with self._changing() as transaction:
+            transaction.rebuild()
+
+    def close(self) -> None:
+        self._listener.close()
+        self._watch.close()
+        if not self._connections.closed:
+            with suppress(StorageError):  # counted reads may be lost; closing always closes
+                self._flush(timeout_seconds=1.0)
+        self._connections.close()
+        if self._replica is not None:
+            self._replica.close()
+
+    def _flush(self, timeout_seconds: float | None) -> None:
+        self._flush_at = time.monotonic() + FLUSH_SECONDS
+        if self._tally.batch() != NOTHING:
+            with self._changing(timeout_seconds):
+                pass

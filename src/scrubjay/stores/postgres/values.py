@@ -1,0 +1,148 @@
+"""How values cross the wire where psycopg and PostgreSQL do not agree by themselves.
+
+    text      PostgreSQL cannot keep U+0000. On the way in it becomes a non-character and a digit, as does the
+              non-character itself; on the way out both become what they were. No other text is touched.
+    texts     several as one array: psycopg looks at each of them twice, which takes longer than the server's work.
+    vectors   go out in pgvector's binary form: their length, two zero bytes, float32 in network order.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.adapt import Buffer, Dumper
+from psycopg.pq import Format
+from psycopg.types import TypeInfo
+from psycopg.types.string import StrBinaryDumper, StrDumperUnknown, TextBinaryLoader, TextLoader
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+ESCAPE = "\ufdd0"  # a non-character: no text means anything by it
+NUL, ESCAPE_ITSELF = ESCAPE + "0", ESCAPE + "1"
+
+_ESCAPE_BYTES = ESCAPE.encode()
+_LENGTH = struct.Struct(">i").pack
+TEXT, TEXTS = 25, 1009  # numbers of the types TEXT and TEXT[], the same in every database
+
+
+def kept(text: str) -> str:
+    """The text as PostgreSQL keeps it."""
+    if "\0" in text or ESCAPE in text:
+        return text.replace(ESCAPE, ESCAPE_ITSELF).replace("\0", NUL)
+    return text
+
+
+def given(text: str) -> str:
+    """The text as it was handed in."""
+    return text.replace(NUL, "\0").replace(ESCAPE_ITSELF, ESCAPE)
+
+
+class TextDumper(StrDumperUnknown):
+    def dump(self, obj: str) -> Buffer | None:
+        return kept(obj).encode()
+
+
+class BinaryTextDumper(StrBinaryDumper):
+    def dump(self, obj: str) -> Buffer | None:
+        return kept(obj).encode()
+
+
+class PlainTextLoader(TextLoader):
+    def load(self, data: Buffer) -> str:
+        text = bytes(data)
+        return given(text.decode()) if _ESCAPE_BYTES in text else text.decode()
+
+
+class BinaryTextLoader(TextBinaryLoader):
+    def load(self, data: Buffer) -> str:
+        text = bytes(data)
+        return given(text.decode()) if _ESCAPE_BYTES in text else text.decode()
+
+
+class Texts(tuple[str, ...]):
+    """Several texts, as one array."""
+
+    __slots__ = ()
+
+
+class TextsDumper(Dumper):
+    format = Format.BINARY
+    oid = TEXTS
+
+    def dump(self, obj: Texts) -> Buffer | None:
+        return _array(TEXT, [kept(each).encode() for each in obj])
+
+
+class VectorBytes(bytes):
+    """A vector in pgvector's binary form."""
+
+
+class VectorDumper(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: VectorBytes) -> Buffer | None:
+        return obj
+
+
+class Vectors(tuple[VectorBytes, ...]):
+    """Several of them, as one array."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that their numbers take."""
+        return sum(len(each) - 4 for each in self)
+
+
+class VectorsDumper(Dumper):
+    format = Format.BINARY
+    element = 0  # the type's number in this database
+
+    def dump(self, obj: Vectors) -> Buffer | None:
+        return _array(self.element, obj)
+
+
+def _array(element: int, values: Sequence[bytes]) -> bytes:
+    """An array of one dimension in binary form."""
+    head = struct.pack(">iiI", bool(values), 0, element)
+    if not values:
+        return head
+    return b"".join((head, struct.pack(">ii", len(values), 1), *(_LENGTH(len(each)) + each for each in values)))
+
+
+def vector_bytes(vector: Vector) -> VectorBytes:
+    """:raises EmbeddingError: if the vector is not made of numbers"""
+    from scrubjay.stores.sqlite.vectors import to_blob
+
+    to_blob(vector)
+    return VectorBytes(struct.pack(">HH", len(vector), 0) + vector.astype(">f4").tobytes())
+
+
+def all_vectors(vectors: Iterable[Vector]) -> Vectors:
+    return Vectors(map(vector_bytes, vectors))
+
+
+def vector_of(data: bytes) -> Vector:
+    """From what `vector_send` gives."""
+    import numpy as np
+
+    return np.frombuffer(data, dtype=">f4", offset=4).astype(np.float32)
+
+
+def register(con: psycopg.Connection[Any], vector: TypeInfo | None) -> None:
+    """Teach a connection both."""
+    adapters = con.adapters
+    adapters.register_dumper(str, BinaryTextDumper)
+    adapters.register_dumper(str, TextDumper)  # the last one is the default
+    adapters.register_dumper(Texts, TextsDumper)
+    adapters.register_loader("text", PlainTextLoader)
+    adapters.register_loader("text", BinaryTextLoader)
+    if vector is not None:
+        vector.register(con)
+        one = type("OneVectorDumper", (VectorDumper,), {"oid": vector.oid})
+        several = type("ManyVectorsDumper", (VectorsDumper,), {"oid": vector.array_oid, "element": vector.oid})
+        adapters.register_dumper(VectorBytes, one)
+        adapters.register_dumper(Vectors, several)

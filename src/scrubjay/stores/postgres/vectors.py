@@ -1,0 +1,218 @@
+"""Finding by meaning: the cosine of a query's vector with the vectors of the rows that a filter admits.
+
+There are three ways, and the number of memories in scope decides. Few are compared one by one, exactly. Thousands are
+compared by their signatures, and the likely ones exactly (see postgres/signatures.py). In a large store there is an
+HNSW index besides, over half precision, and large scopes are looked for there: the filter is asked on the way, and the
+scan goes on until enough are admitted. What it finds is weighed again by the exact vectors; if it gives up before there
+are enough, signatures are compared. PostgreSQL's planner is asked how many there are, never which way to take: for a
+filter that admits one row in a hundred it would take the index and lose most answers.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from scrubjay.stores.postgres import signatures as postgres_signatures
+from scrubjay.stores.postgres.filters import Restriction, looked_at
+from scrubjay.stores.postgres.values import Texts, vector_bytes, vector_of
+from scrubjay.values.memory import Match
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+INDEX_FROM = 20_000  # vectors; fewer are compared as quickly, and a store costs a tenth of what it does with an index
+EXACT_UP_TO = 500  # memories in scope: as many as are compared exactly in any case
+# With more than the root of this times the vectors in the index, the index is quicker than signatures: the one has to
+# pass over what the filter leaves out, the other looks at all that it admits. Both take as long for 22,000 of 100,000.
+PASSED_OVER = 5_000
+MAX_INDEXED = 4_000  # dimensions that pgvector's index takes in half precision
+
+
+def index_name(dimension: int) -> str:
+    return f"vectors_by_meaning_{dimension}"
+
+
+def nearest(
+    con: Connection, vector: Vector, restriction: Restriction, limit: int, *, indexed: int | None
+) -> list[Match]:
+    """`indexed`: how many vectors the index holds, 0 if there is none; None: nothing may be missed."""
+    scope = 0.0 if indexed is None or not limit else _scope(con, restriction)
+    if scope <= EXACT_UP_TO:
+        return _exactly(con, vector, restriction, limit)
+    if indexed and scope**2 > PASSED_OVER * indexed:
+        found = _by_index(con, vector, restriction, limit)
+        if len(found) >= limit:
+            return found
+    return _by_signatures(con, vector, restriction, limit)
+
+
+def missing_index(con: Connection) -> int | None:
+    """The length of the store's vectors, if they are many and have no index."""
+    row = con.execute("SELECT vector_dims(vector) FROM vectors LIMIT 1").fetchone()
+    if row is None or row[0] > MAX_INDEXED:
+        return None
+    [(size,)] = con.execute("SELECT coalesce(sum(vector_bytes), 0)::BIGINT FROM totals WHERE part = ''")
+    return row[0] if size >= INDEX_FROM * 4 * row[0] and not has_index(con, row[0]) else None
+
+
+def has_index(con: Connection, dimension: int) -> bool:
+    return indexed(con, dimension) > 0
+
+
+def indexed(con: Connection, dimension: int) -> int:
+    """How many vectors of this length the index holds, as of when it was last looked at; 0: there is none."""
+    row = con.execute(
+        """
+        SELECT greatest(reltuples, 1)::BIGINT
+        FROM pg_index
+        JOIN pg_class ON pg_class.oid = indexrelid
+        WHERE indexrelid = to_regclass(%s)
+        AND indisvalid
+        """,
+        (index_name(dimension),),
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def make_index(con: Connection, dimension: int) -> None:
+    """Others read and write meanwhile. What an attempt that was cut off left is removed first."""
+    name = index_name(dimension)
+    con.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+    con.execute("SET maintenance_work_mem = '512MB'")
+    con.execute(
+        f"""
+        CREATE INDEX CONCURRENTLY {name}
+        ON vectors USING hnsw ((vector::HALFVEC({dimension})) halfvec_ip_ops)
+        WHERE vector_dims(vector) = {dimension}
+        """
+    )
+    con.execute("ANALYZE vectors, memories, words, tags, signatures")
+
+
+def drop_indexes(con: Connection) -> None:
+    names = con.execute(
+        "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE 'vectors_by_meaning_%'"
+    )
+    for (name,) in names.fetchall():
+        con.execute(f"DROP INDEX IF EXISTS {name}")
+
+
+def _scope(con: Connection, restriction: Restriction) -> float:
+    """How many memories are meant, as the planner takes it: counting costs more than a small scope does."""
+    where, values = restriction.condition()
+    [([explained],)] = con.execute(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM memories WHERE {where}", values)
+    return float(explained["Plan"]["Plan Rows"])
+
+
+def _by_signatures(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
+    found: list[Match] = []
+    for rows in postgres_signatures.likely(con, vector, restriction, limit):
+        found = [Match(memory, -float(distance)) for memory, distance in rows]
+        if len(found) >= limit:
+            break  # otherwise long memories took several places each
+    return found
+
+
+def _best(rows: Iterable[tuple[Any, ...]], limit: int) -> list[Match]:
+    """Of each memory its nearest part; nearest first."""
+    best: dict[str, tuple[float, int, int]] = {}
+    for memory, *place in rows:
+        best[memory] = min(best.get(memory, (1e9, 0, 0)), tuple(place))
+    order = sorted(best.items(), key=lambda one: one[1])
+    return [Match(memory, -float(place[0])) for memory, place in order[:limit]]
+
+
+def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
+    """What the index finds, weighed exactly; fewer than asked for if it gave up."""
+    where, values = restriction.condition()
+    tables, signatures = looked_at("signatures", where)
+    depth = limit + limit // 4
+    asked = vector_bytes(vector)
+    while True:
+        rows = con.execute(
+            # The index of this length; OFFSET keeps what is asked of memories behind it, each by its primary key.
+            f"""
+            SELECT admitted.id, vectors.vector <#> %s, -admitted.created_at, -vectors.memory
+            FROM vectors
+            CROSS JOIN LATERAL (
+                SELECT memories.id, memories.created_at
+                FROM {tables}
+                WHERE memories.space = vectors.space
+                AND memories.seq = vectors.memory
+                AND {signatures}.part = vectors.part
+                AND {where}
+                OFFSET 0
+            ) AS admitted
+            WHERE vector_dims(vectors.vector) = {len(vector)}
+            ORDER BY vectors.vector::HALFVEC({len(vector)}) <#> %s::HALFVEC({len(vector)})
+            LIMIT %s
+            """,
+            (asked, *values, asked, depth),
+        ).fetchall()
+        found = _best(rows, limit)
+        if len(found) >= limit or len(rows) < depth:
+            return found
+        depth *= 4  # long memories took several places each
+
+
+def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
+    where, values = restriction.condition()
+    rows = con.execute(
+        # Whatever index the conditions have, then the primary key of vectors. OFFSET lets the distance be taken first:
+        # what is grouped and sorted then carries no vector along.
+        f"""
+        SELECT id, -min(distance)
+        FROM (
+            SELECT memories.seq, memories.id, memories.created_at, vectors.vector <#> %s AS distance
+            FROM memories
+            JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+            WHERE vector_dims(vectors.vector) = %s
+            AND {where}
+            OFFSET 0
+        ) AS compared
+        GROUP BY seq, id, created_at
+        ORDER BY 2 DESC, created_at DESC, seq DESC
+        LIMIT %s
+        """,
+        (vector_bytes(vector), len(vector), *values, limit),
+    )
+    return [Match(memory, float(cosine)) for memory, cosine in rows]
+
+
+def cosines(con: Connection, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+    rows = con.execute(
+        # memories_by_id, then the primary key of vectors
+        """
+        SELECT memories.id, -min(vectors.vector <#> %s)
+        FROM memories
+        JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+        WHERE memories.id = ANY(%s)
+        AND vector_dims(vectors.vector) = %s
+        GROUP BY memories.id
+        """,
+        (vector_bytes(vector), Texts(ids), len(vector)),
+    )
+    return {memory: float(cosine) for memory, cosine in rows}
+
+
+def vectors(con: Connection, ids: Sequence[str]) -> dict[str, Vector]:
+    rows = con.execute(
+        # memories_by_id, then the primary key of vectors
+        """
+        SELECT memories.id, vector_send(vectors.vector)
+        FROM memories
+        JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.part = 0
+        WHERE memories.id = ANY(%s)
+        """,
+        (Texts(ids),),
+        binary=True,
+    )
+    return {memory: vector_of(sent) for memory, sent in rows}

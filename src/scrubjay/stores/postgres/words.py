@@ -1,0 +1,311 @@
+"""Finding by words: BM25 over `words`, a passage a row.
+
+PostgreSQL finds the passages that hold a word (GIN over a tsvector that we make, see stems.py), and every number that
+BM25 needs is at hand: how often a passage holds a word is its lexeme's weight, how rare a word is stands in
+`vocabulary`, how long passages are in `spaces`. Both are counted within the spaces that are searched, without what the
+caller may not see there (`audience_vocabulary`, `audience_passages`). What most filters ask stands beside the words, so
+that only what they admit is weighed, and no memory is read.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+
+from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, View, looked_at, seen, spaces_of
+from scrubjay.stores.postgres.values import Texts
+from scrubjay.stores.words.stems import counted_stems, stems
+from scrubjay.stores.words.words import found_by, passages, query_words, rarity_of, weights_of
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Match, Memory
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_DIFFERENT = "({}) IS DISTINCT FROM ({})".format(
+    *(", ".join(f"{table}.{name}" for name in CARRIED) for table in ("words", "memories"))
+)
+
+COUNTS = {1: "", 2: "C", 3: "B"}  # a lexeme's label for how often a passage holds it; more often: A
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A row of `words`."""
+
+    place: int
+    stems: Counter[str]
+
+    @property
+    def length(self) -> int:
+        return self.stems.total()
+
+    def terms(self, space: str) -> str:
+        """The literal of a tsvector."""
+        counted = [f"{_lexeme(stem)}:1{COUNTS.get(count, 'A')}" for stem, count in self.stems.items()]
+        return " ".join([*counted, _lexeme(_scope(space))])
+
+
+def passages_of(memory: Memory) -> list[Passage]:
+    return [Passage(place, counted_stems(text)) for place, text in enumerate(passages(found_by(memory)))]
+
+
+def match(con: Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
+    words = stems(query_words(text))
+    if not words:
+        return []
+    known_words = _statistics(con, set(words.values()), restriction.views)
+    frequencies, rows = known_words.frequencies, known_words.passages
+    if not any(frequencies.values()):
+        return []
+    weights = weights_of(frequencies, rows)
+    known = {stem: weight for stem, weight in weights.items() if frequencies[stem]}
+    best = sum(weights.values())
+    score, scored = _score(known)
+    where, values = restriction.condition()
+    tables, passages = looked_at("words", where)
+    within = None if known_words.most_of_all else restriction.spaces
+    found = con.execute(
+        # words_by_term
+        f"""
+        SELECT id, max({score}) AS score, created_at, seq
+        FROM (
+            SELECT memories.id, memories.created_at, memories.seq, {passages}.terms,
+                1.2 * (0.25 + 0.75 * {passages}.length / %s) AS damping
+            FROM {tables}
+            WHERE {passages}.terms @@ %s::TSQUERY
+            AND {where}
+        ) AS passages
+        GROUP BY seq, id, created_at
+        ORDER BY score DESC, seq DESC
+        LIMIT %s
+        """,
+        (*scored, known_words.words / rows, _any_of(known, within), *values, limit),
+    ).fetchall()
+    found.sort(key=lambda row: row[1:], reverse=True)
+    return [Match(memory, min(score / best, 1.0)) for memory, score, _, _ in found]
+
+
+def carry(con: Connection, memories: Collection[tuple[str, int]]) -> None:
+    """Let the words of these memories, each a space and a number, follow what filters ask of them."""
+    columns = [list(column) for column in zip(*memories, strict=True)]
+    con.execute(
+        f"""
+        UPDATE words SET {", ".join(f"{name} = memories.{name}" for name in CARRIED)}
+        FROM unnest(%s::TEXT[], %s::BIGINT[]) AS these (space, memory)
+        JOIN memories ON memories.space = these.space AND memories.seq = these.memory
+        WHERE words.space = these.space
+        AND words.memory = these.memory
+        AND {_DIFFERENT}
+        """,
+        columns,
+    )
+
+
+def count_anew(con: Connection) -> None:
+    """In how many passages each word stands, and how many there are, from all of them."""
+    for table in ("vocabulary", "audience_vocabulary", "audience_passages"):
+        con.execute(f"DELETE FROM {table}")
+    con.execute(
+        f"""
+        INSERT INTO vocabulary (space, term, passages)
+        SELECT spaces.name, word, ndoc
+        FROM spaces
+        CROSS JOIN LATERAL ts_stat(format('SELECT terms FROM words WHERE space = %L', spaces.name))
+        WHERE NOT starts_with(word, '{_scope("")}')
+        """
+    )
+    con.execute("UPDATE spaces SET passages = 0, passage_words = 0")
+    con.execute(
+        """
+        UPDATE spaces SET passages = counted.passages, passage_words = counted.words
+        FROM (SELECT space, count(*) AS passages, sum(length) AS words FROM words GROUP BY space) AS counted
+        WHERE counted.space = spaces.name
+        """
+    )
+    con.execute(
+        """
+        INSERT INTO audience_vocabulary (space, term, audience, passages)
+        SELECT words.space, lexeme, audience, count(*)
+        FROM words
+        CROSS JOIN unnest(terms)
+        WHERE audience <> 'shared'
+        AND weights IS NOT NULL
+        GROUP BY words.space, lexeme, audience
+        """
+    )
+    con.execute(
+        """
+        INSERT INTO audience_passages (space, audience, passages, words)
+        SELECT space, audience, count(*), sum(length) FROM words WHERE audience <> 'shared' GROUP BY space, audience
+        """
+    )
+
+
+def wrong(con: Connection) -> int:
+    """How many passages do not carry what their memory says."""
+    [(count,)] = con.execute(
+        f"""
+        SELECT count(*)
+        FROM words
+        LEFT JOIN memories ON memories.space = words.space AND memories.seq = words.memory
+        WHERE {_DIFFERENT}
+        """
+    )
+    return int(count)
+
+
+def rarities(con: Connection, words: Sequence[str], views: Sequence[View]) -> dict[str, float]:
+    """How much each word tells."""
+    known = stems(words)
+    if not known:
+        return {}
+    found = _statistics(con, set(known.values()), views)
+    return {word: rarity_of(found.frequencies[stem], found.passages) for word, stem in known.items()}
+
+
+def words_held(con: Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """For each memory the words of the text that it holds."""
+    words = stems(query_words(text))
+    if not words or not ids:
+        return {}
+    rows = con.execute(
+        # memories_by_id, then the primary key of words
+        """
+        SELECT memories.id, asked.number
+        FROM memories
+        JOIN words ON words.space = memories.space AND words.memory = memories.seq
+        JOIN unnest(%s::TSQUERY[]) WITH ORDINALITY AS asked (query, number) ON words.terms @@ asked.query
+        WHERE memories.id = ANY(%s)
+        GROUP BY memories.id, asked.number
+        ORDER BY asked.number
+        """,
+        ([_lexeme(stem) for stem in words.values()], Texts(ids)),
+    )
+    spelt, held = list(words), dict[str, tuple[str, ...]]()
+    for memory, number in rows:
+        held[memory] = (*held.get(memory, ()), spelt[number - 1])
+    return held
+
+
+class Statistics(NamedTuple):
+    """What is known of the words that a caller sees."""
+
+    frequencies: Mapping[str, int]  # in how many passages each word stands
+    passages: int
+    words: int  # in all of them
+    most_of_all: bool  # at least half of the store's passages are in these spaces, as the planner takes it
+
+
+# What is not shared is counted by audience; what is shared is the rest.
+_PASSAGES_BY_AUDIENCE = f"""
+    (
+        SELECT space, audience, passages, words
+        FROM audience_passages
+        UNION ALL
+        SELECT name, '{SHARED}', passages - others.sum_passages, passage_words - others.sum_words
+        FROM spaces
+        CROSS JOIN LATERAL (
+            SELECT coalesce(sum(passages), 0) AS sum_passages, coalesce(sum(words), 0) AS sum_words
+            FROM audience_passages
+            WHERE audience_passages.space = spaces.name
+        ) AS others
+    )
+    """
+_VOCABULARY_BY_AUDIENCE = f"""
+    (
+        SELECT space, audience, term, passages
+        FROM audience_vocabulary
+        UNION ALL
+        SELECT space, '{SHARED}', term, passages - coalesce(
+            (
+                SELECT sum(passages)
+                FROM audience_vocabulary AS others
+                WHERE others.space = vocabulary.space AND others.term = vocabulary.term
+            ),
+            0
+        )
+        FROM vocabulary
+    )
+    """
+_PASSAGES = "(SELECT name AS space, passages, passage_words AS words FROM spaces)"
+_VOCABULARY = "(SELECT space, term, passages FROM vocabulary)"
+
+
+def _statistics(con: Connection, terms: Iterable[str], views: Sequence[View]) -> Statistics:
+    spaces = spaces_of(views)
+    within, values = ("ANY(ARRAY(SELECT name FROM spaces))", []) if spaces is None else ("ANY(%s)", [spaces])
+    passages, vocabulary, visible = _PASSAGES, _VOCABULARY, ("TRUE", list[Any]())
+    if any(view.audiences is not None for view in views):
+        passages, vocabulary, visible = _PASSAGES_BY_AUDIENCE, _VOCABULARY_BY_AUDIENCE, seen(views, "counted")
+    wanted = sorted(terms)
+    [(_, rows, length, all_rows), *found] = con.execute(
+        # the primary keys
+        f"""
+        SELECT
+            NULL, sum(passages)::BIGINT, sum(words)::BIGINT,
+            (SELECT reltuples FROM pg_class WHERE oid = 'words'::REGCLASS)
+        FROM {passages} AS counted
+        WHERE space = {within}
+        AND {visible[0]}
+        UNION ALL
+        (
+            SELECT term, sum(passages)::BIGINT, 0, 0
+            FROM {vocabulary} AS counted
+            WHERE space = {within}
+            AND term = ANY(%s)
+            AND {visible[0]}
+            GROUP BY term
+        )
+        """,
+        (*values, *visible[1], *values, wanted, *visible[1]),
+    )
+    known = {term: count for term, count, _, _ in found}
+    return Statistics(
+        frequencies={term: known.get(term, 0) for term in wanted},
+        passages=rows or 0,
+        words=length or 0,
+        most_of_all=2 * (rows or 0) >= all_rows,
+    )
+
+
+def _score(weights: Mapping[str, float]) -> tuple[str, list[Any]]:
+    """BM25 of a passage as an expression: each word's weight, damped by how often and in how long a text it stands."""
+    one_word = """%s * CASE
+        WHEN NOT terms @@ %s::TSQUERY THEN 0
+        WHEN terms @@ %s::TSQUERY THEN 2.2 / (1 + damping)
+        WHEN terms @@ %s::TSQUERY THEN 4.4 / (2 + damping)
+        WHEN terms @@ %s::TSQUERY THEN 6.6 / (3 + damping)
+        ELSE 11 / (5 + damping)
+        END"""
+    values: list[Any] = []
+    for stem, weight in weights.items():
+        lexeme = _lexeme(stem)
+        values += [weight, lexeme, f"{lexeme}:D", f"{lexeme}:C", f"{lexeme}:B"]
+    return "\n+ ".join([one_word] * len(weights)), values
+
+
+def _any_of(terms: Iterable[str], spaces: list[str] | None) -> str:
+    """The literal of a tsquery: any of the terms, in one of the spaces."""
+    wanted = " | ".join(map(_lexeme, terms))
+    if spaces is None:
+        return wanted
+    within = " | ".join(_lexeme(_scope(space)) for space in spaces)
+    return f"({wanted}) & ({within})"
+
+
+def _scope(space: str) -> str:
+    """A private-use character keeps it apart from words in the text."""
+    return f"\ue000{space}"
+
+
+def _lexeme(text: str) -> str:
+    """Quoted, so that nothing in it is syntax."""
+    if text.isalnum():
+        return f"'{text}'"
+    escaped = text.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"

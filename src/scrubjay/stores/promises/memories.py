@@ -1,0 +1,563 @@
+"""What a store promises: rows, words, vectors, history and events, kept together or not at all.
+
+Read it as the specification of a backend; `tests/stores/contract` says the same as tests, and both change together.
+Here is what concerns memories themselves. What stands beside them has a file of its own, as it has in the contract, or
+is held as a part that is written once for every backend (`callers`, `jobs`, in `stores/tables`):
+
+    files.py          paths, and files that memories are kept in
+    conversations.py  messages, and memories put into conversations
+    statistics.py     what there is, and what happened when
+    archives.py       memories that were put away
+    sync.py           memories as they travel between stores
+
+Invariants that callers rely on:
+ 1. A transaction is all or nothing. When `writing()` ends without an error its changes are durable (they survive
+    kill -9 and power loss) and every reader in every process sees them.
+ 2. Every read of memories takes an audience and never shows a row outside it. There is no default audience.
+ 3. Filters apply before a limit, never after: a page that has answers is not emptied by one.
+ 4. Text is data. No content, query, tag or id is ever read as SQL, search syntax or a path.
+ 5. Purged memories (erased to a tombstone) are found by nothing here except counts that name `State.PURGED`, and
+    statistics.
+ 6. Statistics come from totals that change in the transaction that changes the memory: never stale, never a scan.
+
+A store knows nothing of ranking, defaults or limits; those live above it, once.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrubjay.stores.promises.archives import ArchiveChanges, ArchiveReads
+from scrubjay.stores.promises.conversations import ConversationChanges, ConversationReads
+from scrubjay.stores.promises.files import FileChanges, FileReads
+from scrubjay.stores.promises.statistics import StatisticsChanges, StatisticsReads
+from scrubjay.stores.promises.sync import ReplicaReads, ReplicaWrites
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import (
+    Audience,
+    Deed,
+    Event,
+    Filter,
+    Glimpse,
+    Link,
+    LinkKind,
+    Match,
+    Memory,
+    Order,
+    Recall,
+    Space,
+    Topic,
+    Version,
+)
+
+if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
+    from scrubjay.embedders.base import Vector
+    from scrubjay.stores.tables.callers import CallerChanges, Callers
+    from scrubjay.stores.tables.jobs import JobChanges, Jobs
+
+List = list  # the type's name where `list` is a verb
+
+RESULTS_KEPT = timedelta(hours=24)  # how long the result of a write is remembered for its key
+OPENING = 300  # characters of a text that a glimpse shows
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def milliseconds(at: datetime) -> int:
+    """Since 1970, rounded down: what stores keep of a time."""
+    return (at - _EPOCH) // timedelta(milliseconds=1)
+
+
+def clock_at(moment: datetime) -> int:
+    """The highest value of a store's clock that shows this time: milliseconds, and a count in the lower 16 bits."""
+    return (milliseconds(moment) << 16) | 0xFFFF
+
+
+def moment(milliseconds: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A memory whose vectors are not all there yet."""
+
+    memory: Memory
+    next_part: int  # the first part of its text without a vector
+    attempts: int  # how often embedding it has failed
+    judged: bool  # whether it was compared with earlier memories for conflicts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a list goes on: just after the memory with this sort value and arrival number."""
+
+    value: float | int | None  # times in milliseconds since 1970; None: in order of arrival alone
+    seq: int
+
+    @classmethod
+    def of(cls, memory: Memory, order: Order) -> Position:
+        """Where a list in this order goes on behind a memory of it."""
+        value = len(memory.content) if order is Order.LENGTH else getattr(memory, order)
+        return cls(value=milliseconds(value) if isinstance(value, datetime) else value, seq=memory.seq)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceCounts:
+    """How many memories of a space are neither archived, deleted nor expired: as many as `list` would give."""
+
+    active: int = 0
+    superseded: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Why a memory is written, for its history: who did it, and what for."""
+
+    user: str
+    at: datetime
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A write that may be sent twice, told from others by the key that its caller chose."""
+
+    caller: str
+    key: str
+    operation: str
+    arguments: bytes  # their SHA-256
+
+
+LOST = "changes_lost"  # the fact that says when a store was found to lack its last changes; empty once that was told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """What `doctor` wants to know of a store. Counts are of memories that are not purged."""
+
+    problems: tuple[str, ...]  # damage, in words; empty when whole
+    memories: int
+    with_words: int
+    with_vectors: int  # every part embedded
+    pending: int
+    wrong_hashes: tuple[str, ...] = ()  # ids whose content no longer fits its hash (deep check only)
+    bytes_on_disk: int = 0
+    schema: int = 0
+    facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
+
+
+class Reads(ReplicaReads, FileReads, StatisticsReads, ConversationReads, ArchiveReads):
+    """What can be asked, of the store as it stands or inside a transaction."""
+
+    @property
+    @abstractmethod
+    def callers(self) -> Callers:
+        """Credentials, grants, sessions and the audit."""
+
+    @property
+    @abstractmethod
+    def jobs(self) -> Jobs:
+        """Long work, and memories that are held meanwhile."""
+
+    @abstractmethod
+    def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
+        """The visible memories with these ids or aliases, in the order asked; unknown ones are left out.
+
+        What holds a slash is an alias first: so are checkpoints called.
+        """
+
+    @abstractmethod
+    def list(
+        self,
+        filter: Filter,
+        audience: Audience,
+        *,
+        now: datetime,
+        order: Order = Order.CREATED,
+        descending: bool = True,
+        limit: int = 20,
+        offset: int = 0,
+        after: Position | None = None,
+    ) -> List[Memory]:
+        """Memories in order; equal ones by arrival in the same direction. `after` goes on behind a position."""
+
+    @abstractmethod
+    def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        """How many memories `list` would give without a limit."""
+
+    @abstractmethod
+    def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+        """Memories that share words with the text, best first; equal ones newest first.
+
+        A score is BM25 divided by what a memory of average length holding every word of the text once would reach,
+        cut at 1: so 0.5 means half of the text's distinctive words. Text without a usable word matches nothing.
+        What the audience may not see changes nothing: how rare a word is and how long texts are on average is told
+        from memories within its scopes, or from all of them where it sees all.
+        """
+
+    @abstractmethod
+    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each of these memories the words of the text that it holds, spelt as in the text."""
+
+    @abstractmethod
+    def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
+        """How much each of these words tells, by the share of the audience's texts that hold it: from 0 (all) to 1
+        (hardly any)."""
+
+    @abstractmethod
+    def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+        """The memories whose nearest part has the highest cosine with the vector, best first, each once."""
+
+    def match_and_nearest(
+        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> tuple[List[Match], List[Match]]:
+        """Both answers; at once, where that is quicker than one after the other."""
+        return (
+            self.match(text, filter, audience, now=now, limit=limit),
+            self.nearest(vector, filter, audience, now=now, limit=limit),
+        )
+
+    @abstractmethod
+    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+        """The cosine of the vector with each of these memories' nearest part; those without vectors are left out."""
+
+    @abstractmethod
+    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+        """What ranking wants to know of each of these memories; unknown ones are left out."""
+
+    @abstractmethod
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        """The vector of each memory's first part; those without are left out."""
+
+    @abstractmethod
+    def twins(self, fingerprint: bytes, audience: Audience) -> List[Memory]:
+        """Active and archived memories with this fingerprint, oldest first."""
+
+    @abstractmethod
+    def taken_paths(self, memory: Memory) -> set[str]:
+        """Of the memory's path and those that begin with it and a hyphen, the ones that are taken for it.
+
+        Taken by other active memories of its space and audience: those that are shared or public if it is so itself,
+        its user's private ones if it is private.
+        """
+
+    @abstractmethod
+    def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> List[Link]:
+        """Links that touch any of these memories on either side, oldest first."""
+
+    @abstractmethod
+    def versions(self, id: str) -> List[Version]:
+        """Former states, newest first. The caller has already been shown the memory itself."""
+
+    @abstractmethod
+    def events(self, space: str, *, after: int = 0, limit: int = 1000) -> List[Event]:
+        """The changes of a space behind a number, in order."""
+
+    @abstractmethod
+    def last_event(self, space: str) -> int:
+        """The number of a space's newest event; 0 if there is none."""
+
+    @abstractmethod
+    def last_events(self) -> dict[str, int]:
+        """The same of every space."""
+
+    @abstractmethod
+    def spaces(self) -> List[Space]:
+        """All spaces by name but those that were dropped, without counts."""
+
+    @abstractmethod
+    def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
+        """What each space holds of what the audience sees; spaces without any may be left out. Never a scan."""
+
+    @abstractmethod
+    def has_space(self, name: str) -> bool:
+        """Whether there is a space of this name that was not dropped."""
+
+    @abstractmethod
+    def deed(self, id: str) -> Deed | None:
+        """What was done to many memories at once under this id."""
+
+    @abstractmethod
+    def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> List[Link]:
+        """Open `may_outdate` links between memories that are visible, active and not expired, newest first."""
+
+    @abstractmethod
+    def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
+        """What visible decisions that are neither deleted, archived nor expired were made about, newest first."""
+
+    @abstractmethod
+    def fact(self, key: str) -> str | None:
+        """A remembered fact about the store itself: `model`, `origin` …"""
+
+    @abstractmethod
+    def pending(self, *, limit: int) -> List[Pending]:
+        """Memories that wait for vectors, fewest attempts first, then oldest. Deleted ones do not wait."""
+
+    @abstractmethod
+    def recalls(self, memory: str, *, limit: int = 100) -> List[Recall]:
+        """To whom a memory was handed out, newest first."""
+
+    @abstractmethod
+    def to_mend(self, *, after: int = 0, limit: int) -> List[tuple[int, str]]:
+        """Memories with a former state of another access level or in another space, or whose former states were put
+        away; and those that supersede or are superseded: their arrival numbers and ids, in order of arrival, behind a
+        number.
+
+        For the store's own repairs: whoever they belong to, in every space; tombstones are left out.
+        """
+
+    @abstractmethod
+    def due_for_purge(self, now: datetime, limit: int) -> List[str]:
+        """Ids of softly deleted memories whose date (`recoverable_until`) has come, those due longest first.
+
+        For the store's own housekeeping: whoever they belong to, in every space.
+        """
+
+
+class Transaction(
+    ReplicaWrites,
+    FileChanges,
+    StatisticsChanges,
+    ConversationChanges,
+    ArchiveChanges,
+    Reads,
+):
+    """A set of changes that become visible and durable together, or never."""
+
+    @property
+    @abstractmethod
+    def callers(self) -> CallerChanges: ...
+
+    @property
+    @abstractmethod
+    def jobs(self) -> JobChanges: ...
+
+    @abstractmethod
+    def tick(self, now: datetime) -> int:
+        """The next value of the store's hybrid logical clock: past every earlier one, whatever the wall clock says."""
+
+    @abstractmethod
+    def put(
+        self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
+    ) -> Memory:
+        """Write a memory's row and words, and its vectors; the result carries its arrival number.
+
+        `vectors` are those of the text's first parts, `parts` how many parts there are: what is missing waits in
+        `pending`. `vectors=None` says that the text has not changed: words and vectors stay as they are.
+        A memory whose id is not known is new, whatever its version: it may come from another store. A known one
+        replaces the version before it, which is kept in the history with `change`. The state that filters see follows
+        the memory (`Memory.state`). Of a memory that was put away only what its row still holds is changed. One that is
+        deleted, or is in another space than before, is taken out of every conversation that it was injected into.
+
+        :raises Conflict: if it was put away and `vectors` says that its text has changed; if the stored version is not
+            ``memory.version - 1``; if a new memory's id is taken, or its path by another active one of the same space
+        :raises SpaceNotFound: if its space was never created
+        """
+
+    @abstractmethod
+    def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
+        """Add the vectors of further parts. False, and nothing happens, if the text has changed since `version`."""
+
+    @abstractmethod
+    def put_off(self, id: str, *, judged: bool | None = None, failed: bool = False) -> None:
+        """Note that embedding failed once more, or that the judgement is done, for a memory in `pending`."""
+
+    @abstractmethod
+    def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
+        """Erase a memory's text from row, versions, words, vectors, links' reasons, tags, conflicts and kept results.
+
+        A tombstone stays, so that totals add up: id, space, kind, category, importance, access level, user,
+        conversation, times, reads, version + 1. Purging twice is no error. What was put away is erased as well; an
+        object of it is due for removal at once. `final=False` says that nobody wished it, only the date of its deletion
+        has come: version and stamp stay those of the deletion, so that stores which do it each in its own time agree,
+        and a recovery elsewhere is not undone.
+        """
+
+    @abstractmethod
+    def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
+        """Let a memory have this path, title and these found tags, as if it always had; likewise these former states,
+        told by their versions. Changes neither version nor stamp. Of what was put away only what its row holds changes.
+
+        :raises Conflict: if the path is taken by another active memory of the same space
+        """
+
+    @abstractmethod
+    def relate(self, link: Link) -> None:
+        """Write a link; one of the same kind between the same memories is replaced."""
+
+    @abstractmethod
+    def record(self, event: Event) -> Event:
+        """Append to the space's feed; the result carries its number, one higher than the last."""
+
+    @abstractmethod
+    def alias(self, alias: str, id: str) -> None:
+        """Let a memory be found by another id as well.
+
+        :raises Conflict: if the alias belongs to another memory or is a memory's id
+        """
+
+    @abstractmethod
+    def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
+        """A number for a checkpoint of this space: the wanted one if it is past every one given, else the next.
+
+        :raises SpaceNotFound: if the space was never created
+        """
+
+    @abstractmethod
+    def create_space(self, name: str, *, at: datetime, description: str | None = None) -> bool:
+        """Make sure that a space exists; True if it is new, or had been dropped."""
+
+    @abstractmethod
+    def describe_space(self, name: str, *, title: str | None, description: str | None) -> None:
+        """Set what people read of a space.
+
+        :raises SpaceNotFound: if there is none
+        """
+
+    @abstractmethod
+    def drop_space(self, name: str, *, at: datetime) -> None:
+        """Leave a space out of lists, and erase its conversations. Its tombstones and events stay; creating it again
+        brings it back, and so does `put`.
+
+        :raises Conflict: if it holds memories that are not deleted
+        :raises SpaceNotFound: if there is none
+        """
+
+    @abstractmethod
+    def note_deed(self, deed: Deed) -> None:
+        """Remember what was done to these memories together; a deed noted before is given more of them."""
+
+    @abstractmethod
+    def set_fact(self, key: str, value: str) -> None:
+        """Remember a fact about the store itself."""
+
+    @abstractmethod
+    def result_of(self, request: Request, *, now: datetime) -> str | None:
+        """The kept result of the same request; None if it is new or its result was kept for longer than a day.
+
+        Ask first and `keep_result` in the same transaction: of two that come at once the second waits for the first
+        and is given its result.
+
+        :raises Unprocessable: if its caller used the key for another operation or other arguments
+        """
+
+    @abstractmethod
+    def keep_result(self, request: Request, result: str, *, memories: Sequence[str], at: datetime) -> None:
+        """Remember the result for a day, or until one of the memories that it mentions is purged."""
+
+    @abstractmethod
+    def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
+        """Forget the vectors of memories behind an arrival number and let these wait for new ones, at most `limit`.
+
+        For another model that takes over; whatever was derived from vectors goes at once. The arrival number of the
+        last one, to go on behind; None if there was none left.
+        """
+
+
+class Store(Reads):
+    """One memory's storage. Safe to use from several threads, and together with other processes."""
+
+    @property
+    def damaged(self) -> bool:
+        """Whether damage was found since it was opened: it can be read as far as that goes, and is not written."""
+        return False
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it is the target of a copy that was cut off, or still runs."""
+        return self.fact("copy") is not None
+
+    @property
+    @abstractmethod
+    def origin(self) -> str:
+        """Names this store among others it may sync with; random, made once and with `renew_origin`."""
+
+    @abstractmethod
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """Open a transaction: committed when the block ends, undone when it raises.
+
+        Writers wait for each other, at most 10 seconds. Never embed or wait for anything else inside.
+
+        :raises StorageBusy: if another writer held the store for too long
+        :raises StorageFull: if there is no room; nothing was changed
+        """
+
+    @abstractmethod
+    def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
+        """Note that memories were handed out. Cheap: kept in the process, written in batches, seen by the next call.
+
+        Changes neither version nor updated_at nor any clock; what is not yet flushed may be lost in a crash.
+        """
+
+    @abstractmethod
+    def flush_reads(self) -> None:
+        """Write the counted reads now."""
+
+    @abstractmethod
+    def lease(self, name: str, *, holder: str, seconds: float) -> bool:
+        """Take or renew the right to do some work alone; False while another holder's lease runs."""
+
+    @abstractmethod
+    def release(self, name: str, *, holder: str) -> None:
+        """Give a lease back; nothing happens if it is not this holder's."""
+
+    def count_call(
+        self, key: str, *, seconds: float, amount: int = 1  # noqa: ARG002 -- for those who do
+    ) -> tuple[int, float] | None:
+        """Count so many more in a window that all processes share: how many there were, and how many seconds it lasts.
+
+        None: this store serves one machine, whose server counts by itself.
+        """
+        return None
+
+    @abstractmethod
+    def listening(self, space: str, ring: Callable[[], None]) -> AbstractContextManager[None]:
+        """Have `ring` called, from any thread, soon after this or another process has written events of a space.
+
+        Sometimes it is called for nothing. What it costs the store does not depend on how many listen. Entering and
+        leaving never wait.
+        """
+
+    @abstractmethod
+    def check(self, *, deep: bool = False) -> Checkup:
+        """Look for damage and for rows without words or vectors. Writes nothing. `deep` reads every page and text."""
+
+    @abstractmethod
+    def rebuild(self) -> None:
+        """Make words and totals anew from the memories, and let those without vectors wait for them.
+
+        What only makes searches quicker is thrown away; `tend` makes it anew.
+        """
+
+    @abstractmethod
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        """Copy the store as it is now to a new file, and check the copy; others write meanwhile.
+
+        The file appears complete and checked, or not at all. `progress` is told what is done, of how much.
+
+        :raises Conflict: if there is something already
+        :raises StorageDamaged: if the copy is not whole
+        """
+
+    @abstractmethod
+    def needs_tending(self) -> bool:
+        """Whether `tend` has something to do. Quick."""
+
+    @abstractmethod
+    def tend(self) -> bool:
+        """Do the next piece of the work that keeps a large store quick, if there is any; True while more may be left.
+
+        Call it again until it gives False. Answers of searches stay right meanwhile, and writers wait for a fraction
+        of a second at most. One caller at a time (a lease) is enough; more do no harm.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Flush and let go. Closing twice is no error."""

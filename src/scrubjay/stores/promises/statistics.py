@@ -1,0 +1,96 @@
+"""What a store promises to count: what there is, and what happened when. Part of the promise in `memories.py`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
+from enum import StrEnum
+
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Audience, Category, State
+
+
+class Of(StrEnum):
+    ALL = "all"
+    USER = "user"
+    CONVERSATION = "conversation"
+    CATEGORY = "category"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which memories a statistic is about, beside who may see them."""
+
+    of: Of = Of.ALL
+    name: str = ""  # of the user, conversation or category
+
+
+class Level(StrEnum):
+    """How important a memory is, in three words."""
+
+    HIGH = "high"  # 0.7 and above
+    MEDIUM = "medium"
+    LOW = "low"  # below 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What there is, tombstones included. Groups without a memory are left out."""
+
+    states: Mapping[State, int] = field(default_factory=dict)
+    categories: Mapping[Category, int] = field(default_factory=dict)
+    levels: Mapping[Level, int] = field(default_factory=dict)
+    expired: int = 0  # of the active and superseded ones
+    text_bytes: Mapping[State, int] = field(default_factory=dict)  # content, metadata and detail, in UTF-8
+    vector_bytes: Mapping[State, int] = field(default_factory=dict)
+    reads: int = 0  # how often memories were handed out
+    squared_reads: int = 0  # the squares of the memories' own counts, added up
+    read_memories: int = 0  # how many were handed out at least once
+    judged: int = 0  # how many had their category compared with their neighbours' …
+    agreed: int = 0  # … and how many of those agreed
+    repeats: int = 0  # neither deleted nor the first of their text (by fingerprint) that is not
+    since: datetime | None = None  # the hour in which the first was created
+
+    @property
+    def memories(self) -> int:
+        return sum(self.states.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What happened in a stretch of time."""
+
+    reads: Mapping[tuple[int, int], int] = field(default_factory=dict)  # by weekday (Monday 0) and hour of the day, UTC
+    deleted: int = 0  # deleted in that time and still gone, softly or for good
+    consolidations: int = 0
+    consolidated: int = 0  # memories that went into them
+
+
+class StatisticsReads(ABC):
+    @abstractmethod
+    def totals(self, part: Part, audience: Audience, *, now: datetime) -> Totals:
+        """What there is of a part, as far as the audience sees it; counted reads not yet written included."""
+
+    @abstractmethod
+    def created_before(self, part: Part, audience: Audience, moments: Sequence[datetime]) -> list[int]:
+        """For each moment how many memories, whatever became of them since, were created before it."""
+
+    @abstractmethod
+    def activity(self, part: Part, audience: Audience, *, since: datetime, until: datetime) -> Activity:
+        """What happened from one moment to another, both included.
+
+        Reads and consolidations are counted by the hour, so for them the stretch is widened to whole hours. They
+        belong to where the memory was then; a memory that is moved takes only its later ones along.
+        """
+
+
+class StatisticsChanges(ABC):
+    @abstractmethod
+    def judge_category(self, id: str, *, agreed: bool) -> None:
+        """Note whether a memory's category is that of most of its neighbours. Changes no version."""
+
+    @abstractmethod
+    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
+        """Count that this memory was made from, or took in, so many others."""

@@ -1,0 +1,138 @@
+"""What `doctor` asks: is the file whole, and does every memory have its words and vectors? Writes nothing."""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from scrubjay.stores.promises.memories import Checkup
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite import vec1_tables
+from scrubjay.stores.sqlite.rows import COLUMNS, TABLES
+from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
+
+UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
+UNREADABLE = "The file cannot be read to its end."
+READABLE = "Other users of this machine may read the file."
+BEHIND = "The last changes are missing: its -wal file was deleted, or an older copy was put in the file's place."
+INDEX = "The index of vectors is damaged; searches compare exactly until it is made anew."
+
+
+def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool, behind: bool = False) -> Checkup:
+    problems = list(dict.fromkeys(_problems(con, path, deep=deep, damaged=damaged)))
+    if behind:
+        problems.append(BEHIND)
+    index = _index(con)
+    if index.get("vector index") == "damaged":
+        problems.append(INDEX)
+    wrong: tuple[str, ...] = ()
+    try:
+        memories = _count(con, "SELECT count(*) FROM memories WHERE state < 4")
+        with_words = _count(
+            con,
+            """
+            SELECT count(*)
+            FROM memories
+            WHERE state < 4
+            AND seq IN (SELECT id / 256 FROM words_docsize UNION ALL SELECT id / 256 FROM archived_words_docsize)
+            """,
+        )
+        with_vectors = _count(
+            con,
+            """
+            SELECT count(*)
+            FROM memories
+            WHERE state < 4
+            AND (parts > 0 OR seq IN (SELECT memory FROM archives))  -- what was put away needs none
+            AND parts = (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq)
+            """,
+        )
+        pending = _count(
+            con, "SELECT count(*) FROM pending JOIN memories ON memories.seq = pending.memory WHERE state < 3"
+        )
+        wrong = tuple(_wrong_hashes(con)) if deep else ()
+    except UNREADABLE_ERRORS:
+        problems.append(UNREADABLE)
+        memories = with_words = with_vectors = pending = 0
+    return Checkup(
+        problems=tuple(problems),
+        memories=memories,
+        with_words=with_words,
+        with_vectors=with_vectors,
+        pending=pending,
+        wrong_hashes=wrong,
+        bytes_on_disk=sqlite_file.bytes_on_disk(path),
+        schema=int(con.pragma("user_version")),
+        facts={
+            "sqlite": apsw.sqlite_lib_version(),
+            "journal": str(con.pragma("journal_mode")),
+            "permissions": sqlite_file.permissions(path),
+            **index,
+        },
+    )
+
+
+def _index(con: apsw.Connection) -> dict[str, str]:
+    """The state of the index of vectors, if there is one.
+
+    Looked at by itself, after the file: whoever has the extension loaded cannot check the file if the index is damaged.
+    """
+    try:
+        tables = vec1_tables.tables(con, "filling", "ready", "retired")
+    except (apsw.SQLError, *UNREADABLE_ERRORS):  # an older schema, or damage that others report
+        return {}
+    if not tables:
+        return {}
+    if not vec1_tables.able(con):
+        return {"vector index": "not usable here"}
+    try:
+        lines = [line for table in tables for (line,) in con.execute(f"PRAGMA integrity_check({table.name})")]
+    except vec1_tables.BROKEN:
+        return {"vector index": "damaged"}
+    return {"vector index": tables[-1].state if set(lines) == {"ok"} else "damaged"}
+
+
+def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) -> Iterator[str]:
+    if damaged:
+        yield "The file was found damaged when it was opened."
+    try:
+        # Both also check the full-text index against its own text.
+        for (line,) in con.execute("PRAGMA integrity_check(20)" if deep else "PRAGMA quick_check(20)"):
+            if line != "ok":
+                yield str(line)
+        if con.execute("SELECT 1 FROM facts WHERE key = 'copy'").fetchone() is not None:
+            yield "It is a copy that is not finished."
+    except UNREADABLE_ERRORS:
+        yield UNREADABLE
+    if sqlite_file.others_may_read(path):
+        yield READABLE
+
+
+def _wrong_hashes(con: apsw.Connection) -> Iterator[str]:
+    rows = con.execute(f"SELECT {COLUMNS}, memories.content_hash FROM {TABLES} WHERE memories.state < 4")
+    for row in rows:
+        memory = memory_of(row[: len(FIELDS)])
+        if row[-1] is not None and content_hash(memory) != row[-1]:
+            yield memory.id
+    packed = con.execute(
+        """
+        SELECT memories.id, archives.checksum, archives.packed
+        FROM archives
+        JOIN memories ON memories.seq = archives.memory
+        WHERE archives.packed IS NOT NULL
+        """
+    )
+    for name, checksum, data in packed:
+        if sha256(data).digest() != checksum:
+            yield name
+
+
+def _count(con: apsw.Connection, sql: str, values: tuple[Any, ...] = ()) -> int:
+    [(count,)] = con.execute(sql, values)
+    return int(count)

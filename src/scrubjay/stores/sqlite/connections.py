@@ -1,0 +1,233 @@
+"""The connections of one store: as many readers as read at once, one writer, and the way both are closed.
+
+A reader is borrowed for one call, so no connection is ever used by two threads, and readers never wait for a writer
+(WAL). The writer's transaction is bracketed here: thread lock, file lock, BEGIN IMMEDIATE … COMMIT.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from scrubjay.errors import StorageDamaged, StorageError
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite import words as sqlite_words
+from scrubjay.stores.sqlite.errors import DOCTOR, translated, translated_errors
+from scrubjay.stores.sqlite.lock import WriteLock
+
+
+class Connections:
+    def __init__(self, path: Path, *, timeout_seconds: float, for_copy: bool = False) -> None:
+        """Open the store at a path, or make it; `for_copy` marks a new one as a copy that is not finished.
+
+        :raises StorageDamaged: if there is something else
+        :raises StorageTooNew: if a newer scrubjay has written it
+        """
+        self.path = path
+        self.closed = False
+        self.damaged = False
+        self.read_only = False
+        self.behind = False
+        self._identity: tuple[int, int] | None = None
+        self._timeout_seconds = timeout_seconds
+        self._lock = WriteLock(path.with_name(path.name + ".lock"))
+        self._writer: apsw.Connection | None = None
+        self._idle: list[apsw.Connection] = []
+        self._borrowed = 0
+        self._returned = threading.Condition()
+        self._process = os.getpid()
+        sqlite_file.check_engine()
+        try:
+            with translated_errors():
+                self._make_sure_there_is_a_store(for_copy=for_copy)
+                self.read_only = not sqlite_file.writable(path)
+                self.damaged = not self.read_only and sqlite_file.damaged(path)
+                self._make_sure_of_the_schema()
+                self.behind = not self.damaged and self.lacks_changes(self._idle[-1])
+                self._identity = sqlite_file.identity(path)  # after opening: that may change it in a container
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """Borrow a connection that sees what is committed and can change nothing."""
+        con = self._borrow()
+        try:
+            with translated_errors(), self._noticing_damage():
+                yield con
+        finally:
+            self._give_back(con)
+
+    @contextmanager
+    def fresh(self) -> Iterator[apsw.Connection]:
+        """A reader of its own. FTS5 checks what it remembers of its index, which in a used one may be out of date."""
+        self._check_open()
+        with translated_errors(), self._noticing_damage(), closing(self._reader()) as con:
+            yield con
+
+    @contextmanager
+    def writing(self, timeout_seconds: float | None = None) -> Iterator[apsw.Connection]:
+        """Hold the write lock and a transaction; what the block has not committed when it ends is undone.
+
+        :raises StorageBusy: if another writer held the store for too long
+        :raises StorageDamaged: if the file was found damaged, when it was opened or since
+        :raises StorageError: if it may not be written
+        """
+        if self.read_only:
+            raise translated(PermissionError())
+        with self._lock.held(self._timeout_seconds if timeout_seconds is None else timeout_seconds) as deadline:
+            self._check_open()
+            if self.damaged:
+                raise StorageDamaged("The store is damaged; it can be read but not written.", hint=DOCTOR)
+            with translated_errors(), self._noticing_damage():
+                con = self._writable()
+                con.set_busy_timeout(max(1, int((deadline - time.monotonic()) * 1000)))
+                con.execute("BEGIN IMMEDIATE")
+                try:
+                    yield con
+                finally:
+                    self._undo(con)
+
+    def lacks_changes(self, con: apsw.Connection) -> bool:
+        """Whether changes that were once committed are not in the store: its log was deleted, or an older file put in
+        its place.
+        """
+        noted = self._lock.noted()  # before the store is asked, which may go on meanwhile
+        return noted > sqlite_file.last_change(con)
+
+    def note_change(self, con: apsw.Connection) -> None:
+        """Say beside the store how far it has come. The caller holds the write lock."""
+        self._lock.note(sqlite_file.last_change(con))
+        self.behind = False
+
+    def erase_log(self, con: apsw.Connection) -> None:
+        """Empty the write-ahead log, so that what was erased is gone from there too. The caller holds the write lock.
+
+        A reader may stand in the way: then the next erasure or checkpoint does it, at the latest closing.
+        """
+        with suppress(apsw.Error):
+            con.set_busy_timeout(100)
+            sqlite_file.give_back_space(con)
+            con.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+    def close(self) -> None:
+        """Wait for those who are reading or writing, then close."""
+        with self._returned:
+            self.closed = True
+            self._returned.wait_for(lambda: not self._borrowed, timeout=self._timeout_seconds)
+            idle, self._idle = self._idle, []
+        if os.getpid() != self._process:
+            return
+        for con in idle:
+            con.close()
+        with self._lock.held_by_thread(self._timeout_seconds):
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                writer.close()
+            self._lock.close()
+
+    @contextmanager
+    def _noticing_damage(self) -> Iterator[None]:
+        """A bad page is met by chance; from then on nothing is written, which could make it worse. Indexes of words and
+        vectors are no such matter: they can be made anew.
+        """
+        try:
+            yield
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            code = getattr(error, "extendedresult", None)  # not in apsw's types
+            self.damaged = self.damaged or code != apsw.SQLITE_CORRUPT_VTAB
+            raise
+        except apsw.SQLError as error:  # where the list of tables is cut off, a table is not there
+            if self.damaged:
+                raise StorageDamaged(hint=DOCTOR) from error
+            raise
+
+    def _make_sure_there_is_a_store(self, *, for_copy: bool) -> None:
+        """Of several processes that find nothing one makes it, the others wait."""
+        if sqlite_file.recognised(self.path):
+            return
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise translated(error) from error
+        with self._lock.held(self._timeout_seconds):
+            if not sqlite_file.recognised(self.path):
+                sqlite_file.create(self.path, for_copy=for_copy)
+                self._lock.note(0)  # the store that was here before is none of its business
+
+    def _make_sure_of_the_schema(self) -> None:
+        con = self._reader()
+        self._idle.append(con)
+        if sqlite_file.schema_version(con) < sqlite_file.SCHEMA_VERSION and not self.damaged:
+            if self.read_only:
+                raise StorageError(
+                    "The store was made by an older scrubjay and cannot be brought up to date here.",
+                    hint="Open it once where it may be written.",
+                )
+            with self._lock.held(self._timeout_seconds):
+                sqlite_file.migrate(self._writable())
+
+    def _borrow(self) -> apsw.Connection:
+        with self._returned:
+            self._check_open()
+            self._borrowed += 1
+            if self._idle:
+                return self._idle.pop()
+        try:
+            with translated_errors():
+                return self._reader()
+        except BaseException:
+            self._give_back(None)
+            raise
+
+    def _give_back(self, con: apsw.Connection | None) -> None:
+        if con is not None and con.in_transaction:
+            self._undo(con)
+        with self._returned:
+            self._borrowed -= 1
+            if con is not None and not self.closed and not self.read_only:  # its owner may change it meanwhile
+                self._idle.append(con)
+            elif con is not None:
+                con.close()
+            self._returned.notify_all()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise StorageError("The store is closed.")
+        if os.getpid() != self._process:  # SQLite's connections do not survive a fork
+            raise StorageError("The store was opened in another process.", hint="Open it again in this one.")
+        # A file that has lost its name lives on while it is open; what is written there is gone when we close.
+        if not self.read_only and sqlite_file.identity(self.path) != self._identity:
+            raise StorageError(
+                "The store's file was removed or replaced while it was open; nothing is read or written any more.",
+                hint="Put the file back, or restart every scrubjay that uses it.",
+            )
+
+    def _reader(self) -> apsw.Connection:
+        con = sqlite_file.connect(self.path, damaged=self.damaged, read_only=self.read_only)
+        con.pragma("query_only", "ON")
+        sqlite_words.register(con)
+        return con
+
+    def _writable(self) -> apsw.Connection:
+        if self._writer is None:
+            self._writer = sqlite_file.connect(self.path)
+            sqlite_words.register(self._writer)
+        return self._writer
+
+    def _undo(self, con: apsw.Connection) -> None:
+        """Roll back, unless SQLite already has; a connection that cannot is given up."""
+        try:
+            if con.in_transaction:
+                con.execute("ROLLBACK")
+        except apsw.Error:
+            if con is self._writer:
+                self._writer = None
+            con.close(force=True)

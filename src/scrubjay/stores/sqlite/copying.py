@@ -1,0 +1,309 @@
+"""A SQLite store as one side of a copy: numbers become names on the way out, and names numbers on the way in.
+
+Words, tags and totals are made as they are for any new memory: by the transaction and by triggers.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from scrubjay.stores.copying import MEMORY, Copyable, Row, Table, put_away
+from scrubjay.stores.sqlite import stems as sqlite_stems
+from scrubjay.stores.sqlite.filters import FIRST_PRIVATE, PUBLIC, SHARED, space_number
+from scrubjay.stores.sqlite.rows import NAMES, audience_of
+from scrubjay.stores.sqlite.rows import TABLES as NAMED_MEMORIES
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.sqlite.transaction import SqliteTransaction
+from scrubjay.stores.tables.rows import FIELDS, memory_of
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import AccessLevel
+
+AUDIENCES = {PUBLIC: "public", SHARED: "shared"}
+PRIVATE = "private:"
+KEPT_BACK = "('copy')"  # facts about this file alone
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Where a table's rows come from, in the order of what key, and columns that are not simply its own."""
+
+    tables: str
+    key: tuple[str, ...]
+    spelt: Mapping[str, str] = field(default_factory=dict)
+    where: str = "TRUE"
+
+
+_OF_MEMORY = "CROSS JOIN memories ON memories.seq = {0}.memory CROSS JOIN spaces ON spaces.number = memories.space"
+
+
+def _of_memory(table: str, *key: str) -> Reading:
+    own = {"space": "spaces.name", "memory": f"{table}.memory", "id": f"{table}.id", "version": f"{table}.version"}
+    return Reading(f"{table} {_OF_MEMORY.format(table)}", tuple(f"{table}.{name}" for name in key), own)
+
+
+def _of_file(table: str) -> Reading:
+    """A memory stands there by its number, and the space is the file's."""
+    tables = f"CROSS JOIN memories ON memories.seq = {table}.memory CROSS JOIN spaces ON spaces.number = {table}.space"
+    own = {"space": "spaces.name", "memory": "memories.id", "path": f"{table}.path", "version": f"{table}.version"}
+    return Reading(f"{table} {tables}", (f"{table}.memory",), own)
+
+
+def _of_conversation(table: str) -> Reading:
+    tables = f"{table} CROSS JOIN conversations ON conversations.number = {table}.conversation"
+    more = {"space": "spaces.name", "conversation": "conversations.id"}
+    if table == "injections":
+        tables += " CROSS JOIN memories ON memories.seq = injections.memory"
+        more["memory"] = "memories.id"
+    return Reading(f"{tables} CROSS JOIN spaces ON spaces.number = conversations.space", (f"{table}.number",), more)
+
+
+READINGS: Mapping[str, Reading] = {
+    "spaces": Reading("spaces", ("name",)),
+    "memories": Reading(
+        NAMED_MEMORIES, ("memories.seq",), {name: NAMES.get(name, f"memories.{name}") for name in MEMORY}
+    ),
+    "aliases": _of_memory("aliases", "alias"),
+    "versions": _of_memory("versions", "memory", "version"),
+    "ancestry": _of_memory("ancestry", "memory", "origin"),
+    "vectors": _of_memory("vectors", "memory", "part"),
+    "pending": _of_memory("pending", "memory"),
+    "links": Reading("links", ("number",)),
+    "asides": Reading("asides", ("memory", "role", "other")),
+    "events": Reading(
+        "events CROSS JOIN spaces ON spaces.number = events.space",
+        ("events.space", "events.number"),
+        {"space": "spaces.name", "number": "events.number"},
+    ),
+    "recalls": Reading("recalls", ("number",)),
+    "recall_counts": Reading("recall_counts", ("space", "user", "hour")),
+    "activity": Reading(
+        "activity CROSS JOIN spaces ON spaces.number = activity.space",
+        ("activity.part", "activity.hours", "activity.at", "activity.space", "activity.audience"),
+        {"space": "spaces.name"},
+    ),
+    "results": Reading("results", ("number",)),
+    "result_memories": Reading(
+        "result_memories CROSS JOIN results ON results.number = result_memories.result",
+        ("result_memories.memory", "result_memories.result"),
+        {"caller": "results.caller", "key": "results.key"},
+    ),
+    "credentials": Reading("credentials", ("id",)),
+    "grants": Reading("grants", ("user", "space")),
+    "sessions": Reading("sessions", ("hex(secret)",)),
+    "acts": Reading("acts", ("number",)),
+    "files": _of_file("files"),
+    "outbox": _of_file("outbox"),
+    "sections": Reading(
+        "sections CROSS JOIN spaces ON spaces.number = sections.space",
+        ("sections.space", "sections.path"),
+        {"space": "spaces.name", "description": "sections.description"},
+    ),
+    "jobs": Reading("jobs", ("number",)),
+    "archives": _of_memory("archives", "memory"),
+    "objects_to_remove": Reading("objects_to_remove", ("object",)),
+    "conversations": Reading(
+        "conversations CROSS JOIN spaces ON spaces.number = conversations.space",
+        ("conversations.number",),
+        {"space": "spaces.name"},
+    ),
+    "messages": _of_conversation("messages"),
+    "injections": _of_conversation("injections"),
+    "deeds": Reading("deeds", ("id",)),
+    "deed_memories": Reading("deed_memories", ("deed", "memory")),
+    "endpoints": Reading("endpoints", ("name",)),
+    "heard": Reading("heard", ("speaker", "listener", "space")),
+    "sync_conflicts": Reading("sync_conflicts", ("number",)),
+    "facts": Reading("facts", ("key",), where=f"key NOT IN {KEPT_BACK}"),
+    "clock": Reading("counters", ("clock",)),
+}
+
+
+class SqliteCopy(Copyable):
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self.origin = store.origin
+
+    def count(self, table: Table) -> int:
+        if table.name == "archived_words":
+            return sqlite_stems.count(self._store._connections)
+        reading = READINGS[table.name]
+        with self._store._reading() as con:
+            [(count,)] = con.execute(f"SELECT count(*) FROM {reading.tables} WHERE {reading.where}")
+            return int(count)
+
+    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[tuple[list[Any], Row]]:
+        if table.name == "archived_words":
+            yield from sqlite_stems.rows(self._store._connections, after[0] if after else 0)
+            return
+        reading, key = READINGS[table.name], ", ".join(READINGS[table.name].key)
+        own = reading.tables.split()[0]
+        columns = ", ".join(reading.spelt.get(name, f"{own}.{name}") for name in table.columns)
+        behind = f"AND ({key}) > ({', '.join('?' * len(reading.key))})" if after else ""
+        with self._store._reading() as con:
+            names = dict(con.execute("SELECT number, name FROM names"))
+            found = con.execute(
+                f"SELECT {key}, {columns} FROM {reading.tables} WHERE {reading.where} {behind} ORDER BY {key}",
+                list(after or ()),
+            )
+            for row in found:
+                values = row[len(reading.key) :]
+                yield list(row[: len(reading.key)]), _named(table, values, names)
+
+    def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
+        if table.name == "archived_words":
+            sqlite_stems.take_in(self._store._connections, rows, progress)
+            return
+        with self._store._changing() as transaction:
+            Intake(transaction).take_in(table, rows)
+            transaction.set_fact("copy", progress)
+
+    def progress(self) -> str | None:
+        return self._store.fact("copy")
+
+    def is_new(self) -> bool:
+        with self._store._reading() as con:
+            return con.execute("SELECT 1 FROM memories UNION ALL SELECT 1 FROM events LIMIT 1").fetchone() is None
+
+    def keep(self, progress: str) -> None:
+        with self._store._changing() as transaction:
+            transaction.set_fact("copy", progress)
+
+    def finish(self, progress: str) -> None:
+        self.keep(progress)  # totals are made by triggers
+
+    def release(self) -> None:
+        with self._store._changing() as transaction:
+            transaction._con.execute("DELETE FROM facts WHERE key = 'copy'")
+
+
+class Intake:
+    """Rows with names become rows with numbers, in one transaction."""
+
+    def __init__(self, transaction: SqliteTransaction) -> None:
+        self._tx = transaction
+        self._con = transaction._con
+
+    def take_in(self, table: Table, rows: Sequence[Row]) -> None:
+        special = getattr(self, f"_{table.name}", None)
+        if special is not None:
+            for row in rows:
+                special(dict(zip(table.columns, row, strict=True)))
+            return
+        columns = tuple(name for name in table.columns if name != "space" or table.name in _BY_SPACE_NAME)
+        places = [table.columns.index(name) for name in columns]
+        self._con.executemany(
+            f"INSERT OR REPLACE INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+            [[row[place] for place in places] for row in rows],
+        )
+
+    def _spaces(self, row: dict[str, Any]) -> None:
+        self._con.execute(
+            """
+            INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored, title, deleted_at)
+            VALUES (:name, :description, :created_at, :events, :checkpoints, :mirrored, :title, :deleted_at)
+            ON CONFLICT (name) DO UPDATE SET
+                description = excluded.description, created_at = excluded.created_at,
+                events = excluded.events, checkpoints = excluded.checkpoints, mirrored = excluded.mirrored,
+                title = excluded.title, deleted_at = excluded.deleted_at
+            """,
+            row,
+        )
+
+    def _memories(self, row: dict[str, Any]) -> None:
+        memory = memory_of([row[name] for name in FIELDS])
+        space, user = self._space(row["space"]), self._tx._number(row["user"])
+        conversation = row["conversation"]
+        columns = row | {
+            "space": space,
+            "user": user,
+            "conversation": None if conversation is None else self._tx._number(conversation),
+            "audience": audience_of(AccessLevel(row["access_level"]), user),
+            "change": self._tx._changed(),
+        }
+        seq = self._tx._insert(columns)
+        for table in ("files", "outbox"):  # what a trigger made of it; those of the source come later
+            self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
+        if row["state"] < 4:
+            self._tx._write_tags(seq, memory)
+            if not put_away(row):
+                self._tx._write_words(seq, memory, space)
+
+    def _files(self, row: dict[str, Any]) -> None:
+        self._insert("files", row | {"space": self._space(row["space"]), "memory": self._memory(row["memory"])})
+
+    def _outbox(self, row: dict[str, Any]) -> None:
+        self._insert("outbox", row | {"space": self._space(row["space"]), "memory": self._memory(row["memory"])})
+
+    def _sections(self, row: dict[str, Any]) -> None:
+        self._insert("sections", row | {"space": self._space(row["space"])})
+
+    def _conversations(self, row: dict[str, Any]) -> None:
+        self._insert("conversations", row | {"space": self._space(row["space"])})
+
+    def _messages(self, row: dict[str, Any]) -> None:
+        self._insert("messages", self._in_conversation(row))
+
+    def _injections(self, row: dict[str, Any]) -> None:
+        self._insert("injections", self._in_conversation(row) | {"memory": self._memory(row["memory"])})
+
+    def _in_conversation(self, row: dict[str, Any]) -> dict[str, Any]:
+        number = self._tx._known_conversation(row["space"], row["conversation"])
+        return {name: value for name, value in row.items() if name != "space"} | {"conversation": number}
+
+    def _memory(self, id: str) -> int:
+        [(seq,)] = self._con.execute("SELECT seq FROM memories WHERE id = ?", (id,))
+        return int(seq)
+
+    def _events(self, row: dict[str, Any]) -> None:
+        self._insert("events", row | {"space": self._space(row["space"])})
+
+    def _activity(self, row: dict[str, Any]) -> None:
+        kind, _, name = row["part"].partition(":")
+        part = f"{kind}:{self._tx._number(name)}" if kind in ("user", "conversation") else row["part"]
+        audience = row["audience"]
+        if audience.startswith(PRIVATE):
+            number = FIRST_PRIVATE + self._tx._number(audience.removeprefix(PRIVATE))
+        else:
+            [number] = [known for known, text in AUDIENCES.items() if text == audience]
+        self._insert("activity", row | {"part": part, "audience": number, "space": self._space(row["space"])})
+
+    def _result_memories(self, row: dict[str, Any]) -> None:
+        self._con.execute(
+            """
+            INSERT INTO result_memories (memory, result)
+            SELECT :memory, number FROM results WHERE caller = :caller AND key = :key
+            """,
+            row,
+        )
+
+    def _clock(self, row: dict[str, Any]) -> None:
+        self._con.execute("UPDATE counters SET clock = max(clock, :clock)", row)
+
+    def _insert(self, table: str, row: dict[str, Any]) -> None:
+        names = ", ".join(row)
+        values = ", ".join(f":{name}" for name in row)
+        self._con.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({values})", row)
+
+    def _space(self, name: str) -> int:
+        number = space_number(self._con, name)
+        assert number is not None, "spaces are copied first"
+        return number
+
+
+_BY_SPACE_NAME = ("recalls", "recall_counts", "grants", "acts", "heard")  # where a space stands by its name here too
+
+
+def _named(table: Table, row: Row, names: Mapping[int, str]) -> Row:
+    if table.name != "activity":
+        return row
+    values = dict(zip(table.columns, row, strict=True))
+    kind, _, number = values["part"].partition(":")
+    if kind in ("user", "conversation"):
+        values["part"] = f"{kind}:{names[int(number)]}"
+    audience = values["audience"]
+    values["audience"] = AUDIENCES.get(audience) or PRIVATE + names[audience - FIRST_PRIVATE]
+    return tuple(values.values())

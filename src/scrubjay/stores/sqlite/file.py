@@ -1,0 +1,339 @@
+"""A store's file: recognised, created, brought to the newest schema, looked over after a crash.
+
+    memories.db        the store, ours by its application id
+    memories.db-wal    what was committed since the last checkpoint (SQLite's)
+    memories.db-shm    its index (SQLite's)
+    memories.db.lock   whoever has it locked may write; says which change was the last
+
+The file is only ever opened through SQLite: closing another descriptor of it would drop the locks that SQLite holds
+in this process (POSIX), and with them the safety of every other connection.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from scrubjay.errors import StorageDamaged, StorageError, StorageTooNew
+from scrubjay.machine.paths import sync_folder
+from scrubjay.stores.sqlite.errors import DOCTOR, translated, translated_errors
+from scrubjay.values.memory import random_suffix
+
+APPLICATION_ID = 0x4A61_7931  # "Jay1"
+SCHEMA_VERSION = 13  # the highest number in schema/sqlite
+LEAST_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL that two connections reset at once
+FREE_PAGES = 200  # of 4 kB; less is not worth moving pages about
+CHECK_SECONDS = 1.0
+BUSY_MILLISECONDS = 10_000  # readers wait only for those who open, recover or close the file
+
+MOUNTS = Path("/proc/self/mounts")
+NETWORK_SYSTEMS = frozenset({
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "davfs", "ncpfs",
+    "fuse.sshfs", "fuse.davfs2", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse",
+})  # fmt: skip
+
+SETTINGS = {
+    "synchronous": "FULL",  # acknowledged means on the disk
+    "secure_delete": "ON",  # what is erased is overwritten
+    "foreign_keys": "ON",
+    "journal_size_limit": 16 * 1024 * 1024,
+    "temp_store": "MEMORY",  # no text of ours in temporary files
+    "cache_size": -16 * 1024,  # KiB; the upper pages of the indexes of a hundred thousand memories fit
+    "mmap_size": 0,
+    "cell_size_check": "ON",
+    "trusted_schema": "OFF",
+}
+
+
+def check_place(path: Path) -> Path:
+    """Where the store really lies: links are followed, so that its companions stand beside it for everyone.
+
+    :raises StorageError: if a store cannot be there
+    """
+    if path.is_symlink() and not path.exists():
+        raise StorageError("The store's file is a link that leads nowhere.", hint="Mend the link, or remove it.")
+    place = path.resolve()
+    if (system := network_system(place)) is not None:
+        raise StorageError(
+            f"The store would lie on a network drive ({system}), where two writers can destroy it.",
+            hint="Keep it on a local disk, and copy it with `scrubjay backup`.",
+        )
+    return place
+
+
+def network_system(path: Path) -> str | None:
+    """The kind of network file system that holds a path; None on a local one, or where that cannot be told."""
+    if str(path).startswith("\\\\"):  # \\server\share
+        return "smb"
+    try:
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    holder, kind = "", ""
+    for line in mounts:
+        fields = line.split()
+        if len(fields) > 2 and len(fields[1]) >= len(holder):
+            folder = fields[1].replace("\\040", " ")
+            if path.is_relative_to(folder):
+                holder, kind = folder, fields[2]
+    return kind if kind in NETWORK_SYSTEMS else None
+
+
+def check_engine() -> None:
+    """:raises StorageError: if this SQLite is too old to be trusted with several writers"""
+    if tuple(map(int, apsw.sqlite_lib_version().split("."))) < LEAST_SQLITE:
+        raise StorageError("SQLite is too old.", hint="Install apsw 3.51.3 or newer.")
+
+
+def connect(path: Path, *, damaged: bool = False, read_only: bool = False) -> apsw.Connection:
+    """Open an existing file with our settings. Each is a statement of its own: a script stops at the first answer."""
+    con = _read_only(path) if read_only else apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    con.set_busy_timeout(BUSY_MILLISECONDS)
+    if damaged:
+        _read_what_is_left(con)
+    for name, value in SETTINGS.items():
+        con.pragma(name, value)
+    return con
+
+
+def writable(path: Path) -> bool:
+    """Whether this process may write the file and make its companions beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Which file has this name now; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def recognised(path: Path) -> bool:
+    """Whether there is a store of ours; False if there is nothing at all.
+
+    :raises StorageDamaged: if there is something else; it is left as it is
+    """
+    if not os.path.lexists(path):
+        return False
+    if path.is_dir():
+        raise StorageDamaged("There is a folder where the store should be.", hint=f"Name a file in it. {DOCTOR}")
+    if path.is_file() and _size(path) == 0:
+        raise StorageDamaged(
+            "The store's file is empty.", hint=f"Restore a backup, or remove the file to begin anew. {DOCTOR}"
+        )
+    if path.is_file() and not os.access(path, os.R_OK):
+        raise translated(PermissionError())
+    if is_store(path):
+        return True
+    if is_database(path):
+        raise StorageDamaged(
+            "The file where the store should be is a database of another program; it was left as it is.",
+            hint=f"Choose another file for the store. {DOCTOR}",
+        )
+    raise StorageDamaged("There is something else where the store should be.", hint=DOCTOR)
+
+
+def is_store(path: Path) -> bool:
+    """Whether the file is ours, whatever its condition.
+
+    :raises StorageError: if the disk does not say
+    """
+    if path.is_file():
+        with _perhaps_not_ours(), closing(untouched(path)) as con:
+            return bool(con.pragma("application_id") == APPLICATION_ID)
+    return False
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file is SQLite's, with something in it."""
+    if path.is_file():
+        with _perhaps_not_ours(), closing(untouched(path)) as con:
+            return con.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
+    return False
+
+
+@contextmanager
+def _perhaps_not_ours() -> Iterator[None]:
+    """What SQLite cannot make sense of is not ours; a disk that fails says nothing about whose it is."""
+    try:
+        yield
+    except apsw.IOError as error:
+        raise translated(error) from error
+    except apsw.Error:
+        pass
+
+
+def create(path: Path, *, for_copy: bool = False) -> None:
+    """Make an empty store, or one that only a copy may be made into. The caller holds the write lock and has seen that
+    there is nothing.
+
+    It is made under another name and appears complete: a crash leaves no half-made store behind.
+    """
+    draft = path.with_name(f"{path.name}.{random_suffix()}.new")
+    try:
+        _clear_drafts(path)
+        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite gives -wal and -shm the same mode
+        with translated_errors(), closing(connect(draft)) as con:
+            con.pragma("auto_vacuum", "INCREMENTAL")  # can only be chosen before the first table
+            con.pragma("journal_mode", "WAL")
+            migrate(con)
+            if for_copy:
+                con.execute("INSERT INTO facts (key, value) VALUES ('copy', '')")
+        publish(draft, path)
+    except OSError as error:
+        raise translated(error) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def migrate(con: apsw.Connection) -> None:
+    """Bring the schema up to date. The caller holds the write lock.
+
+    :raises StorageTooNew: if a newer scrubjay has written the store
+    """
+    from importlib.resources import files  # slow to import, and hardly ever needed
+
+    for number in range(schema_version(con) + 1, SCHEMA_VERSION + 1):
+        [script] = [
+            file
+            for file in files("scrubjay.stores").joinpath("schema", "sqlite").iterdir()
+            if file.name.startswith(f"{number:04}_")
+        ]
+        with con:  # one savepoint: all of a migration, or nothing
+            for _ in con.execute(script.read_text(encoding="utf-8")):
+                pass
+            con.pragma("application_id", APPLICATION_ID)
+            con.pragma("user_version", number)
+
+
+def schema_version(con: apsw.Connection) -> int:
+    """:raises StorageTooNew: if a newer scrubjay has written the store"""
+    version = int(con.pragma("user_version"))
+    if version > SCHEMA_VERSION:
+        raise StorageTooNew(hint="Update scrubjay: `pip install --upgrade scrubjay`.")
+    return version
+
+
+def last_change(con: apsw.Connection) -> int:
+    [(change,)] = con.execute("SELECT change FROM counters")
+    return int(change)
+
+
+def damaged(path: Path) -> bool:
+    """Look for damage where there may be some: a file that is cut off, or one that nobody closed.
+
+    Bounded to about a second; what a large store hides longer is for `doctor` to find.
+    """
+    try:
+        if _size(_wal(path)):
+            return _damaged_by_crash(path)
+        with closing(connect(path)) as con:
+            con.pragma("user_version")  # SQLite compares the file's size with what its header says
+    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError):
+        return True
+    return False
+
+
+def give_back_space(con: apsw.Connection) -> None:
+    """Shrink the file once a good part of it is free, a bounded piece at a time."""
+    free = int(con.pragma("freelist_count"))
+    if free > FREE_PAGES and free * 4 > int(con.pragma("page_count")):
+        for _ in con.execute("PRAGMA incremental_vacuum(500)"):
+            pass
+
+
+def permissions(path: Path) -> str:
+    return f"{path.stat().st_mode & 0o777:04o}"
+
+
+def others_may_read(path: Path) -> bool:
+    return sys.platform != "win32" and bool(path.stat().st_mode & 0o077)
+
+
+def bytes_on_disk(path: Path) -> int:
+    return _size(path) + _size(_wal(path))
+
+
+def _damaged_by_crash(path: Path) -> bool:
+    """Check the file if nobody else has it open; exclusive mode is how SQLite tells.
+
+    :raises apsw.CorruptError: if it cannot even be checked
+    """
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as con:
+        con.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        con.pragma("locking_mode", "EXCLUSIVE")
+        deadline = time.monotonic() + CHECK_SECONDS
+        con.set_progress_handler(lambda: time.monotonic() > deadline, 1000)
+        try:
+            return con.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]
+        except (apsw.BusyError, apsw.InterruptError, apsw.ReadOnlyError, apsw.CantOpenError):
+            return False
+
+
+def _read_only(path: Path) -> apsw.Connection:
+    """Open where nothing may be written. Without a log there is nothing to share with writers, and SQLite could not
+    make the file to share it in; so the file is taken to stand still for as long as this connection is used.
+    """
+    if _size(_wal(path)):
+        return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+
+
+def untouched(path: Path) -> apsw.Connection:
+    """Open without locks, journal or any other trace: what is there may belong to somebody else.
+
+    A crash during a checkpoint leaves a file that is shorter than its header says until the log is read, too.
+    """
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    con = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+    _read_what_is_left(con)
+    return con
+
+
+def _read_what_is_left(con: apsw.Connection) -> None:
+    """Let a damaged file be read as far as it goes, also one that is shorter than its header says."""
+    con.pragma("writable_schema", "ON")
+
+
+def publish(draft: Path, path: Path, *, over: bool = False) -> None:
+    """Give a complete file its name; with `over` in place of what has that name, at one stroke."""
+    try:
+        if over:
+            os.replace(draft, path)
+        else:
+            os.link(draft, path)  # unlike a rename, never replaces what came to be there meanwhile
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError:  # a file system without links
+        if over:
+            raise
+        draft.rename(path)
+    sync_folder(path.parent)
+
+
+def _clear_drafts(path: Path) -> None:
+    """Remove what an earlier, killed attempt left; drafts are made under the write lock, so nobody is at it."""
+    for draft in path.parent.iterdir():
+        if draft.name.startswith(f"{path.name}.") and draft.name.endswith((".new", ".new-wal", ".new-shm")):
+            draft.unlink(missing_ok=True)
+
+
+def _wal(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

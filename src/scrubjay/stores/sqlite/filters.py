@@ -1,0 +1,366 @@
+"""Filter and audience as conditions on rows, with every name looked up.
+
+One value serves two readers: SQL takes `where` and `values`; the vector index takes the numbers as masks and asks SQL
+only for what numbers cannot say (`by_rows`).
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from datetime import datetime
+
+import apsw
+
+from scrubjay.stores.promises.memories import milliseconds
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import AccessLevel, Audience, Filter, Sight, State, topic_key
+
+PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's is its user's number plus the last
+
+FEW = 2_000  # rows that are sorted faster than the space is read in order
+
+Value = str | int | float | bytes
+Condition = tuple[str, list[Value]]  # SQL over `memories`, and its parameters
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a caller sees of one space, or of every space."""
+
+    space: int | None
+    audiences: tuple[int, ...] | None  # None: all
+
+    def condition(self, table: str = "memories") -> Condition:
+        conditions: list[Condition] = []
+        if self.space is not None:
+            conditions.append((f"{table}.space = ?", [self.space]))
+        if self.audiences is not None:
+            conditions.append(among(f"{table}.audience", self.audiences))
+        return joined(conditions, "AND")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restriction:
+    """Which rows are meant. An empty tuple admits nothing, None everything."""
+
+    views: tuple[View, ...]
+    sees_all: bool  # the audience does, beyond these views
+    states: tuple[int, ...]
+    expired: bool | None
+    now: int
+    created_since: int | None
+    created_until: int | None
+    min_importance: float | None
+    max_importance: float | None
+    kinds: tuple[str, ...] | None
+    categories: tuple[str, ...] | None
+    user: int | None
+    conversation: int | None
+    without: tuple[int, ...]  # memories that something supersedes for this audience only
+    by_rows: tuple[Condition, ...]  # what only SQL can say
+    few: bool  # an index of their own finds the rows that it admits
+
+    @property
+    def spaces(self) -> tuple[int, ...] | None:
+        """The spaces it stays within; None: it may reach every one."""
+        spaces = tuple(view.space for view in self.views if view.space is not None)
+        return spaces if len(spaces) == len(self.views) else None
+
+    def condition(self) -> Condition:
+        return joined([seen(self.views), *self._by_numbers(), *self._without(), *self.by_rows], "AND")
+
+    def _without(self) -> Iterator[Condition]:
+        if self.without:
+            yield "memories.seq NOT IN (SELECT value FROM json_each(?))", [json.dumps(self.without)]
+
+    def _by_numbers(self) -> Iterator[Condition]:
+        yield among("memories.state", self.states)
+        if self.expired is False:
+            yield "(memories.expires_at IS NULL OR memories.expires_at > ?)", [self.now]
+        if self.expired is True:
+            yield "memories.expires_at <= ?", [self.now]
+        if self.created_since is not None:
+            yield "memories.created_at >= ?", [self.created_since]
+        if self.created_until is not None:
+            yield "memories.created_at <= ?", [self.created_until]
+        if self.min_importance is not None:
+            yield "memories.importance >= ?", [self.min_importance]
+        if self.max_importance is not None:
+            yield "memories.importance <= ?", [self.max_importance]
+        if self.kinds is not None:
+            yield among("memories.kind", self.kinds)
+        if self.categories is not None:
+            yield among("memories.category", self.categories)
+        if self.user is not None:
+            yield "memories.user = ?", [self.user]
+        if self.conversation is not None:
+            yield "memories.conversation = ?", [self.conversation]
+
+
+def restricted(
+    con: apsw.Connection, filter: Filter, audience: Audience, *, now: datetime, purged: bool = False
+) -> Restriction | None:
+    """The filter and the audience in this store's numbers; None if nothing can meet them.
+
+    Purged memories are left out even where the filter names them, unless `purged`.
+    """
+    views = views_of(con, audience)
+    states = tuple(sorted(state for state in filter.states if purged or state is not State.PURGED))
+    user = number_of(con, filter.user_id)
+    conversation = number_of(con, filter.conversation_id)
+    unknown = (filter.user_id is not None and user is None) or (
+        filter.conversation_id is not None and conversation is None
+    )
+    sets = (filter.kinds, filter.categories, filter.tags, filter.access_levels, filter.ids)
+    if not views or not states or unknown or any(one is not None and not one for one in sets):
+        return None
+    told, without, outdated = _told_apart(states, superseded_for(con, audience))
+    few_tags = filter.tags is not None and _few(con, "tags", among("tag", sorted(filter.tags)))  # tags_by_tag
+    few_in_conversation = conversation is not None and _few(con, "memories", ("conversation = ?", [conversation]))
+    belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(con, audience)),)
+    return Restriction(
+        views=views,
+        sees_all=audience.sees_all,
+        states=told,
+        expired=filter.expired,
+        now=milliseconds(now),
+        created_since=None if filter.created_since is None else milliseconds(filter.created_since),
+        created_until=None if filter.created_until is None else milliseconds(filter.created_until),
+        min_importance=filter.min_importance,
+        max_importance=filter.max_importance,
+        kinds=_sorted(filter.kinds),
+        categories=_sorted(filter.categories),
+        user=user,
+        conversation=conversation,
+        without=without,
+        by_rows=(*_by_rows(filter, few_tags=few_tags), *belonging, *outdated),
+        few=few_tags
+        or few_in_conversation
+        or filter.expired is True
+        or filter.ids is not None
+        or filter.belongs_to is not None
+        or filter.flag is not None
+        or filter.topic is not None,
+    )
+
+
+def views_of(con: apsw.Connection, audience: Audience) -> tuple[View, ...]:
+    """The scopes of an audience; those of unknown spaces show nothing."""
+    private = number_of(con, audience.user)
+    own = () if private is None else (FIRST_PRIVATE + private,)
+    audiences = {
+        Sight.PUBLIC: (PUBLIC,),
+        Sight.SHARED: (PUBLIC, SHARED),
+        Sight.OWN: (PUBLIC, SHARED, *own),
+        Sight.ALL: None,
+    }
+    views = []
+    for scope in audience.scopes:
+        space = None if scope.space is None else space_number(con, scope.space)
+        if scope.space is None or space is not None:
+            views.append(View(space, audiences[scope.sight]))
+    return tuple(views)
+
+
+def reach_of(con: apsw.Connection, audience: Audience) -> tuple[View, ...]:
+    """Where an audience may see what a memory points at."""
+    return views_of(con, audience if audience.reach is None else replace(audience, scopes=audience.reach))
+
+
+def superseded_for(con: apsw.Connection, audience: Audience) -> tuple[int, ...]:
+    """The active memories that something supersedes for this audience, though not for everyone."""
+    if con.execute("SELECT 1 FROM asides LIMIT 1").fetchone() is None:
+        return ()
+    visible, values = seen(reach_of(con, audience), "others")
+    rows = con.execute(
+        # the unique index of ids, twice
+        f"""
+        SELECT DISTINCT outdated.seq
+        FROM asides
+        CROSS JOIN memories AS outdated ON outdated.id = asides.memory
+        CROSS JOIN memories AS others ON others.id = asides.other
+        WHERE asides.role = 'superseded_by'
+        AND outdated.state = 0
+        AND others.state < 3
+        AND {visible}
+        """,
+        values,
+    )
+    return tuple(seq for (seq,) in rows)
+
+
+def _told_apart(
+    states: tuple[int, ...], superseded: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Condition, ...]]:
+    """States as rows have them, which memories to leave out, and a condition, for an audience for which these active
+    memories are superseded."""
+    active, outdated = State.ACTIVE in states, State.SUPERSEDED in states
+    if not superseded or active == outdated:
+        return states, (), ()
+    if active:
+        return states, superseded, ()
+    only = f"(memories.state <> {int(State.ACTIVE)} OR memories.seq IN (SELECT value FROM json_each(?)))"
+    return (State.ACTIVE, *states), (), ((only, [json.dumps(superseded)]),)
+
+
+def seen(views: Collection[View], table: str = "memories") -> Condition:
+    """The audience predicate; without a view it admits nothing."""
+    if not views:
+        return "FALSE", []
+    return joined([view.condition(table) for view in views], "OR")
+
+
+def space_by_space(con: apsw.Connection, views: Collection[View]) -> list[View]:
+    """The same views with each space in one of them, so that what they show can be added up."""
+    everywhere = [view.audiences for view in views if view.space is None]
+    named = {view.space for view in views if view.space is not None}
+    spaces = [number for (number,) in con.execute("SELECT number FROM spaces")] if everywhere else sorted(named)
+    return [
+        View(space, _together([*everywhere, *(view.audiences for view in views if view.space == space)]))
+        for space in spaces
+    ]
+
+
+def _together(audiences: Collection[tuple[int, ...] | None]) -> tuple[int, ...] | None:
+    known = [each for each in audiences if each is not None]
+    return tuple(sorted({one for each in known for one in each})) if len(known) == len(audiences) else None
+
+
+def space_number(con: apsw.Connection, name: str) -> int | None:
+    row = con.execute("SELECT number FROM spaces WHERE name = ?", (name,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def among(column: str, values: Collection[Value]) -> Condition:
+    if len(values) == 1:
+        return f"{column} = ?", list(values)
+    return f"{column} IN ({placeholders(values)})", list(values)
+
+
+def placeholders(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def joined(conditions: Collection[Condition], word: str) -> Condition:
+    """Several conditions as one, in brackets; no condition admits everything."""
+    if not conditions:
+        return "TRUE", []
+    sql = f"\n{word} ".join(sql for sql, _ in conditions)
+    return f"({sql})", [value for _, values in conditions for value in values]
+
+
+def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
+    if filter.tags is not None:  # tags_by_tag; the plus keeps the planner from starting with many rows
+        sql, values = among("tag", sorted(filter.tags))
+        yield f"{'' if few_tags else '+'}memories.seq IN (SELECT memory FROM tags WHERE {sql})", values
+    if filter.accessed_until is not None:
+        yield "memories.accessed_at <= ?", [milliseconds(filter.accessed_until)]
+    if filter.session_id is not None:
+        yield "memories.session = ?", [filter.session_id]
+    if filter.access_levels is not None:
+        yield _at_levels(filter.access_levels)
+    for column in ("source", "client", "caller", "transport"):
+        if (value := getattr(filter, column)) is not None:
+            yield f"memories.{column} = ?", [value]
+    if filter.flag is not None:
+        yield _flagged(filter.flag)
+    if filter.topic is not None:  # memories_by_topic
+        yield "memories.topic_key = ?", [topic_key(filter.topic)]
+    if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
+        yield "(memories.path = ? OR (memories.path >= ? AND memories.path < ?))", [folder, folder + "/", folder + "0"]
+    if filter.ids is not None:
+        yield among("memories.id", sorted(filter.ids))
+
+
+def _flagged(flag: str) -> Condition:
+    """With this flag, or with any."""
+    sql = "memories.flags <> '[]'"  # memories_by_flag
+    if flag == "any":
+        return sql, []
+    return f"{sql} AND EXISTS (SELECT 1 FROM json_each(memories.flags) WHERE value = ?)", [flag]
+
+
+def talks(con: apsw.Connection, audience: Audience) -> Condition:
+    """Which conversations are there for an audience."""
+    by_sight: dict[Sight, Condition] = {
+        Sight.PUBLIC: ("FALSE", []),
+        Sight.SHARED: ("conversations.access_level <> 'private'", []),
+        Sight.OWN: ("(conversations.access_level <> 'private' OR conversations.user_id = ?)", [audience.user]),
+        Sight.ALL: ("TRUE", []),
+    }
+    conditions: list[Condition] = [("FALSE", [])]
+    for scope in audience.scopes:
+        space = None if scope.space is None else space_number(con, scope.space)
+        if scope.space is None:
+            conditions.append(by_sight[scope.sight])
+        elif space is not None:
+            conditions.append(joined([("conversations.space = ?", [space]), by_sight[scope.sight]], "AND"))
+    return joined(conditions, "OR")
+
+
+def _belonging(conversation: str, visible: Condition) -> Condition:
+    """Stored in a conversation, or injected into it. Only memories of its own space are ever injected.
+
+    What others than its user store under the id of a private conversation is not in it. For those who may not know of
+    it, there is only the id.
+    """
+    there, values = visible
+    return (
+        # memories_by_conversation, conversations_by_id
+        f"""
+        memories.seq IN (
+            SELECT seq
+            FROM memories AS stored
+            WHERE stored.conversation = (SELECT number FROM names WHERE name = ?)
+            AND NOT EXISTS (
+                SELECT 1
+                FROM conversations
+                WHERE conversations.id = ?
+                AND conversations.space = stored.space
+                AND conversations.access_level = 'private'
+                AND stored.user IS NOT (SELECT number FROM names WHERE name = conversations.user_id)
+                AND {there}
+            )
+            UNION ALL
+            SELECT injections.memory
+            FROM conversations
+            JOIN injections ON injections.conversation = conversations.number
+            WHERE conversations.id = ?
+            AND {there}
+        )
+        """,
+        [conversation, conversation, *values, conversation, *values],
+    )
+
+
+def _at_levels(levels: frozenset[AccessLevel]) -> Condition:
+    """By the audience, which the indexes of lists hold."""
+    conditions: list[Condition] = []
+    if AccessLevel.PUBLIC in levels:
+        conditions.append(("memories.audience = ?", [PUBLIC]))
+    if AccessLevel.SHARED in levels:
+        conditions.append(("memories.audience = ?", [SHARED]))
+    if AccessLevel.PRIVATE in levels:
+        conditions.append(("memories.audience >= ?", [FIRST_PRIVATE]))
+    return joined(conditions, "OR") if conditions else ("FALSE", [])
+
+
+def _few(con: apsw.Connection, table: str, condition: Condition) -> bool:
+    where, values = condition
+    [(rows,)] = con.execute(f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT {FEW + 1})", values)
+    return int(rows) <= FEW
+
+
+def number_of(con: apsw.Connection, name: str | None) -> int | None:
+    if name is None:
+        return None
+    row = con.execute("SELECT number FROM names WHERE name = ?", (name,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _sorted(names: frozenset[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(sorted(names))

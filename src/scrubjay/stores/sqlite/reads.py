@@ -1,0 +1,272 @@
+"""Finding memories, on whatever connection: a reader's, or a transaction's own."""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import apsw
+
+from scrubjay.stores.promises.memories import OPENING, List, Position, moment
+from scrubjay.stores.sqlite import lists as sqlite_lists
+from scrubjay.stores.sqlite import words as sqlite_words
+from scrubjay.stores.sqlite.files import SqliteFiles
+from scrubjay.stores.sqlite.filters import Condition, Restriction, among, joined, number_of, restricted, seen, views_of
+from scrubjay.stores.sqlite.rows import TABLES, audience_of, columns_for
+from scrubjay.stores.tables.rows import maybe_moment, memory_of
+from scrubjay.values.memory import (
+    AT_HAND,
+    AccessLevel,
+    Audience,
+    Filter,
+    Glimpse,
+    Kind,
+    Match,
+    Memory,
+    Order,
+    State,
+    Topic,
+)
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
+
+
+class SqliteReads(SqliteFiles):
+    @abstractmethod
+    def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
+        """Search by meaning on this connection."""
+
+    def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
+        with self._reading() as con:
+            visible = joined([seen(views_of(con, audience)), ("memories.state <> ?", [State.PURGED])], "AND")
+            columns = columns_for(con, audience)
+            found = {memory.id: memory for memory in self._by_ids(con, ids, columns, visible)}
+            # A name with a slash is a checkpoint's before it is the id of a memory that was imported with it.
+            aliases = _aliased(con, [name for name in ids if name not in found or "/" in name])
+            found |= {memory.id: memory for memory in self._by_ids(con, [*aliases.values()], columns, visible)}
+        named = dict.fromkeys(meant if (meant := aliases.get(name)) in found else name for name in ids)
+        return [found[name] for name in named if name in found]
+
+    def list(
+        self,
+        filter: Filter,
+        audience: Audience,
+        *,
+        now: datetime,
+        order: Order = Order.CREATED,
+        descending: bool = True,
+        limit: int = 20,
+        offset: int = 0,
+        after: Position | None = None,
+    ) -> List[Memory]:
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now)
+            if restriction is None:
+                return []
+            direction = "DESC" if descending else "ASC"
+            arms, values = sqlite_lists.arms(
+                con, restriction, order, after=after, descending=descending, uncounted=self._tally.as_rows()
+            )
+            columns, told = columns_for(con, audience)
+            rows = con.execute(
+                # The page is chosen first, so that no text is sorted.
+                f"""
+                WITH page (seq, value) AS MATERIALIZED (
+                    {arms}
+                    ORDER BY 2 {direction}, 1 {direction}
+                    LIMIT ? OFFSET ?
+                )
+                SELECT {columns}
+                FROM page
+                CROSS JOIN {TABLES}
+                WHERE memories.seq = page.seq
+                ORDER BY page.value {direction}, page.seq {direction}
+                """,
+                (*values, limit, offset, *told),
+            )
+            return self._memories(rows)
+
+    def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now, purged=True)
+            if restriction is None:
+                return 0
+            return sqlite_lists.count(con, restriction)
+
+    def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
+        with self._reading() as con:
+            restriction = restricted(con, DECISIONS, audience, now=now)
+            if restriction is None:
+                return []
+            where, values = restriction.condition()
+            rows = con.execute(
+                # memories_by_topic; with max() the other columns are those of the newest decision
+                f"""
+                SELECT memories.topic, count(*), max(memories.created_at)
+                FROM memories
+                WHERE memories.topic_key IS NOT NULL
+                AND {where}
+                GROUP BY memories.topic_key
+                ORDER BY 3 DESC, memories.topic_key
+                LIMIT ?
+                """,
+                (*values, limit),
+            )
+            return [Topic(name=name, decisions=count, latest_at=moment(at)) for name, count, at in rows]
+
+    def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now)
+            return [] if restriction is None else sqlite_words.match(con, text, restriction, limit)
+
+    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        with self._reading() as con:
+            return sqlite_words.words_held(con, text, ids)
+
+    def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
+        with self._reading() as con:
+            return sqlite_words.rarities(con, words, views_of(con, audience), sees_all=audience.sees_all)
+
+    def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now)
+            return [] if restriction is None else self._nearest(con, vector, restriction, limit)
+
+    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+        from scrubjay.stores.sqlite import vectors
+
+        with self._reading() as con:
+            rows = con.execute(
+                # One text whatever the number of ids, so that it is prepared once.
+                """
+                SELECT memories.id, vectors.vector
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON memories.id = wanted.value
+                CROSS JOIN vectors ON vectors.memory = memories.seq
+                """,
+                (json.dumps(list(ids)),),
+            )
+            return vectors.best_cosines(vector, rows)
+
+    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+        with self._reading() as con:
+            rows = con.execute(
+                """
+                SELECT
+                    memories.id, memories.created_at, memories.valid_from, memories.valid_until, names.name,
+                    memories.content_length, substr(memories.content, 1, ?)
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON memories.id = wanted.value
+                LEFT JOIN names ON names.number = memories.conversation
+                """,
+                (OPENING, json.dumps(list(ids))),
+            )
+            return {
+                name: Glimpse(moment(created), maybe_moment(since), maybe_moment(until), conversation, length, opening)
+                for name, created, since, until, conversation, length, opening in rows
+            }
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        from scrubjay.stores.sqlite import vectors
+
+        with self._reading() as con:
+            rows = con.execute(
+                """
+                SELECT memories.id, vectors.vector
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON memories.id = wanted.value
+                CROSS JOIN vectors ON vectors.memory = memories.seq AND vectors.part = 0
+                """,
+                (json.dumps(list(ids)),),
+            )
+            return {memory: vectors.from_blob(blob) for memory, blob in rows}
+
+    def twins(self, fingerprint: bytes, audience: Audience) -> List[Memory]:
+        with self._reading() as con:
+            where, values = joined(
+                [
+                    ("memories.fingerprint = ?", [fingerprint]),  # memories_by_fingerprint
+                    among("memories.state", [State.ACTIVE, State.ARCHIVED]),
+                    seen(views_of(con, audience)),
+                ],
+                "AND",
+            )
+            columns, told = columns_for(con, audience)
+            rows = con.execute(
+                f"""
+                SELECT {columns}
+                FROM {TABLES}
+                WHERE {where}
+                ORDER BY memories.created_at, memories.seq
+                """,
+                (*told, *values),
+            )
+            return self._memories(rows)
+
+    def taken_paths(self, memory: Memory) -> set[str]:
+        with self._reading() as con:
+            path, user = memory.path, number_of(con, memory.context.user_id)
+            if user is None and memory.access_level is AccessLevel.PRIVATE:
+                return set()  # of a user who has nothing yet
+            audience = audience_of(memory.access_level, user or 0)
+            rows = con.execute(
+                # memories_by_place; "." comes just after "-"
+                """
+                SELECT path
+                FROM memories
+                WHERE space = (SELECT number FROM spaces WHERE name = ?)
+                AND state IN (0, 1)
+                AND path >= ?
+                AND path < ?
+                AND (path = ? OR path >= ?)
+                AND max(audience, 1) = max(?, 1)
+                AND id <> ?
+                """,
+                (memory.space, path, path + ".", path, path + "-", audience, memory.id),
+            )
+            return {path for (path,) in rows}
+
+    def _memories(self, rows: apsw.Cursor) -> List[Memory]:
+        return [self._tally.laid_over(memory_of(row)) for row in rows]
+
+    def _by_ids(
+        self, con: apsw.Connection, ids: Sequence[str], columns: Condition, visible: Condition
+    ) -> List[Memory]:
+        (told, told_values), (where, values) = columns, visible
+        rows = con.execute(
+            # CROSS JOIN keeps the order: each id by the unique index of ids, never a scan of the space.
+            f"""
+            SELECT {told}
+            FROM json_each(?) AS wanted
+            CROSS JOIN {TABLES}
+            WHERE memories.id = wanted.value
+            AND {where}
+            """,
+            (*told_values, json.dumps(list(ids)), *values),
+        )
+        return self._memories(rows) if ids else []
+
+
+def _aliased(con: apsw.Connection, aliases: Sequence[str]) -> dict[str, str]:
+    """The ids that these aliases stand for."""
+    if not aliases:
+        return {}
+    which, values = among("aliases.alias", aliases)
+    rows = con.execute(
+        f"""
+        SELECT aliases.alias, memories.id
+        FROM aliases
+        JOIN memories ON memories.seq = aliases.memory
+        WHERE {which}
+        """,
+        values,
+    )
+    return dict(rows)

@@ -1,0 +1,212 @@
+"""The store in one SQLite file: rows, words, vectors, history and events, written together or not at all.
+
+store.py          the store: its verbs that are not a transaction's
+transaction.py    every change; those of memories in memories.py
+reads.py          finding memories; links, versions, events … in history.py
+files.py          paths, and the files that memories are kept in
+words.py          finding by words; by meaning: vectors.py, and vec1.py with vec1_tables.py in a large store
+sync.py           memories as they travel between stores, endpoints, conflicts
+statistics.py     totals and what happened when
+conversations.py  conversations, messages, injected memories; talk.py writes them
+sql.py            the port for tables that are written once, in `stores/tables`
+filters.py        filter and audience as conditions
+rows.py           columns of memories; rows as values, as everywhere: tables/rows.py, side_rows.py
+tally.py          how counted reads are written; tables/tally.py has those that are not yet
+checkup.py        what doctor asks; backup.py copies of a store, salvage.py what is left of one
+connections.py    readers, the writer and its bracket; lock.py, file.py, errors.py below
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from scrubjay.errors import CopyUnfinished, StorageDamaged, StorageError
+from scrubjay.stores.promises.memories import LOST, Checkup, List, Store, Transaction
+from scrubjay.stores.sqlite import checkup as sqlite_checkup
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite import tally as sqlite_tally
+from scrubjay.stores.sqlite import vec1_tables
+from scrubjay.stores.sqlite.connections import Connections
+from scrubjay.stores.sqlite.conversations import SqliteConversations
+from scrubjay.stores.sqlite.filters import Restriction
+from scrubjay.stores.sqlite.sql import SqliteSql
+from scrubjay.stores.sqlite.sync import SqliteReplicaReads
+from scrubjay.stores.sqlite.transaction import SqliteTransaction
+from scrubjay.stores.tables.callers import Callers
+from scrubjay.stores.tables.jobs import Jobs
+from scrubjay.stores.tables.tally import NOTHING, Tally
+from scrubjay.stores.tables.watching import Watch
+from scrubjay.values.memory import Match, Recall
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+    from scrubjay.stores.sqlite.vectors import VectorIndex
+
+WRITE_TIMEOUT_SECONDS = 10.0
+FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …
+FLUSH_WAITING = 1_000  # … and no more of them than this
+
+
+class SqliteStore(SqliteReplicaReads, SqliteConversations, Store):
+    def __init__(
+        self,
+        path: Path,
+        *,
+        timeout_seconds: float = WRITE_TIMEOUT_SECONDS,
+        index: VectorIndex | None = None,
+        index_from: int = vec1_tables.FROM_VECTORS,
+        unfinished: bool = False,
+    ) -> None:
+        """Open the store at a path; it is made, with its folder, if there is nothing.
+
+        With `index_from` vectors or more, `tend` makes an index of them. `unfinished` also opens a copy that is not
+        finished, to go on with it, and makes a new store as one.
+
+        :raises CopyUnfinished: without it
+        :raises StorageDamaged: if there is something else than a store
+        :raises StorageTooNew: if a newer scrubjay has written it
+        """
+        super().__init__(Tally())
+        self._connections = Connections(
+            sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds, for_copy=unfinished
+        )
+        self._index = index
+        self._index_from = index_from
+        self._flush_at = time.monotonic() + FLUSH_SECONDS
+        self._watch = Watch(self.last_events)
+        if not unfinished and self.unfinished:
+            self._connections.close()
+            raise CopyUnfinished
+
+    @property
+    def unfinished(self) -> bool:
+        try:
+            return super().unfinished
+        except StorageDamaged:  # told by whoever meets it; what can be read may be read
+            return False
+
+    @property
+    def damaged(self) -> bool:
+        return self._connections.damaged
+
+    @property
+    def origin(self) -> str:  # read each time: another process may have renewed it
+        return self.fact("origin") or ""
+
+    @property
+    def callers(self) -> Callers:
+        return Callers(SqliteSql(self._reading))
+
+    @property
+    def jobs(self) -> Jobs:
+        return Jobs(SqliteSql(self._reading))
+
+    def _reading(self) -> AbstractContextManager[apsw.Connection]:
+        return self._connections.reading()
+
+    def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
+        if self._index is None:
+            from scrubjay.stores.sqlite.vec1 import Vec1Index
+
+            self._index = Vec1Index()
+        return self._index.nearest(con, vector, restriction, limit)
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        return self._changing()
+
+    @contextmanager
+    def _changing(self, timeout_seconds: float | None = None) -> Iterator[SqliteTransaction]:
+        """A transaction; it takes along what reads were counted, so that they cost no write of their own."""
+        with self._connections.writing(timeout_seconds) as con:
+            transaction = SqliteTransaction(con, self._tally)
+            yield transaction
+            if transaction.change is not None:
+                vec1_tables.mirror(con, transaction.change)
+            batch = self._tally.batch()
+            sqlite_tally.write(con, batch)
+            if self._connections.behind:
+                transaction.set_fact(LOST, datetime.now(UTC).isoformat(timespec="seconds"))
+            con.execute("COMMIT")
+            self._tally.written(batch)
+            if transaction.change is not None or self._connections.behind:
+                self._connections.note_change(con)
+            if transaction.erased:
+                self._connections.erase_log(con)
+
+    def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
+        waiting = self._tally.add(reads, at, recall)
+        if waiting >= FLUSH_WAITING or time.monotonic() >= self._flush_at:
+            with suppress(StorageError):  # a full disk or a busy writer must not keep anyone from reading
+                self._flush(timeout_seconds=0.0)
+
+    def flush_reads(self) -> None:
+        self._flush(timeout_seconds=None)
+
+    def listening(self, space: str, ring: Callable[[], None]) -> AbstractContextManager[None]:
+        return self._watch.listening(space, ring)
+
+    def lease(self, name: str, *, holder: str, seconds: float) -> bool:
+        with self._changing() as transaction:
+            return transaction.lease(name, holder=holder, seconds=seconds, now=time.time_ns() // 1_000_000)
+
+    def release(self, name: str, *, holder: str) -> None:
+        with self._changing() as transaction:
+            transaction.release(name, holder=holder)
+
+    def check(self, *, deep: bool = False) -> Checkup:
+        with self._connections.fresh() as con:
+            return sqlite_checkup.check(
+                con,
+                self._connections.path,
+                deep=deep,
+                damaged=self._connections.damaged,
+                behind=not self._connections.damaged and self._connections.lacks_changes(con),
+            )
+
+    def rebuild(self) -> None:
+        with self._changing() as transaction:
+            transaction.rebuild()
+            if transaction.fact(LOST):
+                transaction.set_fact(LOST, "")  # has been told
+
+    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
+        from scrubjay.stores.sqlite import backup as sqlite_backup
+
+        with self._connections.fresh() as con:
+            return sqlite_backup.backup(con, Path(path).absolute(), progress)
+
+    def needs_tending(self) -> bool:
+        with self._reading() as con:
+            unfinished = vec1_tables.tables(con, "filling", "retired")
+            wanted = unfinished or vec1_tables.plan(con, from_vectors=self._index_from)
+            return bool(wanted) and not self._connections.damaged and vec1_tables.able(con)
+
+    def tend(self) -> bool:
+        if not self.needs_tending():
+            return False
+        with self._reading() as con:
+            plan = vec1_tables.plan(con, from_vectors=self._index_from)
+            sample = vec1_tables.sample(con, plan) if plan is not None else []
+        model = vec1_tables.trained(sample, plan) if plan is not None else None
+        with self._changing() as transaction:
+            return transaction.tend(plan, model)
+
+    def close(self) -> None:
+        self._watch.close()
+        if not self._connections.closed:
+            with suppress(StorageError):  # counted reads may be lost; closing always closes
+                self._flush(timeout_seconds=1.0)
+        self._connections.close()
+
+    def _flush(self, timeout_seconds: float | None) -> None:
+        self._flush_at = time.monotonic() + FLUSH_SECONDS
+        if self._tally.batch() != NOTHING:
+            with self._changing(timeout_seconds):
+                pass

@@ -1,0 +1,316 @@
+"""Finding by meaning: the cosine of a query's vector with the vectors of the rows that a filter admits.
+
+`ExactIndex` is the reference: it compares with every vector of the scope, in memory up to a cap, else read from the
+file; vec1.py has the index for large stores. Vectors are unit length, so a cosine is a dot product. A memory of several
+parts counts by its best one.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from scrubjay.embedders.base import Vector
+from scrubjay.errors import EmbeddingError
+from scrubjay.stores.sqlite.filters import Restriction, among
+from scrubjay.values.memory import Match
+
+CACHED_ROWS = 40_000  # 61 MB at 384 dimensions
+CHUNK = 4_096
+NEVER = np.iinfo(np.int64).max
+
+NUMBERS = ("memory", "space", "audience", "user", "state", "created", "expires", "conversation", "kind", "category")
+
+Row = tuple[Any, ...]
+Ints = NDArray[np.int64]
+Names = NDArray[np.object_]
+Mask = NDArray[np.bool_]
+
+
+class VectorIndex(ABC):
+    """Search over the vectors of one store. Safe to call from several threads, each with its own connection."""
+
+    @abstractmethod
+    def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
+        """The memories whose best part is nearest, each once, best first; equal ones newest first.
+
+        Sees everything that is committed when it is called.
+        """
+
+
+def to_blob(vector: Vector) -> bytes:
+    """:raises EmbeddingError: if the vector is not made of numbers"""
+    if not np.isfinite(vector).all():
+        raise EmbeddingError("The vector holds no usable numbers.")
+    return vector.astype("<f4", copy=False).tobytes()
+
+
+def from_blob(blob: bytes) -> Vector:
+    return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
+
+
+def best_cosines(vector: Vector, rows: Iterable[tuple[str, bytes]]) -> dict[str, float]:
+    """Of each name's vectors the highest cosine; vectors of another length (another model's) are passed over."""
+    fitting = [(name, blob) for name, blob in rows if len(blob) == 4 * len(vector)]
+    best: dict[str, float] = {}
+    if fitting:
+        names, blobs = zip(*fitting, strict=True)
+        scores = np.vecdot(matrix(blobs, len(vector)), vector)
+        for name, score in zip(names, scores.tolist(), strict=True):
+            best[name] = max(best.get(name, -1.0), score)
+    return best
+
+
+def scan(
+    con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, *, table: str = "memories"
+) -> list[Match]:
+    """Read the vectors of the scope from the file, a chunk at a time, and keep the best.
+
+    `table` may name the index that finds the memories, where the planner would not take it.
+    """
+    where, values = restriction.condition()
+    rows = con.execute(
+        # Whatever index the conditions have, then the unique index of vectors.
+        f"""
+        SELECT memories.seq, memories.created_at, vectors.vector
+        FROM {table}
+        CROSS JOIN vectors ON vectors.memory = memories.seq
+        WHERE {where}
+        AND length(vectors.vector) = ?
+        """,
+        (*values, 4 * len(vector)),
+    )
+    best = Candidates.none()
+    for chunk in _chunks(rows):
+        memories, created, blobs = zip(*chunk, strict=True)
+        found = Candidates(
+            np.array(memories, dtype=np.int64),
+            np.array(created, dtype=np.int64),
+            np.vecdot(matrix(blobs, len(vector)), vector),
+        )
+        best = best.and_also(found).best(limit)
+    return best.matches(con)
+
+
+class Candidates:
+    """Rows with their scores; several may belong to one memory."""
+
+    def __init__(self, memories: Ints, created: Ints, scores: Vector, ids: Names | None = None) -> None:
+        self.memories, self.created, self.scores = memories, created, scores
+        self.ids = ids  # where they are at hand
+
+    @classmethod
+    def none(cls) -> Candidates:
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+
+    def and_also(self, other: Candidates) -> Candidates:
+        return Candidates(
+            np.concatenate((self.memories, other.memories)),
+            np.concatenate((self.created, other.created)),
+            np.concatenate((self.scores, other.scores)),
+        )
+
+    def best(self, limit: int) -> Candidates:
+        """The best row of each of the best memories, best first; equal ones newest first."""
+        wanted = max(limit, 1)
+        while True:
+            front = self._front(wanted)
+            order = front[np.lexsort((-self.memories[front], -self.created[front], -self.scores[front]))]
+            _, firsts = np.unique(self.memories[order], return_index=True)
+            if len(firsts) >= limit or len(front) == len(self.scores):
+                chosen = order[np.sort(firsts)[:limit]]
+                ids = None if self.ids is None else self.ids[chosen]
+                return Candidates(self.memories[chosen], self.created[chosen], self.scores[chosen], ids)
+            wanted *= 4  # long memories took several places each
+
+    def matches(self, con: apsw.Connection) -> list[Match]:
+        """In the order they are in."""
+        if self.ids is not None:
+            return list(map(Match, self.ids.tolist(), self.scores.tolist()))
+        seqs = [int(seq) for seq in self.memories]
+        where, values = among("seq", seqs)
+        ids = dict(con.execute(f"SELECT seq, id FROM memories WHERE {where}", values)) if seqs else {}
+        return [Match(ids[seq], float(score)) for seq, score in zip(seqs, self.scores, strict=True)]
+
+    def _front(self, wanted: int) -> Ints:
+        """The rows with the highest scores, and all that equal the lowest of them."""
+        if wanted >= len(self.scores):
+            return np.arange(len(self.scores))
+        place = len(self.scores) - wanted
+        return np.flatnonzero(self.scores >= np.partition(self.scores, place)[place])
+
+
+class ExactIndex(VectorIndex):
+    """Compares with every vector of the scope: the reference, and the fastest while all fit into memory."""
+
+    def __init__(self, *, cached_rows: int = CACHED_ROWS) -> None:
+        self._cached_rows = cached_rows
+        self._lock = threading.Lock()  # searches take turns: one at a time saturates the memory bus already
+        self._cache: Cache | None = None
+
+    def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
+        with self._lock, snapshot(con):
+            cache = self._current(con, len(vector))
+            if cache is not None:
+                return cache.nearest(con, vector, restriction).best(limit).matches(con)
+        return scan(con, vector, restriction, limit)
+
+    def _current(self, con: apsw.Connection, dimension: int) -> Cache | None:
+        """The cache as of this snapshot; None if the vectors are too many for one."""
+        [(change,)] = con.execute("SELECT change FROM counters")
+        if self._cache is None or self._cache.dimension != dimension or self._cache.change > change:
+            self._cache = None
+            [(rows,)] = con.execute("SELECT count(*) FROM (SELECT 1 FROM vectors LIMIT ?)", (self._cached_rows + 1,))
+            if rows > self._cached_rows:
+                return None
+            self._cache = Cache(dimension, self._cached_rows)
+        if self._cache.change < change and not self._cache.refresh(con, change):
+            self._cache = None
+        return self._cache
+
+
+class Cache:
+    """All vectors of a store with what filters ask of their memories, as arrays; row i of each belongs together."""
+
+    def __init__(self, dimension: int, capacity: int) -> None:
+        self.dimension = dimension
+        self.change = 0  # the transaction up to which it is complete
+        self._capacity = capacity
+        self._count = 0
+        self._vectors: Vector = np.empty((capacity, dimension), np.float32)  # takes memory as it is filled
+        self._numbers = {name: np.empty(capacity, np.int64) for name in NUMBERS}
+        self._importance = np.empty(capacity, np.float64)
+        self._ids: Names = np.empty(capacity, np.object_)
+        self._codes: dict[str, int] = {}  # kinds and categories as numbers, of this cache only
+
+    def refresh(self, con: apsw.Connection, change: int) -> bool:
+        """Read what was changed since; False if it does not fit."""
+        changed = con.execute("SELECT seq FROM memories WHERE change > ?", (self.change,))  # memories_by_change
+        self._remove(np.fromiter((seq for (seq,) in changed), np.int64))
+        rows = con.execute(
+            # memories_by_change, then the unique index of vectors
+            """
+            SELECT seq, space, audience, user, state, created_at, coalesce(expires_at, ?), coalesce(conversation, 0),
+                kind, category, importance, memories.id, vectors.vector
+            FROM memories
+            CROSS JOIN vectors ON vectors.memory = memories.seq
+            WHERE memories.change > ?
+            AND memories.state < 4
+            AND length(vectors.vector) = ?
+            """,
+            (NEVER, self.change, 4 * self.dimension),
+        )
+        for chunk in _chunks(rows):
+            if self._count + len(chunk) > self._capacity:
+                return False
+            self._append(chunk)
+        self.change = change
+        return True
+
+    def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction) -> Candidates:
+        """Every row that the restriction admits, with its score."""
+        rows = np.flatnonzero(self._admitted(con, restriction))
+        used = self._vectors[: self._count]
+        # vecdot takes one core and each row by itself; BLAS would start threads that wait for each other under load.
+        scores = np.vecdot(used, vector)[rows] if 2 * len(rows) > self._count else np.vecdot(used[rows], vector)
+        return Candidates(self._numbers["memory"][rows], self._numbers["created"][rows], scores, self._ids[rows])
+
+    def _admitted(self, con: apsw.Connection, restriction: Restriction) -> Mask:
+        if not restriction.by_rows:
+            mask = self._seen(restriction) & self._by_numbers(restriction)
+            if restriction.without:
+                mask &= np.isin(self._number("memory"), restriction.without, invert=True)
+            return mask
+        where, values = restriction.condition()
+        seqs = con.execute(f"SELECT memories.seq FROM memories WHERE {where}", values)
+        return np.isin(self._number("memory"), np.fromiter((seq for (seq,) in seqs), np.int64))
+
+    def _seen(self, restriction: Restriction) -> Mask:
+        mask = np.zeros(self._count, np.bool_)
+        for view in restriction.views:
+            within = np.ones(self._count, np.bool_)
+            if view.space is not None:
+                within &= self._number("space") == view.space
+            if view.audiences is not None:
+                within &= np.isin(self._number("audience"), view.audiences)
+            mask |= within
+        return mask
+
+    def _by_numbers(self, restriction: Restriction) -> Mask:
+        importance = self._importance[: self._count]
+        mask = np.isin(self._number("state"), restriction.states)
+        if restriction.expired is not None:
+            mask &= (self._number("expires") <= restriction.now) == restriction.expired
+        if restriction.created_since is not None:
+            mask &= self._number("created") >= restriction.created_since
+        if restriction.created_until is not None:
+            mask &= self._number("created") <= restriction.created_until
+        if restriction.min_importance is not None:
+            mask &= importance >= restriction.min_importance
+        if restriction.max_importance is not None:
+            mask &= importance <= restriction.max_importance
+        if restriction.kinds is not None:
+            mask &= np.isin(self._number("kind"), self._coded(restriction.kinds))
+        if restriction.categories is not None:
+            mask &= np.isin(self._number("category"), self._coded(restriction.categories))
+        if restriction.user is not None:
+            mask &= self._number("user") == restriction.user
+        if restriction.conversation is not None:
+            mask &= self._number("conversation") == restriction.conversation
+        return mask
+
+    def _number(self, name: str) -> Ints:
+        return self._numbers[name][: self._count]
+
+    def _coded(self, names: Iterable[str]) -> list[int]:
+        return [self._codes.setdefault(name, len(self._codes)) for name in names]
+
+    def _append(self, chunk: list[Row]) -> None:
+        *numbers, kinds, categories, importance, ids, blobs = zip(*chunk, strict=True)
+        place = slice(self._count, self._count + len(chunk))
+        for name, column in zip(NUMBERS, [*numbers, self._coded(kinds), self._coded(categories)], strict=True):
+            self._numbers[name][place] = column
+        self._importance[place] = importance
+        self._ids[place] = ids
+        self._vectors[place] = matrix(blobs, self.dimension)
+        self._count += len(chunk)
+
+    def _remove(self, memories: Ints) -> None:
+        """Take out the rows of these memories; the last rows move into the gaps."""
+        gone = np.isin(self._number("memory"), memories)
+        left = self._count - int(gone.sum())
+        gaps = np.flatnonzero(gone[:left])
+        movers = left + np.flatnonzero(~gone[left:])
+        columns: list[NDArray[Any]] = [self._vectors, self._importance, self._ids, *self._numbers.values()]
+        for column in columns:
+            column[gaps] = column[movers]
+        self._count = left
+
+
+def matrix(blobs: Iterable[bytes], dimension: int) -> Vector:
+    return from_blob(b"".join(blobs)).reshape(-1, dimension)
+
+
+def _chunks(rows: apsw.Cursor) -> Iterator[list[Row]]:
+    while chunk := list(islice(rows, CHUNK)):
+        yield chunk
+
+
+@contextmanager
+def snapshot(con: apsw.Connection) -> Iterator[None]:
+    """Let several statements see the same moment."""
+    con.execute("BEGIN")
+    try:
+        yield
+    finally:
+        con.execute("COMMIT")

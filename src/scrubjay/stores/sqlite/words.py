@@ -1,0 +1,397 @@
+"""Finding by words: BM25 over the FTS5 table `words`, filtered before the cut.
+
+Query text never becomes FTS5 syntax: it is reduced to words, and each word is asked for as a quoted phrase.
+
+What a caller may not see must not show in its scores. FTS5 counts words over the whole table, which is right and fast
+where nothing is hidden. Else frequencies and lengths come from `passages`, which says whose each row is, and the same
+formula is computed here.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, cast
+from weakref import WeakKeyDictionary
+
+import apsw
+
+from scrubjay.stores.sqlite import scope as sqlite_scope
+from scrubjay.stores.sqlite.filters import Condition, Restriction, Value, View, among, seen
+from scrubjay.stores.words.stems import TOKENIZER
+from scrubjay.stores.words.words import COMMON_FROM_ROWS, SMALL_ROWS, query_words, rarity_of, term, weights_of
+from scrubjay.values.memory import Match, State
+
+COMMON_FROM_COUNT = 1_000  # how often a word stands that is not counted each time …
+STEADY = 20  # … but anew when as many rows as a twentieth of that have come or gone
+MOST_REMEMBERED = 10_000  # counts within what callers see, per connection
+NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
+DECIMALS = 9  # of a score: what FTS5 computes and what is computed here may differ in the last bit
+Found = tuple[float, int, int, str]  # score, time and order of arrival, id
+
+
+def register(con: apsw.Connection) -> None:
+    """Give a connection the functions that the statements here use."""
+    con.register_fts5_function("indexed_rows", _indexed_rows)
+    con.register_fts5_function("phrases_held", _phrases_held)
+    con.register_fts5_function("own_bm25", _own_bm25)
+
+
+def count_passages(con: apsw.Connection, memory: int) -> None:
+    """Let `passages` follow the rows of words that a memory has now."""
+    con.execute("DELETE FROM passages WHERE id BETWEEN ?1 * 256 AND ?1 * 256 + 255", (memory,))
+    con.execute(
+        """
+        INSERT INTO passages (id, space, audience, archived, length)
+        SELECT id, space, audience, archived, length
+        FROM indexed_passages
+        WHERE id BETWEEN ?1 * 256 AND ?1 * 256 + 255
+        """,
+        (memory,),
+    )
+
+
+def count_all_passages(con: apsw.Connection) -> None:
+    con.execute("DELETE FROM passages")
+    con.execute("UPDATE passage_totals SET passages = 0, words = 0, changes = changes + 1")
+    con.execute(
+        """
+        INSERT INTO passages (id, space, audience, archived, length)
+        SELECT id, space, audience, archived, length FROM indexed_passages
+        """
+    )
+
+
+def scope_token(space: int) -> str:
+    """What stands in the `scope` column; private-use characters keep it apart from words in the text."""
+    return f"\ue000{space}"
+
+
+class Index(NamedTuple):
+    """One of the two tables of words, and the words that it holds."""
+
+    table: str
+    vocabulary: str
+    archived: int  # as in `passages`
+
+
+class Seen(NamedTuple):
+    """What a caller sees of an index."""
+
+    views: tuple[View, ...] | None  # None: all of it, whatever the views that it asks for
+    rows: int
+    words: int  # in these rows; 0 if not needed
+    whole: bool  # nothing in the index is hidden
+    narrow: bool  # most is
+    changes: int  # while it stays, so do all counts
+
+    def condition(self) -> Condition:
+        return ("TRUE", []) if self.views is None else seen(self.views, "passages")
+
+
+_remembered: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str], tuple[int, int]]] = WeakKeyDictionary()
+_counted: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str, tuple[View, ...]], tuple[int, int]]] = (
+    WeakKeyDictionary()
+)
+
+
+HOT = Index("words", "vocabulary", 0)
+ARCHIVED = Index("archived_words", "archived_vocabulary", 1)  # of memories that were put away
+
+
+def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
+    found = _matched(con, text, restriction, limit, HOT)
+    if State.ARCHIVED in restriction.states:
+        found += _matched(con, text, restriction, limit, ARCHIVED)
+    found.sort(reverse=True)  # before what is above one becomes one, or the newest of the best would come first
+    return [Match(memory, min(score, 1.0)) for score, _, _, memory in found[:limit]]
+
+
+def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: int, index: Index) -> list[Found]:
+    words = index.table
+    shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
+    frequencies = _frequencies(con, query_words(text), shown, index)
+    if not any(frequencies.values()):
+        return []
+    weights = weights_of(frequencies, shown.rows)
+    known = [word for word in weights if frequencies[word]]
+    scope = _scope(con, restriction, shown, sum(frequencies[word] for word in known))
+    best = sum(weights.values())
+    asked = (_formula(shown, [weights[word] for word in known]), _expression(known, scope))
+    depth = limit + limit // 4
+    narrow = shown.rows >= COMMON_FROM_ROWS and sqlite_scope.small(con, restriction)
+    within, values = _within(restriction, words) if narrow else ("", [])
+    ranking = f"-bm25({words}, 1.0, 0.0)" if shown.whole and shown.rows >= SMALL_ROWS else f"own_bm25({words}, ?1)"
+    tables, visible, hidden_out = words, "", list[Value]()
+    if not shown.whole:
+        where, hidden_out = shown.condition()
+        tables, visible = f"{words} CROSS JOIN passages ON passages.id = {words}.rowid", f"AND {where}"
+    while True:
+        # The best passages first, then their memories' filters: reading the memory of every match costs far more.
+        # Where the filters take most of them out, the memories that they admit come first.
+        statement = f"""
+            SELECT {words}.rowid, {ranking} AS score
+            FROM {tables}
+            WHERE {words} MATCH ?2
+            {visible}
+            {within}
+            ORDER BY score DESC, {words}.rowid DESC
+            LIMIT {depth}
+            """
+        passages = [*con.execute(statement, (*asked, *hidden_out, *values))]
+        found = _admitted(con, passages, restriction)
+        if len(found) >= limit or len(passages) < depth:
+            return [(round(score / best, DECIMALS), created, seq, memory) for score, created, seq, memory in found]
+        depth *= 4  # filters took many out, or long memories took several places each
+        within, values = _within(restriction, words)
+
+
+def _seen(con: apsw.Connection, views: tuple[View, ...], index: Index, *, sees_all: bool) -> Seen:
+    rows = _rows(con, index)
+    if sees_all:
+        words = _summed(con, ("TRUE", []), index)[1] if rows < SMALL_ROWS else 0
+        return Seen(views=None, rows=rows, words=words, whole=True, narrow=False, changes=0)
+    visible, words, changes = _summed(con, seen(views, "passage_totals"), index)
+    return Seen(
+        views=views, rows=visible, words=words, whole=visible == rows, narrow=visible * NARROW < rows, changes=changes
+    )
+
+
+def _summed(con: apsw.Connection, condition: Condition, index: Index) -> tuple[int, int, int]:
+    where, values = condition
+    [(rows, words, changes)] = con.execute(
+        # the primary key
+        f"""
+        SELECT coalesce(sum(passages), 0), coalesce(sum(words), 0), coalesce(sum(changes), 0)
+        FROM passage_totals
+        WHERE archived = ?
+        AND {where}
+        """,
+        (index.archived, *values),
+    )
+    return int(rows), int(words), int(changes)
+
+
+def _formula(shown: Seen, weights: Sequence[float]) -> str:
+    """What `own_bm25` needs: by which columns a row's length is told, the average, and the weight of each word.
+
+    As FTS5 does it, where there are enough rows: the scope's one word counts as well.
+    """
+    column, words = (0, shown.words) if shown.rows < SMALL_ROWS else (-1, shown.words + shown.rows)
+    return " ".join(map(repr, (column, words / max(shown.rows, 1), *weights)))
+
+
+def _within(restriction: Restriction, words: str) -> Condition:
+    where, values = restriction.condition()
+    return f"AND {words}.rowid / 256 IN (SELECT seq FROM {sqlite_scope.memories(restriction)} WHERE {where})", values
+
+
+def _admitted(
+    con: apsw.Connection, passages: Iterable[tuple[int, float]], restriction: Restriction
+) -> list[Found]:
+    """The memories of these passages that the restriction admits: best score, time and order of arrival, id."""
+    scores: dict[int, float] = {}
+    for rowid, score in passages:
+        scores.setdefault(rowid // 256, score)
+    where, values = restriction.condition()
+    rows = con.execute(
+        # CROSS JOIN keeps the order: each memory by its primary key.
+        f"""
+        SELECT memories.seq, memories.created_at, memories.id
+        FROM json_each(?) AS wanted
+        CROSS JOIN memories ON memories.seq = wanted.value
+        WHERE {where}
+        """,
+        (json.dumps(list(scores)), *values),
+    )
+    return [(scores[seq], created, seq, memory) for seq, created, memory in rows]
+
+
+def rarities(
+    con: apsw.Connection, words: Sequence[str], views: tuple[View, ...], *, sees_all: bool
+) -> dict[str, float]:
+    """How much each word tells."""
+    if not words:
+        return {}
+    shown = _seen(con, views, HOT, sees_all=sees_all)
+    stems = _stems(con, words)
+    known = _rows_with(con, {stem: word for word, stem in stems.items()}, shown, HOT)
+    return {word: rarity_of(known.get(stem, 0), shown.rows) for word, stem in stems.items()}
+
+
+def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """For each memory the words of the text that it holds."""
+    words = [*_stems(con, query_words(text))]
+    if not words or not ids:
+        return {}
+    which, values = among("memories.id", ids)
+    numbers: dict[str, set[int]] = {}
+    for table, *_ in (HOT, ARCHIVED):
+        found = con.execute(
+            f"""
+            SELECT memories.id, phrases_held({table})
+            FROM memories
+            CROSS JOIN {table} ON {table}.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255
+            WHERE {table} MATCH ?
+            AND {which}
+            """,
+            (_expression(words, ()), *values),
+        )
+        for memory, held in found:
+            numbers.setdefault(memory, set()).update(map(int, held.split()))
+    return {memory: tuple(words[number] for number in sorted(held)) for memory, held in numbers.items()}
+
+
+def _indexed_rows(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:
+    return api.row_count
+
+
+def _phrases_held(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> str:
+    return " ".join(str(number) for number in range(api.phrase_count) if api.phrase_columns(number))
+
+
+def _own_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> float:
+    """BM25 with weights and an average length that are handed in (see `_formula`), step by step as FTS5 computes it.
+
+    FTS5's own gives a word in half of the rows no weight at all, so that a store of three memories would find nothing,
+    and it knows no rows but all. Where neither matters the two agree, and FTS5's is faster.
+    """
+    if api.aux_data is None:
+        column, average, *weights = str(arguments[0]).split()
+        api.aux_data = int(column), float(average), [*enumerate(map(float, weights))]
+    known, average_length, weighed = cast("tuple[int, float, list[tuple[int, float]]]", api.aux_data)
+    damping = 1.2 * (1 - 0.75 + 0.75 * api.column_size(known) / average_length)
+    score, offsets = 0.0, api.phrase_column_offsets
+    for number, weight in weighed:
+        if count := len(offsets(number, 0)):
+            score += weight * ((count * 2.2) / (count + damping))
+    return score
+
+
+def _rows(con: apsw.Connection, index: Index) -> int:
+    counted = con.execute(f"SELECT indexed_rows({index.table}) FROM {index.table} LIMIT 1")
+    return next((int(rows) for (rows,) in counted), 0)
+
+
+def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, index: Index) -> dict[str, int]:
+    """In how many rows each word stands; of words with the same stem only the first is kept."""
+    by_stem: dict[str, str] = {}
+    for word, stem in _stems(con, words).items():
+        by_stem.setdefault(stem, word)
+    known = _rows_with(con, by_stem, shown, index)
+    return {word: int(known.get(stem, 0)) for stem, word in by_stem.items()}
+
+
+def _rows_with(con: apsw.Connection, stems: Mapping[str, str], shown: Seen, index: Index) -> dict[str, int]:
+    """In how many rows that are seen each of these stems stands; those in none may be left out."""
+    if shown.views is None:
+        return _common_remembered(con, stems, shown.rows, index)
+    known = _vocabulary(con, stems, index)
+    if shown.whole:
+        return known
+    return {stem: _visible_rows_with(con, stem, stems[stem], shown, index) for stem in known}
+
+
+def _common_remembered(con: apsw.Connection, stems: Iterable[str], rows: int, index: Index) -> dict[str, int]:
+    """In how many rows of all: common stems are remembered until the index has so many more rows that it might matter.
+    Counting reads them all."""
+    remembered = _remembered.setdefault(con, {})
+    known: dict[str, int] = {}
+    unknown: list[str] = []
+    for stem in stems:
+        count, of_rows = remembered.get((index, stem), (0, 0))
+        if count > STEADY * abs(rows - of_rows):
+            known[stem] = count
+        else:
+            unknown.append(stem)
+    for stem, count in _vocabulary(con, unknown, index).items():
+        known[stem] = count
+        if count >= COMMON_FROM_COUNT:
+            remembered[index, stem] = count, rows
+    return known
+
+
+def _vocabulary(con: apsw.Connection, stems: Iterable[str], index: Index) -> dict[str, int]:
+    counted = con.execute(
+        f"""
+        SELECT known.term, known.doc
+        FROM json_each(?) AS wanted
+        CROSS JOIN {index.vocabulary} AS known ON known.term = wanted.value
+        WHERE known.col = 'text'
+        """,
+        (json.dumps(list(stems)),),
+    )
+    return {str(stem): int(count) for stem, count in counted}
+
+
+def _visible_rows_with(con: apsw.Connection, stem: str, word: str, shown: Seen, index: Index) -> int:
+    """Counted by looking at each row with the word; remembered for as long as nothing changes that the caller sees.
+    A count that is nearly right would tell by its error what is hidden."""
+    assert shown.views is not None
+    remembered = _counted.setdefault(con, {})
+    count, changes = remembered.get((index, stem, shown.views), (0, -1))
+    if changes != shown.changes:
+        if len(remembered) >= MOST_REMEMBERED:
+            remembered.clear()
+        where, values = shown.condition()
+        [(count,)] = con.execute(
+            f"""
+            SELECT count(*)
+            FROM {index.table}
+            CROSS JOIN passages ON passages.id = {index.table}.rowid
+            WHERE {index.table} MATCH ?
+            AND {where}
+            """,
+            (_expression([word], _spaces_of(shown)), *values),
+        )
+        remembered[index, stem, shown.views] = count, shown.changes
+    return int(count)
+
+
+def _spaces_of(shown: Seen) -> tuple[int, ...]:
+    """The spaces to ask for by token; none where that would not leave far fewer rows."""
+    spaces = tuple(view.space for view in shown.views or () if view.space is not None)
+    return spaces if shown.narrow and len(spaces) == len(shown.views or ()) else ()
+
+
+def _stems(con: apsw.Connection, words: Iterable[str]) -> dict[str, str]:
+    """The words as the index keeps them, without those in which its tokenizer sees no word."""
+    tokenize = con.fts5_tokenizer("porter", TOKENIZER)
+    stems = {}
+    for word in words:
+        tokens = tokenize(term(word).encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+        stems[word] = "".join(str(token[0]) for token in tokens)
+    return {word: stem for word, stem in stems.items() if stem}
+
+
+def _scope(con: apsw.Connection, restriction: Restriction, shown: Seen, matching_rows: int) -> tuple[int, ...]:
+    """The spaces to look in by token, if that leaves fewer rows to weigh than the words alone do."""
+    if not shown.whole:
+        return _spaces_of(shown)
+    if restriction.spaces is None:
+        return ()
+    where, values = among("space", restriction.spaces)
+    few = matching_rows // 2
+    [(rows,)] = con.execute(
+        # memories_by_created
+        f"""
+        SELECT count(*)
+        FROM (SELECT 1 FROM memories WHERE {where} LIMIT ?)
+        """,
+        (*values, few + 1),
+    )
+    return restriction.spaces if rows <= few else ()
+
+
+def _expression(words: Iterable[str], spaces: tuple[int, ...]) -> str:
+    """An FTS5 expression: any of the words, in one of the spaces."""
+    text = " OR ".join(map(_phrase, map(term, words)))
+    scope = " OR ".join(map(_phrase, map(scope_token, spaces)))
+    return f"text : ({text}) AND scope : ({scope})" if spaces else f"text : ({text})"
+
+
+def _phrase(text: str) -> str:
+    quoted = text.replace('"', '""')
+    return f'"{quoted}"'

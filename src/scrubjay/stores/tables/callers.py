@@ -1,0 +1,223 @@
+"""Credentials, grants, sessions and the audit, in every backend.
+
+No secret is ever handed to a store: it gets hashes, and gives them back for comparison.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from scrubjay.errors import Conflict
+from scrubjay.stores.promises.memories import milliseconds, moment
+from scrubjay.stores.tables.rows import maybe_milliseconds
+from scrubjay.stores.tables.side_rows import act_of, credential_of, session_of
+from scrubjay.stores.tables.sql import Sql
+from scrubjay.values.memory import Act, ActFilter, Credential, Grant, Session
+
+
+class Callers:
+    """What can be read."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._credential = f"id, kind, {sql.user}, role, spaces, name, created_at, created_by, expires_at, revoked_at"
+
+    def credential(self, id: str) -> tuple[Credential, bytes | None] | None:
+        """A credential and the hash of its secret, also when it is expired or revoked; None if there is none."""
+        row = self._sql.one(f"SELECT {self._credential}, secret FROM credentials WHERE id = :id", id=id)
+        return None if row is None else (credential_of(row[:-1]), row[-1])
+
+    def credentials(self, *, user: str | None = None) -> list[Credential]:
+        """All credentials, or one user's, oldest first; expired and revoked ones too."""
+        rows = self._sql.all(
+            # credentials_by_user, where one is asked for
+            f"SELECT {self._credential} FROM credentials WHERE {self._of(user)} ORDER BY created_at, id",
+            user=user,
+        )
+        return [credential_of(row) for row in rows]
+
+    def locked(self) -> bool:
+        """Whether there are more credentials than when the door was last opened; revoked and expired ones count.
+
+        So neither time nor a revocation opens a door, and the next credential closes it by itself.
+        """
+        row = self._sql.one(
+            """
+            SELECT count(*) > COALESCE((SELECT CAST(value AS INTEGER) FROM facts WHERE key = 'opened'), 0)
+            FROM credentials
+            """
+        )
+        return row is not None and bool(row[0])
+
+    def grants(self, *, user: str | None = None) -> list[Grant]:
+        """All grants, or one user's, by user and space."""
+        name = self._sql.user
+        rows = self._sql.all(
+            f"SELECT {name}, space, at, by FROM grants WHERE {self._of(user)} ORDER BY {name}, space", user=user
+        )
+        return [Grant(user=user, space=space, at=moment(at), by=by) for user, space, at, by in rows]
+
+    def session(self, secret: bytes) -> Session | None:
+        """The session with this hash, also when it is over."""
+        row = self._sql.one(
+            "SELECT credential, guard, created_at, expires_at FROM sessions WHERE secret = :secret", secret=secret
+        )
+        return None if row is None else session_of(row)
+
+    def acts(self, filter: ActFilter, *, limit: int) -> list[Act]:
+        """What was done, newest first: changes of memories (the events of the spaces) and changes of rights."""
+        where, values = self._wanted(filter)
+        user = self._sql.user
+        rows = self._sql.all(
+            # Reads both tables whole: an audit is rare, and an index would be paid for by every write.
+            f"""
+            SELECT at, {user}, action, space, memory, subject, client, transport, reason
+            FROM (
+                SELECT at, {user}, action, space, memory, NULL AS subject, client, transport, reason, number
+                FROM {self._sql.events} AS changes
+                UNION ALL
+                SELECT at, {user}, action, space, NULL, subject, client, transport, reason, number
+                FROM acts
+            ) AS everything
+            WHERE {where}
+            ORDER BY at DESC, number DESC
+            LIMIT :limit
+            """,
+            limit=limit,
+            **values,
+        )
+        return [act_of(row) for row in rows]
+
+    def _of(self, user: str | None) -> str:
+        return "TRUE" if user is None else f"{self._sql.user} = :user"
+
+    def _wanted(self, filter: ActFilter) -> tuple[str, dict[str, object]]:
+        conditions, values = ["TRUE"], dict[str, object]()
+        if filter.spaces is not None:
+            conditions.append(self._sql.among("space", "spaces"))
+            values["spaces"] = self._sql.array(sorted(filter.spaces))
+        asked = {
+            f"{self._sql.user} = :user": filter.user,
+            "action = :action": filter.action,
+            "client = :client": filter.client,
+            "memory = :memory": filter.memory,
+            "at >= :since": maybe_milliseconds(filter.since),
+            "at <= :until": maybe_milliseconds(filter.until),
+        }
+        for condition, value in asked.items():
+            if value is not None:
+                conditions.append(condition)
+                values[condition.rpartition(":")[2]] = value
+        return " AND ".join(conditions), values
+
+
+class CallerChanges(Callers):
+    """What a transaction can read and change."""
+
+    def add(self, credential: Credential, secret: bytes | None) -> None:
+        """:raises Conflict: if its id is taken"""
+        added = self._sql.run(
+            f"""
+            INSERT INTO credentials ({self._credential}, secret)
+            VALUES (
+                :id, :kind, :user, :role, :spaces, :name, :created_at, :created_by, :expires_at, :revoked_at, :secret
+            )
+            ON CONFLICT (id) DO NOTHING
+            """,
+            id=credential.id,
+            kind=credential.kind,
+            user=credential.user,
+            role=credential.role,
+            spaces=None if credential.spaces is None else json.dumps(credential.spaces),
+            name=credential.name,
+            created_at=milliseconds(credential.created_at),
+            created_by=credential.created_by,
+            expires_at=maybe_milliseconds(credential.expires_at),
+            revoked_at=maybe_milliseconds(credential.revoked_at),
+            secret=secret,
+        )
+        if added == 0:
+            raise Conflict(f"The id {credential.id!r} is taken.")
+
+    def replace_secret(self, id: str, secret: bytes) -> None:
+        """Let a credential have another secret; sessions that it opened end."""
+        self._sql.run("UPDATE credentials SET secret = :secret WHERE id = :id", secret=secret, id=id)
+        self._end_sessions(id)
+
+    def revoke(self, id: str, *, at: datetime) -> bool:
+        """End a credential and the sessions that it opened; False if it has ended before or there is none."""
+        revoked = self._sql.run(
+            "UPDATE credentials SET revoked_at = :at WHERE id = :id AND revoked_at IS NULL", at=milliseconds(at), id=id
+        )
+        self._end_sessions(id)
+        return revoked == 1
+
+    def open_door(self) -> None:
+        """Let the store be unlocked from now on, until another credential is added."""
+        # How many there are is enough to tell whether one was added: credentials are revoked, never deleted.
+        self._sql.run(
+            """
+            INSERT INTO facts (key, value) SELECT 'opened', CAST(count(*) AS TEXT) FROM credentials WHERE TRUE
+            ON CONFLICT (key) DO UPDATE SET value = excluded.value
+            """
+        )
+
+    def grant(self, grants: Sequence[Grant]) -> None:
+        """Let users enter spaces; what is granted already stays as it is."""
+        self._sql.many(
+            f"""
+            INSERT INTO grants ({self._sql.user}, space, at, by)
+            VALUES (:user, :space, :at, :by)
+            ON CONFLICT DO NOTHING
+            """,
+            [{"user": one.user, "space": one.space, "at": milliseconds(one.at), "by": one.by} for one in grants],
+        )
+
+    def withdraw(self, user: str, space: str) -> bool:
+        """Take a grant back; False if there was none."""
+        gone = self._sql.run(f"DELETE FROM grants WHERE {self._of(user)} AND space = :space", user=user, space=space)
+        return gone == 1
+
+    def open_session(self, session: Session, secret: bytes) -> None:
+        """Keep a session; those whose time is over go."""
+        created_at, expires_at = milliseconds(session.created_at), milliseconds(session.expires_at)
+        self._sql.run("DELETE FROM sessions WHERE expires_at <= :now", now=created_at)
+        self._sql.run(
+            """
+            INSERT INTO sessions (secret, credential, guard, created_at, expires_at)
+            VALUES (:secret, :credential, :guard, :created_at, :expires_at)
+            """,
+            secret=secret,
+            credential=session.credential,
+            guard=session.guard,
+            created_at=created_at,
+            expires_at=expires_at,
+        )
+
+    def close_session(self, secret: bytes) -> None:
+        """End a session; nothing happens if there is none."""
+        self._sql.run("DELETE FROM sessions WHERE secret = :secret", secret=secret)
+
+    def note(self, act: Act) -> None:
+        """Write a line of the audit about rights."""
+        self._sql.run(
+            f"""
+            INSERT INTO acts (at, {self._sql.user}, action, space, subject, client, transport, reason)
+            VALUES (:at, :user, :action, :space, :subject, :client, :transport, :reason)
+            """,
+            at=milliseconds(act.at),
+            user=act.user,
+            action=act.action,
+            space=act.space,
+            subject=act.subject,
+            client=act.client,
+            transport=act.transport,
+            reason=act.reason,
+        )
+
+    def _end_sessions(self, credential: str) -> None:
+        self._sql.run("DELETE FROM sessions WHERE credential = :credential", credential=credential)

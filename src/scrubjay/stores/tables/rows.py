@@ -1,0 +1,225 @@
+"""Rows as values, and back: memories, links and events. Every backend keeps the same things in its columns; what stands
+beside memories is in side_rows.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from scrubjay.stores.promises.memories import milliseconds, moment
+from scrubjay.stores.promises.sync import Aside
+from scrubjay.values.memory import (
+    AccessLevel,
+    Category,
+    Context,
+    Event,
+    Kind,
+    Link,
+    LinkKind,
+    Memory,
+    Provenance,
+    Source,
+    Status,
+    topic_key,
+)
+
+Row = Sequence[Any]
+
+# What a memory is read from, in the order `memory_of` takes it apart.
+FIELDS = (
+    "seq", "id", "space", "kind", "content", "title", "path", "topic", "category", "tags", "auto_tags", "importance",
+    "confidence", "source", "access_level", "user", "conversation", "session", "metadata", "detail", "flags", "client",
+    "caller", "transport", "dialect", "status", "supersedes", "superseded_by", "expires_at", "valid_from",
+    "valid_until", "verified_at", "deleted_at", "recoverable_until", "created_at", "updated_at", "accessed_at",
+    "access_count", "version", "hlc", "origin",
+)  # fmt: skip
+
+
+def memory_of(row: Row) -> Memory:
+    (
+        seq, key, space, kind, content, title, path, topic, category, tags, auto_tags, importance, confidence, source,
+        access_level, user, conversation, session, metadata, detail, flags, client, caller, transport, dialect, status,
+        supersedes, superseded_by, expires_at, valid_from, valid_until, verified_at, deleted_at, recoverable_until,
+        created_at, updated_at, accessed_at, access_count, version, hlc, origin,
+    ) = row  # fmt: skip
+    return Memory(
+        id=key,
+        space=space,
+        kind=Kind(kind),
+        content=content,
+        title=title,
+        path=path,
+        topic=topic,
+        category=Category(category),
+        tags=_strings(tags),
+        auto_tags=_strings(auto_tags),
+        importance=importance,
+        confidence=confidence,
+        source=Source(source),
+        access_level=AccessLevel(access_level),
+        context=Context(user_id=user, conversation_id=conversation, session_id=session),
+        metadata=_object(metadata),
+        detail=_object(detail),
+        flags=_strings(flags),
+        provenance=Provenance(client=client, caller=caller, transport=transport, dialect=dialect),
+        status=Status(status),
+        supersedes=supersedes,
+        superseded_by=superseded_by,
+        expires_at=maybe_moment(expires_at),
+        valid_from=maybe_moment(valid_from),
+        valid_until=maybe_moment(valid_until),
+        verified_at=maybe_moment(verified_at),
+        deleted_at=maybe_moment(deleted_at),
+        recoverable_until=maybe_moment(recoverable_until),
+        created_at=moment(created_at),
+        updated_at=moment(updated_at),
+        accessed_at=moment(accessed_at),
+        access_count=access_count,
+        version=version,
+        hlc=hlc,
+        origin=origin,
+        seq=seq,
+    )
+
+
+def columns_of(memory: Memory) -> dict[str, Any]:
+    """The columns of `memories` that are the same everywhere: all but where it is, whose, and who may see it."""
+    return {
+        "id": memory.id,
+        "kind": memory.kind,
+        "content": memory.content,
+        "content_length": len(memory.content),
+        "title": memory.title,
+        "path": memory.path,
+        "topic": memory.topic,
+        "topic_key": None if memory.topic is None else topic_key(memory.topic),
+        "category": memory.category,
+        "tags": as_json(memory.tags),
+        "auto_tags": as_json(memory.auto_tags),
+        "importance": float(memory.importance),
+        "confidence": float(memory.confidence),
+        "source": memory.source,
+        "access_level": memory.access_level,
+        "metadata": as_json(memory.metadata),
+        "detail": as_json(memory.detail),
+        "flags": as_json(memory.flags),
+        "client": memory.provenance.client,
+        "caller": memory.provenance.caller,
+        "transport": memory.provenance.transport,
+        "dialect": memory.provenance.dialect,
+        "status": memory.status,
+        "state": int(memory.state),
+        "supersedes": memory.supersedes,
+        "superseded_by": memory.superseded_by,
+        "expires_at": maybe_milliseconds(memory.expires_at),
+        "valid_from": maybe_milliseconds(memory.valid_from),
+        "valid_until": maybe_milliseconds(memory.valid_until),
+        "verified_at": maybe_milliseconds(memory.verified_at),
+        "deleted_at": maybe_milliseconds(memory.deleted_at),
+        "recoverable_until": maybe_milliseconds(memory.recoverable_until),
+        "created_at": milliseconds(memory.created_at),
+        "updated_at": milliseconds(memory.updated_at),
+        "version": memory.version,
+        "hlc": memory.hlc,
+        "origin": memory.origin,
+        "content_hash": content_hash(memory),
+    }
+
+
+def content_hash(memory: Memory) -> bytes:
+    return sha256(memory.text.encode()).digest()
+
+
+def snapshot_of(row: Row) -> str:
+    """A row as it was, by field, so that a later schema still reads it."""
+    return as_json(dict(zip(FIELDS, row, strict=True)))
+
+
+def snapshot_of_memory(memory: Memory) -> str:
+    """What `snapshot_of` would have made of this memory's row."""
+    columns = columns_of(memory) | {
+        "seq": memory.seq,
+        "space": memory.space,
+        "user": memory.context.user_id,
+        "conversation": memory.context.conversation_id,
+        "session": memory.context.session_id,
+        "accessed_at": milliseconds(memory.accessed_at),
+        "access_count": memory.access_count,
+    }
+    return snapshot_of([columns[name] for name in FIELDS])
+
+
+def memory_of_snapshot(snapshot: str) -> Memory:
+    fields = json.loads(snapshot)
+    return memory_of([fields.get(name) for name in FIELDS])
+
+
+def without_asides(memory: Memory, asides: Iterable[Aside]) -> Memory:
+    """A memory as its row has it: without what it says of others to some only."""
+    named = {(one.role, one.other) for one in asides}
+    return replace(
+        memory,
+        supersedes=None if ("supersedes", memory.supersedes) in named else memory.supersedes,
+        superseded_by=None if ("superseded_by", memory.superseded_by) in named else memory.superseded_by,
+    )
+
+
+def link_of(row: Row) -> Link:
+    kind, source, target, score, state, given, reason, created_at, hlc, origin = row
+    return Link(
+        kind=LinkKind(kind),
+        source=source,
+        target=target,
+        score=score,
+        state=state,
+        given=bool(given),
+        reason=reason,
+        created_at=moment(created_at),
+        hlc=hlc,
+        origin=origin,
+    )
+
+
+def event_of(space: str, row: Row) -> Event:
+    number, at, action, memory, fields, user, client, caller, transport, dialect, reason = row
+    return Event(
+        space=space,
+        number=number,
+        at=moment(at),
+        action=action,
+        memory=memory,
+        fields=_strings(fields),
+        user=user,
+        provenance=Provenance(client=client, caller=caller, transport=transport, dialect=dialect),
+        reason=reason,
+    )
+
+
+def as_json(value: Mapping[str, Any] | Iterable[Any]) -> str:
+    if not isinstance(value, Mapping):
+        value = tuple(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else _EMPTY[isinstance(value, Mapping)]
+
+
+_EMPTY = {True: "{}", False: "[]"}
+
+
+def _object(text: str) -> dict[str, Any]:
+    return {} if text == "{}" else json.loads(text)
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+def maybe_moment(at: int | None) -> datetime | None:
+    return None if at is None else moment(at)
+
+
+def maybe_milliseconds(at: datetime | None) -> int | None:
+    return None if at is None else milliseconds(at)

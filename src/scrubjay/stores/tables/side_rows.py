@@ -1,0 +1,225 @@
+"""Rows of what stands beside memories, as values and back, in every backend."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from scrubjay.stores.promises.files import Entry, File
+from scrubjay.stores.promises.memories import milliseconds, moment
+from scrubjay.stores.promises.sync import Endpoint, Erased, SyncConflict
+from scrubjay.stores.tables.rows import Row, as_json, maybe_milliseconds, maybe_moment, memory_of_snapshot
+from scrubjay.values.memory import (
+    AccessLevel,
+    Act,
+    Archive,
+    Caller,
+    Conversation,
+    Credential,
+    CredentialKind,
+    Job,
+    JobStatus,
+    Message,
+    Provenance,
+    Role,
+    Session,
+    Speaker,
+    State,
+    Tier,
+    Version,
+)
+
+# What leaves the row. The length stays: lists are sorted by it.
+EMPTY = {"content": "", "title": "", "path": "", "metadata": "{}", "detail": "{}", "content_hash": None}
+
+
+def archive_of(  # noqa: PLR0917 -- a row
+    id: str, tier: str, at: int, size: int, checksum: bytes, object: str | None, packed: bytes | None
+) -> Archive:
+    return Archive(id=id, tier=Tier(tier), at=moment(at), size=size, checksum=checksum, object=object, packed=packed)
+
+
+STATES = tuple(State)  # by number; quicker than asking the enum ten thousand times
+
+
+def file_of_row(row: Row) -> File:
+    key, path, state, version, name, agreed_path, agreed_version, digest, stamp, waiting = row
+    return File(
+        memory=key,
+        path=path,
+        state=STATES[state],
+        version=version,
+        name=name,
+        agreed_path=agreed_path,
+        agreed_version=agreed_version,
+        hash=digest,
+        stamp=stamp,
+        waiting=bool(waiting),
+    )
+
+
+def conversation_of(row: Row) -> Conversation:
+    name, space, title, prompt, created_at, updated_at, user, level, messages = row
+    return Conversation(
+        id=name,
+        space=space,
+        title=title,
+        system_prompt=prompt,
+        created_at=moment(created_at),
+        updated_at=moment(updated_at),
+        messages=messages,
+        user_id=user,
+        access_level=AccessLevel(level),
+    )
+
+
+def message_of(row: Row) -> Message:
+    name, role, content, reply_to, at = row
+    return Message(id=name, role=Speaker(role), content=content, reply_to=reply_to, created_at=moment(at))
+
+
+def job_of(*row: Any) -> Job:
+    (
+        key, kind, user, role, granted, spaces, client, transport, dialect, arguments, state, outcome, done, total,
+        note, cancelling, attempts, result, error, created_at, started_at, finished_at, taken,
+    ) = row  # fmt: skip
+    unfinished = JobStatus.RUNNING if taken else JobStatus.WAITING
+    return Job(
+        id=key,
+        kind=kind,
+        caller=Caller(user=user, role=Role(role), spaces=None if granted is None else frozenset(json.loads(granted))),
+        spaces=tuple(json.loads(spaces)),
+        provenance=Provenance(client=client, caller=user, transport=transport, dialect=dialect),
+        arguments=json.loads(arguments),
+        state=json.loads(state),
+        status=unfinished if outcome is None else JobStatus(outcome),
+        done=done,
+        total=total,
+        note=note,
+        cancelling=bool(cancelling),
+        attempts=attempts,
+        result=None if result is None else json.loads(result),
+        error=None if error is None else json.loads(error),
+        created_at=moment(created_at),
+        started_at=maybe_moment(started_at),
+        finished_at=maybe_moment(finished_at),
+    )
+
+
+def row_of_job(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "user": job.caller.user,
+        "role": job.caller.role,
+        "granted": None if job.caller.spaces is None else as_json(sorted(job.caller.spaces)),
+        "spaces": as_json(list(job.spaces)),
+        "client": job.provenance.client,
+        "transport": job.provenance.transport,
+        "dialect": job.provenance.dialect,
+        "arguments": as_json(job.arguments),
+        "state": as_json(job.state),
+        "outcome": str(job.status) if job.finished else None,
+        "done": job.done,
+        "total": job.total,
+        "note": job.note,
+        "cancelling": job.cancelling,
+        "attempts": job.attempts,
+        "result": None if job.result is None else as_json(job.result),
+        "error": None if job.error is None else as_json(job.error),
+        "created_at": milliseconds(job.created_at),
+        "started_at": maybe_milliseconds(job.started_at),
+        "finished_at": maybe_milliseconds(job.finished_at),
+    }
+
+
+def credential_of(row: Row) -> Credential:
+    credential, kind, user, role, spaces, name, created_at, created_by, expires_at, revoked_at = row
+    return Credential(
+        id=credential,
+        kind=CredentialKind(kind),
+        user=user,
+        role=Role(role),
+        spaces=None if spaces is None else tuple(json.loads(spaces)),
+        name=name,
+        created_at=moment(created_at),
+        created_by=created_by,
+        expires_at=maybe_moment(expires_at),
+        revoked_at=maybe_moment(revoked_at),
+    )
+
+
+def act_of(row: Row) -> Act:
+    at, user, action, space, memory, subject, client, transport, reason = row
+    return Act(
+        at=moment(at),
+        user=user,
+        action=action,
+        space=space,
+        memory=memory,
+        subject=subject,
+        client=client,
+        transport=transport,
+        reason=reason,
+    )
+
+
+def erased_of(state: int, final: int) -> Erased:
+    if state != State.PURGED:
+        return Erased.NO
+    return Erased.FINAL if final else Erased.IN_TIME
+
+
+def version_of(row: Row) -> Version:
+    version, snapshot, at, user, reason = row
+    return Version(
+        id=version,
+        memory=memory_of_snapshot(snapshot),
+        replaced_at=moment(at),
+        replaced_by=user,
+        reason=reason,
+    )
+
+
+def entry_of(row: Row) -> Entry:
+    key, path, title, length, updated_at, expires_at, superseded_by = row
+    return Entry(
+        id=key,
+        path=path,
+        title=title,
+        length=length,
+        updated_at=moment(updated_at),
+        expires_at=maybe_moment(expires_at),
+        superseded_by=superseded_by,
+    )
+
+
+def endpoint_of(row: Row) -> Endpoint:
+    name, url, spaces, added_at, synced_at = row
+    return Endpoint(
+        name=name,
+        url=url,
+        spaces=None if spaces is None else tuple(json.loads(spaces)),
+        added_at=moment(added_at),
+        synced_at=maybe_moment(synced_at),
+    )
+
+
+def sync_conflict_of(row: Row) -> SyncConflict:
+    number, memory, endpoint, policy, at, outcome, settled_at, ours, theirs = row
+    return SyncConflict(
+        number=number,
+        memory=memory,
+        endpoint=endpoint,
+        policy=policy,
+        at=moment(at),
+        outcome=outcome,
+        settled_at=maybe_moment(settled_at),
+        ours=ours,
+        theirs=theirs,
+    )
+
+
+def session_of(row: Row) -> Session:
+    credential, guard, created_at, expires_at = row
+    return Session(credential=credential, guard=guard, created_at=moment(created_at), expires_at=moment(expires_at))

@@ -1,0 +1,108 @@
+"""Reads that were counted and not yet written.
+
+Handing a memory out must not cost a durable write, so counts gather here, are laid over what is read, and are written
+with the next transaction or batch.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from scrubjay.stores.promises.memories import milliseconds, moment
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Memory, Recall
+
+KEPT_RECALLS = 10_000
+HOUR = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    count: int
+    at: int
+    hours: Mapping[int, int]  # since 1970, with how many of the reads were in each
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one write takes along."""
+
+    readings: Mapping[str, Reading]
+    recalls: tuple[Recall, ...]
+
+
+NOTHING = Batch({}, ())
+
+
+class Tally:
+    """Counted reads of this process. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readings: dict[str, Reading] = {}
+        self._recalls: deque[Recall] = deque(maxlen=KEPT_RECALLS)
+
+    def add(self, reads: Mapping[str, int], at: datetime, recall: Recall | None) -> int:
+        """Count; gives how much is waiting."""
+        with self._lock:
+            for memory, count in reads.items():
+                self._merge(memory, count, milliseconds(at))
+            if recall is not None:
+                self._recalls.append(recall)
+            return len(self._readings) + len(self._recalls)
+
+    def laid_over(self, memory: Memory) -> Memory:
+        """The memory with the reads that are not written yet."""
+        reading = self._readings.get(memory.id)
+        if reading is None:
+            return memory
+        return replace(
+            memory,
+            access_count=memory.access_count + reading.count,
+            accessed_at=max(memory.accessed_at, moment(reading.at)),
+        )
+
+    def batch(self) -> Batch:
+        with self._lock:
+            return Batch(dict(self._readings), tuple(self._recalls))
+
+    def written(self, batch: Batch) -> None:
+        """Take out what is now in the file; what was counted meanwhile stays."""
+        with self._lock:
+            for memory, reading in batch.readings.items():
+                now = self._readings[memory]
+                hours = {hour: count - reading.hours.get(hour, 0) for hour, count in now.hours.items()}
+                if now.count > reading.count:
+                    left = {hour: count for hour, count in hours.items() if count}
+                    self._readings[memory] = Reading(now.count - reading.count, now.at, left)
+                else:
+                    del self._readings[memory]
+            for _ in range(min(len(batch.recalls), len(self._recalls))):
+                self._recalls.popleft()
+
+    def as_rows(self) -> str:
+        """The readings as JSON rows `[id, count, at]`, for lists that are sorted by them and totals."""
+        return json.dumps([[memory, reading.count, reading.at] for memory, reading in self.batch().readings.items()])
+
+    def by_hours(self) -> str:
+        """The readings as JSON rows `[id, hour, count]`."""
+        return hourly(self.batch())
+
+    def recalls_of(self, memory: str) -> list[Recall]:
+        return [recall for recall in reversed(self.batch().recalls) if memory in recall.memories]
+
+    def _merge(self, memory: str, count: int, at: int) -> None:
+        known = self._readings.get(memory, Reading(0, at, {}))
+        hours = {**known.hours, at // HOUR: known.hours.get(at // HOUR, 0) + count}
+        self._readings[memory] = Reading(known.count + count, max(known.at, at), hours)
+
+
+def hourly(batch: Batch) -> str:
+    return json.dumps(
+        [[memory, hour, count] for memory, reading in batch.readings.items() for hour, count in reading.hours.items()]
+    )

@@ -1,0 +1,38 @@
+"""Words as a full-text index keeps them: lower case, without accents, cut down to their stems.
+
+FTS5's own tokenizer does it, also for stores that are not SQLite: so all of them agree on what a word's stem is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import apsw
+
+from scrubjay.stores.words.words import indexed, term
+
+TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
+
+_thread = threading.local()  # a connection serves one thread at a time
+
+
+def stems(words: Iterable[str]) -> dict[str, str]:
+    """Query words with what stands in the index for each, without those in which the tokenizer sees no word."""
+    found = {word: "".join(_tokens(term(word), apsw.FTS5_TOKENIZE_QUERY)) for word in words}
+    return {word: stem for word, stem in found.items() if stem}
+
+
+def counted_stems(passage: str) -> Counter[str]:
+    """The stems of a stretch of text, with how often each stands there."""
+    return Counter(_tokens(indexed(passage), apsw.FTS5_TOKENIZE_DOCUMENT))
+
+
+def _tokens(text: str, reason: int) -> list[str]:
+    tokenize: Any = getattr(_thread, "tokenize", None)
+    if tokenize is None:
+        _thread.connection = apsw.Connection(":memory:")
+        tokenize = _thread.tokenize = _thread.connection.fts5_tokenizer("porter", TOKENIZER)
+    return [token for found in tokenize(text.encode(), reason, None, include_offsets=False) for token in found[:1]]

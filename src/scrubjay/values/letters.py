@@ -1,0 +1,44 @@
+"""Unicode's normal forms in linear time.
+
+Putting a run of combining marks into Unicode's order is quadratic in `unicodedata` (50,000 of them: 3 s). No language
+writes more than a few on one letter, so a long run is cut, and each piece is put in order by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+from unicodedata import combining, normalize
+
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
+
+LONGEST_RUN = 64  # marks that stay together; a text without a longer run comes out as `unicodedata` gives it
+# Two signs that spell out to a sentence each (a blessing, a praise): a text of them would grow eighteenfold. For those
+# who look for certain words in a text, which these sentences do not hold.
+SENTENCES = {0xFDFA: " ", 0xFDFB: " "}
+
+
+def normalised(form: Form, text: str) -> str:
+    """The text in a normal form."""
+    if text.isascii():
+        return text
+    return "".join(normalize(form, piece) for piece in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text, cut inside of its long runs of marks and nowhere else."""
+    begin = 0
+    for place in range(LONGEST_RUN, len(text), LONGEST_RUN):  # no longer run lies between two of these
+        if _is_mark(text[place]) and _starts_late(text, place):
+            yield text[begin:place]
+            begin = place
+    yield text[begin:]
+
+
+def _starts_late(text: str, place: int) -> bool:
+    """Whether the run of marks that this one belongs to is a long one."""
+    return all(map(_is_mark, set(text[place - LONGEST_RUN : place])))
+
+
+def _is_mark(letter: str) -> bool:
+    return combining(normalize("NFKD", letter)[0]) > 0  # some letters are made of marks, and marks by that alone

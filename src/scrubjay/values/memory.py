@@ -1,0 +1,790 @@
+"""The nouns: what a memory is, who asks for it, how it is looked for and what comes back.
+
+Frozen values without behaviour beyond their own arithmetic. Times are aware datetimes in UTC; a score is a
+similarity from 0 to 1, higher is better. Everything above and below this file speaks in these words.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from typing import Any, NamedTuple, overload
+
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.letters import normalised
+
+MAX_CONTENT = 50_000  # code points, in every dialect
+MAX_LIMIT = 1_000  # items of one answer
+DEFAULT_SPACE = "default"
+LOCAL_USER = "local"
+
+
+class Kind(StrEnum):
+    MEMORY = "memory"
+    DECISION = "decision"
+    CHECKPOINT = "checkpoint"
+
+
+class Category(StrEnum):
+    FACT = "fact"
+    PREFERENCE = "preference"
+    INSTRUCTION = "instruction"
+    CONTEXT = "context"
+    RELATIONSHIP = "relationship"
+    SKILL = "skill"
+    GOAL = "goal"
+    EVENT = "event"
+    CUSTOM = "custom"
+
+
+class Source(StrEnum):
+    EXPLICIT = "explicit"  # somebody asked for it to be remembered
+    EXTRACTED = "extracted"  # a model thought it worth remembering
+
+
+class AccessLevel(StrEnum):
+    PRIVATE = "private"  # its user and owners
+    SHARED = "shared"  # everyone granted the space
+    PUBLIC = "public"  # also authenticated callers without a grant, read-only
+
+
+class Status(StrEnum):
+    ACTIVE = "active"
+    ARCHIVED = "archived"
+    DELETED = "deleted"
+
+
+class State(IntEnum):
+    """Status and supersession as one number: what filters look at. Numbers are stored; never renumber."""
+
+    ACTIVE = 0
+    SUPERSEDED = 1
+    ARCHIVED = 2
+    DELETED = 3
+    PURGED = 4  # erased for good; only a tombstone is left
+
+
+AT_HAND = frozenset({State.ACTIVE, State.SUPERSEDED})  # of what is neither archived nor deleted
+
+
+class Tier(StrEnum):
+    """Where an archived memory's text lies, from near to far."""
+
+    COLD = "cold"  # in the store itself, packed
+    GLACIER = "glacier"  # an object in the archive folder; still shown by lists
+    DEEP_ARCHIVE = "deep_archive"  # likewise, and opened by a restore only
+
+
+class LinkKind(StrEnum):
+    RELATED = "related"
+    SUPERSEDES = "supersedes"
+    MAY_OUTDATE = "may_outdate"
+    BUILDS_ON = "builds_on"
+    DEBATES = "debates"
+    SYNTHESIZES = "synthesizes"
+    CONSOLIDATED_FROM = "consolidated_from"
+
+
+class Role(StrEnum):
+    OWNER = "owner"  # everything in its spaces
+    MEMBER = "member"  # reads its own, shared and public; writes as itself
+    READER = "reader"  # reads shared and public
+
+
+# --- who asks --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks. Comes from the credential, or is the local owner; never from a request's body."""
+
+    user: str = LOCAL_USER
+    role: Role = Role.OWNER
+    spaces: frozenset[str] | None = None  # granted ones; None: every space
+    credential: str | None = None  # id of the credential; None: the local owner
+    local: bool = True  # may touch files, folders, backups and sync endpoints of this machine
+    sealed: frozenset[str] = field(default=frozenset(), compare=False)  # spaces in which nobody may change anything
+
+
+class CredentialKind(StrEnum):
+    KEY = "key"  # sent with every request; kept as a hash
+    PASSWORD = "password"  # noqa: S105 -- for signing in on the page; kept as an argon2 hash
+    TOKEN = "token"  # noqa: S105 -- a subject whose bearer tokens a trusted issuer signs; nothing secret is kept
+
+
+EVERY_SPACE = "*"  # in a grant: also spaces that are not there yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """What somebody proves with that they are a caller, and what that caller may do. Never the secret itself."""
+
+    id: str
+    kind: CredentialKind = CredentialKind.KEY
+    user: str
+    role: Role
+    spaces: tuple[str, ...] | None = None  # of those granted to its user; None: all of those
+    name: str = ""  # for people
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def good(self, now: datetime) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A space that a user may enter; what it may do there is its credential's role."""
+
+    user: str
+    space: str  # or EVERY_SPACE
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A browser that has signed in. Its cookie is kept as a hash only."""
+
+    credential: str | None  # None: the local owner, by the link that the server printed
+    guard: str  # must come with every change, in a header that no foreign page can send
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One line of the audit: who did what, to a memory or to the rights of somebody."""
+
+    at: datetime
+    user: str
+    action: str
+    space: str | None = None
+    memory: str | None = None
+    subject: str | None = None  # the credential, user or space whose rights changed
+    client: str = ""
+    transport: str = ""
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActFilter:
+    """Which lines of the audit are meant."""
+
+    spaces: frozenset[str] | None = None  # None: every space, and changes of rights that belong to none
+    user: str | None = None
+    action: str | None = None
+    client: str | None = None
+    memory: str | None = None
+    since: datetime | None = None  # inclusive
+    until: datetime | None = None  # inclusive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Through what a memory came in: answers "who wrote this?" when one turns out wrong or poisoned."""
+
+    client: str = "library"  # the program that called, by its own name
+    caller: str = LOCAL_USER  # the user of the credential
+    transport: str = "library"  # library, cli, stdio, http, file, import
+    dialect: str | None = None
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person looks, at the page or in a terminal: what is shown to one is not used by an agent.
+
+        The page speaks more than its own dialect: conversations are chimera's.
+        """
+        return self.transport == "cli" or self.dialect == "native" or self.client == "page"
+
+
+class Sight(IntEnum):
+    """How much of a space a caller sees, each including the one before it."""
+
+    PUBLIC = 0
+    SHARED = 1
+    OWN = 2  # and the caller's private memories
+    ALL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    space: str | None  # None: every space there is
+    sight: Sight
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Which rows a store call may touch at all: the one predicate that every store call takes.
+
+    No scopes: nothing is visible. The order of the scopes breaks ties between equally good hits.
+    """
+
+    user: str
+    scopes: tuple[Scope, ...]
+    reach: tuple[Scope, ...] | None = None  # where what a memory points at may be seen; None: in the same scopes
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether nothing in the store is hidden from the caller, so that frequencies may come from all of it."""
+        return Scope(None, Sight.ALL) in (self.scopes if self.reach is None else self.reach)
+
+
+# --- what is remembered ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Where a memory was made."""
+
+    user_id: str = LOCAL_USER  # whose memory it is
+    conversation_id: str | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMemory:
+    """What a caller hands in. Everything but the content may be left out; intake fills the rest."""
+
+    content: str
+    kind: Kind = Kind.MEMORY
+    title: str | None = None
+    path: str | None = None
+    topic: str | None = None
+    category: Category | None = None
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+    confidence: float = 1.0
+    source: Source = Source.EXTRACTED
+    access_level: AccessLevel = AccessLevel.SHARED
+    user_id: str | None = None
+    conversation_id: str | None = None
+    session_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    related: tuple[str, ...] = ()  # memories to link it with
+    find_related: bool = False  # link it with the nearest ones too
+    unique: bool = False  # refuse it if its user has the same words already
+    as_file: bool = False  # keep it as a file too, where its space has a folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One remembered thing, as it is now."""
+
+    id: str
+    space: str
+    kind: Kind = Kind.MEMORY
+    content: str
+    title: str
+    path: str
+    topic: str | None = None
+    category: Category
+    tags: tuple[str, ...] = ()  # what a client gave
+    auto_tags: tuple[str, ...] = ()  # what intake found
+    importance: float
+    confidence: float = 1.0
+    source: Source = Source.EXTRACTED
+    access_level: AccessLevel = AccessLevel.SHARED
+    context: Context = Context()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)  # decision: reasoning …; checkpoint: next_steps …
+    flags: tuple[str, ...] = ()  # what reads like a secret or an instruction
+    provenance: Provenance = Provenance()
+
+    status: Status = Status.ACTIVE
+    supersedes: str | None = None  # the one replaced most recently
+    superseded_by: str | None = None  # the newest successor that is not deleted
+    expires_at: datetime | None = None
+    valid_from: datetime | None = None  # when it was true in the world, not when it was written
+    valid_until: datetime | None = None
+    verified_at: datetime | None = None
+    deleted_at: datetime | None = None
+    recoverable_until: datetime | None = None
+
+    created_at: datetime
+    updated_at: datetime
+    accessed_at: datetime
+    access_count: int = 0
+
+    version: int = 1
+    hlc: int = 0  # hybrid logical clock of the last change
+    origin: str = ""  # the store that made the last change
+    seq: int = 0  # order of arrival in this store; breaks ties of created_at
+
+    @property
+    def state(self) -> State:
+        if self.status is Status.DELETED:
+            return State.DELETED
+        if self.status is Status.ARCHIVED:
+            return State.ARCHIVED
+        return State.SUPERSEDED if self.superseded_by else State.ACTIVE
+
+    def expired(self, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
+
+    @property
+    def text(self) -> str:
+        """What other dialects show, what is embedded and what words are found in: a decision carries its reasoning."""
+        more = self.detail.get("reasoning") or self.detail.get("next_steps")
+        return f"{self.content}\n\n{more}" if more else self.content
+
+    @property
+    def shown_text(self) -> str:
+        """What a reader is shown: the text, and how it went if it was a decision. A failed one is not a plain fact."""
+        outcome, reason = self.detail.get("outcome"), self.detail.get("reason")
+        if self.kind is not Kind.DECISION or not outcome:
+            return self.text
+        return f"{self.text}\n\n(decision; {outcome}: {reason})" if reason else f"{self.text}\n\n(decision; {outcome})"
+
+    @property
+    def embeddable(self) -> str:
+        """What is embedded: a decision's topic says what it is about."""
+        return f"{self.topic}\n{self.text}" if self.topic else self.text
+
+    @property
+    def name(self) -> str:
+        """What its own dialect calls it: decisions and checkpoints have an id that people can read."""
+        return str(self.detail.get("name") or self.id)
+
+
+# The fields of a memory that are times.
+TIMES = ("created_at", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_until", "verified_at",
+         "deleted_at", "recoverable_until")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A typed edge: `source` supersedes, builds on, may outdate … `target`."""
+
+    kind: LinkKind
+    source: str
+    target: str
+    score: float | None = None
+    state: str = "open"  # may_outdate: also kept, superseded; supersedes: also released; moved elsewhere: replaced
+    given: bool = True  # by a client, not found by us
+    reason: str | None = None
+    created_at: datetime
+    hlc: int = 0
+    origin: str = ""
+
+    @property
+    def stands(self) -> bool:
+        """Whether it still says something: nothing has taken its place, and nobody took it back."""
+        return self.state not in ("replaced", "released")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A former state of a memory, kept before a change."""
+
+    id: str
+    memory: Memory
+    replaced_at: datetime
+    replaced_by: str  # the user whose change it was
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One change: who did what to which memory. Ids and field names only, never content."""
+
+    space: str
+    number: int = 0  # counts per space, without holes; the store gives it
+    at: datetime
+    action: str  # stored, updated, superseded, forgotten, purged, restored, pruned …
+    memory: str | None = None
+    fields: tuple[str, ...] = ()
+    user: str
+    provenance: Provenance = Provenance()
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """Where the text of a memory that was put away is, and how to tell that it is still whole."""
+
+    id: str
+    tier: Tier
+    at: datetime
+    size: int  # bytes, packed
+    checksum: bytes  # SHA-256 of what is packed
+    object: str | None = None  # its name in the archive folder; None: the store has it
+    packed: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    name: str
+    title: str | None = None  # what people call it, where that is more than its name
+    description: str | None = None
+    created_at: datetime
+    memories: int = 0  # active ones that the caller sees, as a plain list shows them
+    superseded: int = 0  # that it sees as well, which some lists show beside them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """What decisions were made about."""
+
+    name: str  # as the newest decision spells it
+    decisions: int
+    latest_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """Which memories were handed to whom: one row of the recall log."""
+
+    at: datetime
+    space: str
+    user: str
+    client: str
+    memories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """Something done to many memories at once, to be undone at once."""
+
+    id: str
+    action: str
+    user: str
+    at: datetime
+    reason: str | None = None
+    memories: tuple[str, ...] = ()
+
+
+class JobStatus(StrEnum):
+    WAITING = "waiting"  # for a live server to take it up, at first or again
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Work that outlives the call that asked for it. Holds ids and numbers, never a memory's text."""
+
+    id: str
+    kind: str
+    caller: Caller  # for whom it is done, with no more rights than theirs
+    spaces: tuple[str, ...]
+    provenance: Provenance = Provenance()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)  # what whoever carries it on needs to know
+    status: JobStatus = JobStatus.WAITING
+    done: int = 0
+    total: int | None = None  # None: not known
+    note: str = ""  # what it is at
+    cancelling: bool = False  # somebody wants it to stop
+    attempts: int = 0  # how often it was taken up
+    result: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None  # code, message, hint, details
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.status not in (JobStatus.WAITING, JobStatus.RUNNING)
+
+
+# --- conversations ---------------------------------------------------------------------------------------------------
+
+
+class Speaker(StrEnum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A talk in a space. Its id is its space's own: another space may have one of the same id."""
+
+    id: str
+    space: str
+    title: str | None = None
+    system_prompt: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    messages: int = 0
+    user_id: str | None = None  # who began it; None: not known
+    access_level: AccessLevel = AccessLevel.SHARED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    id: str
+    role: Speaker
+    content: str
+    reply_to: str | None = None  # the message that this one answers
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injection:
+    """A memory that somebody put into a conversation, in force or paused."""
+
+    memory: str
+    active: bool = True
+    injected_at: datetime
+
+
+# --- how it is looked for --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories are meant, beside who may see them. Applied before any cut, so it cannot empty a page."""
+
+    states: frozenset[State] = frozenset({State.ACTIVE})
+    expired: bool | None = False  # False: only living ones; True: only expired ones; None: both
+    kinds: frozenset[Kind] | None = None
+    categories: frozenset[Category] | None = None
+    tags: frozenset[str] | None = None  # any of them, given or found
+    created_since: datetime | None = None  # inclusive
+    created_until: datetime | None = None  # inclusive
+    accessed_until: datetime | None = None  # handed out last, inclusive; reads that are not flushed do not count
+    min_importance: float | None = None
+    max_importance: float | None = None
+    user_id: str | None = None
+    conversation_id: str | None = None
+    belongs_to: str | None = None  # a conversation, as the audience sees it: stored in it, or injected into it
+    session_id: str | None = None
+    access_levels: frozenset[AccessLevel] | None = None
+    source: Source | None = None
+    client: str | None = None  # provenance
+    caller: str | None = None  # provenance
+    transport: str | None = None  # provenance
+    flag: str | None = None  # secret, instruction; any: whatever is flagged
+    topic: str | None = None  # however it is spelt: see `topic_key`
+    path_prefix: str | None = None  # a folder: itself and everything below
+    ids: frozenset[str] | None = None
+
+
+class Decay(StrEnum):
+    """How a memory's recency falls with its age: 1 when new, half of it after ninety days."""
+
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+    LOGARITHMIC = "logarithmic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What a ranking counts how much; together one."""
+
+    similarity: float = 0.5
+    recency: float = 0.2
+    importance: float = 0.2
+    access: float = 0.1
+    decay: Decay = Decay.EXPONENTIAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A question to memory."""
+
+    text: str
+    limit: int = 10
+    offset: int = 0
+    filter: Filter = Filter()
+    now: datetime | None = None  # when the question is asked; default: the clock
+    words_only: bool = False
+    explain: bool = False
+    weights: Weights | None = None  # rank by a weighted sum of several factors instead of by score alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A question to a language model."""
+
+    system: str
+    text: str
+    max_tokens: int
+
+
+class Order(StrEnum):
+    """What a list is sorted by; ties by arrival."""
+
+    CREATED = "created_at"
+    UPDATED = "updated_at"
+    ACCESSED = "accessed_at"
+    IMPORTANCE = "importance"
+    ACCESSES = "access_count"
+    LENGTH = "content_length"
+
+
+# --- what comes back -------------------------------------------------------------------------------------------------
+
+
+class Match(NamedTuple):
+    """What a store found on one side of a search: by words (BM25) or by meaning (cosine)."""
+
+    memory: str
+    score: float
+
+
+class Glimpse(NamedTuple):
+    """What ranking wants to know of a memory beside how well it matches."""
+
+    created_at: datetime
+    valid_from: datetime | None
+    valid_until: datetime | None
+    conversation: str | None
+    length: int  # of the content, in characters
+    opening: str  # the content's first few hundred characters
+
+
+class Period(NamedTuple):
+    """A stretch of time that a question names: from `start` to just before `end`."""
+
+    start: datetime
+    end: datetime
+    words: str  # as they stand in the question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a memory was found."""
+
+    words: tuple[str, ...] = ()  # words of the query that it holds
+    word_score: float = 0.0  # share of the query's distinctive words found, 0..1
+    cosine: float | None = None
+    similarity: float = 0.0  # calibrated
+    boosts: Mapping[str, float] = field(default_factory=dict)  # what the second look added to the score, by name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factors:
+    """What a weighted ranking saw in a memory, each from 0 to 1, and their weighted sum."""
+
+    similarity: float
+    recency: float
+    importance: float
+    access: float
+    combined: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    memory: Memory
+    score: float  # calibrated: means the same for every query
+    explanation: Explanation | None = None
+    factors: Factors | None = None  # only where weights were asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hits:
+    """The answer to a query, best first."""
+
+    hits: tuple[Hit, ...] = ()
+    total: int = 0  # candidates before paging
+    degraded: str | None = None  # why only words were used, if so
+    periods: tuple[Period, ...] = ()  # the times that the question names: what is from then comes first
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[index]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A stretch of a list."""
+
+    memories: tuple[Memory, ...] = ()
+    total: int | None = None  # how many there are in all, if that was asked
+    cursor: str | None = None  # where the next page begins; None on the last one
+    links: Mapping[str, int] = field(default_factory=dict)  # how many each memory has, if that was asked
+    lengths: Mapping[str, int] = field(default_factory=dict)  # of the contents that were put away and are not shown
+    left_out: int = 0  # that were asked for and found no room; the next page begins with them
+
+    def __iter__(self) -> Iterator[Memory]:
+        return iter(self.memories)
+
+    def __len__(self) -> int:
+        return len(self.memories)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """The answer to a store: the memory, and earlier ones that it may outdate, most likely first."""
+
+    memory: Memory
+    similar: tuple[Memory, ...] = ()
+    degraded: str | None = None  # why it is found by words only for now, if so
+    links: int = 0  # made with it, given and found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revised:
+    """The answer to a change: the memory as it is now, and where its former state is kept."""
+
+    memory: Memory
+    fields: tuple[str, ...]  # that differ from before
+    previous: str | None  # id of the former version; None if nothing but links changed, or nothing at all
+    embedded: bool  # whether its text got new vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenConflict:
+    """Two memories of which the newer may outdate the older; nobody has said yet whether it does."""
+
+    new: Memory
+    old: Memory
+    score: float  # how likely it does, 0..1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """The answer to a forget."""
+
+    memory: Memory
+    hard: bool
+    backup: str | None  # an id by which it can be brought back
+    related: int  # memories forgotten with it, or else links that now lead nowhere
+
+
+def topic_key(topic: str) -> str:
+    """The same for spellings that differ only in case, width or white space."""
+    return " ".join(normalised("NFKC", topic).casefold().split())
+
+
+# --- ids -------------------------------------------------------------------------------------------------------------
+
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def random_suffix(length: int = 12) -> str:
+    """62 bits at the default length: ids never come from a clock, so a frozen one cannot make them collide."""
+    number = int.from_bytes(os.urandom(length))  # more bits than the letters need, so that all are equally likely
+    letters = []
+    for _ in range(length):
+        number, letter = divmod(number, len(_ALPHABET))
+        letters.append(_ALPHABET[letter])
+    return "".join(letters)
+
+
+def new_id() -> str:
+    return f"mem_{random_suffix()}"

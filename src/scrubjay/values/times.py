@@ -1,0 +1,51 @@
+"""Times on the wire and in files: UTC with milliseconds and Z. Naive times are refused: nobody knows what they mean."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from scrubjay.errors import InvalidInput
+
+MILLISECONDS = 100_000_000_000  # from here on a Unix time counts milliseconds: as seconds it would be the year 5138
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def iso(when: datetime) -> str:
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def parse_time(text: str, *, field: str) -> datetime:
+    """Read an ISO 8601 time; a date alone is its midnight in UTC.
+
+    :raises InvalidInput: if it is no time, or has no zone
+    """
+    try:
+        when = datetime.fromisoformat(text.upper())  # RFC 3339 allows t and z as well
+    except ValueError:
+        raise InvalidInput(f"{field} is not a time.", hint="Write it like 2026-11-15T10:00:00Z.", field=field) from None
+    if when.tzinfo is None:
+        if "T" in text or " " in text.strip():
+            raise InvalidInput(f"{field} has no time zone.", hint="End it with Z or with +02:00.", field=field)
+        when = when.replace(tzinfo=UTC)
+    try:
+        return when.astimezone(UTC)
+    except OverflowError:  # the year 0 or 10000, by its zone
+        raise InvalidInput(f"{field} is out of range.", field=field) from None
+
+
+def read_time(value: str | float, *, field: str) -> datetime:
+    """A time as other programs' files hold it: ISO 8601, or Unix time in seconds or in milliseconds.
+
+    :raises InvalidInput: if it is none
+    """
+    if isinstance(value, str):
+        return parse_time(value, field=field)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"{field} is not a time.", field=field)
+    try:
+        return datetime.fromtimestamp(value if abs(value) < MILLISECONDS else value / 1000, UTC)
+    except (OSError, OverflowError, ValueError):
+        raise InvalidInput(f"{field} is out of range.", field=field) from None

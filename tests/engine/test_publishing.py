@@ -1,0 +1,273 @@
+"""What was private stays so when its memory is rewritten and shown to others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scrubjay.engine.upkeep.repairs import Repairs
+from scrubjay.errors import NotFound
+from scrubjay.values.memory import AccessLevel, Caller, Filter, Role
+
+PRIVATE = "Zebulon is to be dismissed in March over the missing ledger"
+CLEAN = "The quay is swept on Tuesdays before the market opens"
+SECRETS = ("zebulon", "dismissed", "ledger")
+TEAM = frozenset({"default"})
+BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
+
+
+def person(jay, user: str, role: Role = Role.MEMBER):
+    return jay.bound_to(caller=Caller(user=user, role=role, spaces=TEAM))
+
+
+@pytest.fixture
+def ann(jay):
+    return person(jay, "ann")
+
+
+@pytest.fixture
+def bob(jay):
+    return person(jay, "bob")
+
+
+def rewritten(ann) -> str:
+    """A private memory whose text is now harmless, still private."""
+    memory = ann.store(PRIVATE, access_level=AccessLevel.PRIVATE).memory
+    ann.update(memory.id, content=CLEAN)
+    return memory.id
+
+
+def told(engine, id: str) -> str:
+    """Everything that a caller can get to know about a memory."""
+    history = list(engine.history(id))
+    known = [engine.get(id), history, list(engine.export()), engine.feed.events()]
+    for version in history:
+        known.append(engine.curation.diff(id, old=version.memory.version))
+    return repr(known).lower()
+
+
+def leaked(text: str) -> list[str]:
+    return [word for word in SECRETS if word in text]
+
+
+DOORS = {
+    "update": lambda ann, it: ann.update(it, access_level="shared"),
+    "public": lambda ann, it: ann.update(it, access_level="public"),
+    "bulk": lambda ann, it: ann.bulk.update(Filter(ids=frozenset({it})), access_level="shared"),
+    "in two steps": lambda ann, it: [ann.update(it, access_level=level) for level in ("shared", "private", "public")],
+}
+
+
+@BOTH
+@pytest.mark.parametrize("door", DOORS)
+def test_others_learn_nothing_of_the_text_before_a_memory_was_shared(ann, bob, door):
+    id = rewritten(ann)
+
+    DOORS[door](ann, id)
+
+    assert bob.get(id).content == CLEAN
+    assert leaked(told(bob, id)) == []
+    assert leaked(told(ann, id)), "its author still sees what it was"
+
+
+def test_a_memory_rewritten_and_shared_at_once_keeps_no_word_of_before(ann, bob):
+    id = ann.store(PRIVATE, access_level=AccessLevel.PRIVATE).memory.id
+
+    ann.update(id, content=CLEAN, access_level="shared")
+
+    assert leaked(told(bob, id)) == []
+    assert bob.get(id).auto_tags
+    assert bob.get(id).path.startswith("inbox/the-quay-is-swept")
+
+
+def test_a_version_that_others_may_not_see_is_not_there_for_them(ann, bob):
+    id = rewritten(ann)
+    ann.update(id, access_level="shared")
+
+    assert bob.history(id) == []
+    with pytest.raises(NotFound, match="no version 1"):
+        bob.curation.diff(id, old=1)
+    with pytest.raises(NotFound, match="no former version 1"):
+        bob.restore_version(id, 1)
+    assert bob.get(id).content == CLEAN
+    assert [one.memory.version for one in ann.history(id)] == [2, 1]
+
+
+def test_versions_since_it_was_shared_are_everyones(ann, bob):
+    id = rewritten(ann)
+    ann.update(id, access_level="shared")
+    bob.update(id, content="The quay is swept on Wednesdays")
+
+    assert [one.memory.content for one in bob.history(id)] == [CLEAN]
+    bob.restore_version(id, 3)
+    assert ann.get(id).content == CLEAN
+
+
+def test_an_owner_sees_every_version(jay, ann):
+    id = rewritten(ann)
+    ann.update(id, access_level="shared")
+
+    assert len(person(jay, "carol", Role.OWNER).history(id)) == 2
+    assert len(person(jay, "rita", Role.READER).history(id)) == 0
+
+
+def test_its_author_restores_a_private_version_which_hides_it_again(ann, bob):
+    id = rewritten(ann)
+    ann.update(id, access_level="shared")
+
+    ann.restore_version(id, 1)
+
+    assert ann.get(id).content == PRIVATE
+    with pytest.raises(NotFound):
+        bob.history(id)
+
+
+def test_why_it_was_changed_while_private_is_not_told(ann, bob):
+    id = ann.store(PRIVATE, access_level=AccessLevel.PRIVATE).memory.id
+    ann.update(id, content=CLEAN, reason="Zebulon must not hear of it")
+    ann.update(id, access_level="shared", reason="for the team")
+
+    assert leaked(told(bob, id)) == []
+    assert leaked(repr(ann.feed.events()).lower())
+
+
+def test_what_a_client_chose_itself_stays(ann, bob):
+    """A path, a title and tags that were given are no traces of the text."""
+    memory = ann.store(
+        PRIVATE, title="Quay notes", tags=["quay"], path="notes/quay", access_level=AccessLevel.PRIVATE
+    ).memory
+    ann.update(memory.id, content=CLEAN, access_level="shared")
+
+    seen = bob.get(memory.id)
+    assert (seen.title, seen.tags, seen.path) == ("Quay notes", ("quay",), "notes/quay")
+    assert leaked(repr(seen).lower()) == []
+
+
+def test_a_text_that_was_never_rewritten_keeps_its_path(ann):
+    memory = ann.store(CLEAN, access_level=AccessLevel.PRIVATE).memory
+
+    shared = ann.update(memory.id, access_level="shared")
+
+    assert (shared.path, shared.title, shared.auto_tags) == (memory.path, memory.title, memory.auto_tags)
+
+
+def test_words_of_before_find_nothing(ann, bob):
+    id = rewritten(ann)
+    ann.update(id, access_level="shared")
+
+    assert [hit for word in SECRETS for hit in bob.search(word, words_only=True)] == []
+    assert list(bob.list(Filter(tags=frozenset(SECRETS)))) == []
+
+
+def test_the_public_of_another_space_does_not_see_what_was_shared_only(jay, ann):
+    memory = ann.store(PRIVATE).memory
+    ann.update(memory.id, content=CLEAN)
+    ann.update(memory.id, access_level="public")
+    stranger = jay.bound_to(caller=Caller(user="eve", role=Role.MEMBER, spaces=frozenset({"other"})))
+
+    assert leaked(repr([stranger.get(memory.id), stranger.history(memory.id)]).lower()) == []
+
+
+def test_an_archived_memory_keeps_its_former_texts_to_those_who_might_see_them(ann, bob):
+    id = rewritten(ann)
+    ann.update(id, access_level="shared")
+    ann.cold_storage.archive([id])
+
+    assert leaked(repr([bob.get(id), list(bob.history(id))]).lower()) == []
+    assert leaked(repr(list(ann.history(id))).lower())
+
+
+# --- stores of earlier programs --------------------------------------------------------------------------------------
+
+
+def as_an_earlier_program_left_it(jay, ann) -> str:
+    """Shared, with the path, title and found tags of what it said while it was private."""
+    private = ann.store(PRIVATE, access_level=AccessLevel.PRIVATE).memory
+    for change in ({"content": CLEAN}, {"access_level": "shared"}, {"importance": 0.9}):
+        ann.update(private.id, **change)
+    made = {name: getattr(private, name) for name in ("path", "title", "auto_tags")}
+    with jay._records.writing() as tx:
+        memory, *former = jay.get(private.id), *(one.memory for one in jay.history(private.id))
+        tx.reword(replace(memory, **made), [replace(one, **made) for one in former])
+    return private.id
+
+
+@BOTH
+def test_traces_that_an_earlier_program_left_are_removed_once(jay, ann, bob):
+    id = as_an_earlier_program_left_it(jay, ann)
+    assert leaked(told(bob, id)) == list(SECRETS)
+    assert bob.search("Zebulon", words_only=True).hits
+
+    assert Repairs(jay).run() == 1
+
+    assert leaked(told(bob, id)) == []
+    assert not bob.search("Zebulon", words_only=True).hits
+    assert list(bob.list(Filter(tags=frozenset(SECRETS)))) == []
+    assert leaked(repr(list(ann.history(id))).lower()) == list(SECRETS), "its author keeps what it was"
+    assert jay.get(id).version == 4
+    assert Repairs(jay).run() == 0
+    assert jay._records.fact("mended") == "done"
+
+
+@BOTH
+def test_a_repair_leaves_everything_else_alone(jay, ann):
+    named = ann.store(PRIVATE, path="notes/quay", title="Quay", access_level=AccessLevel.PRIVATE).memory
+    ann.update(named.id, access_level="shared")
+    shared = ann.store("The weighbridge is closed").memory
+    ann.update(shared.id, content="The weighbridge is open")
+    before = [jay.get(named.id), jay.get(shared.id)]
+
+    Repairs(jay).run()
+
+    assert [jay.get(named.id), jay.get(shared.id)] == before
+
+
+def test_a_repair_goes_on_where_it_was_cut_off(jay, ann, bob):
+    first, second = as_an_earlier_program_left_it(jay, ann), as_an_earlier_program_left_it(jay, ann)
+    with jay._records.writing() as tx:
+        tx.set_fact("mended", str(jay.get(first).seq))
+
+    assert Repairs(jay).run() == 1
+
+    assert leaked(repr(bob.get(second)).lower()) == []
+
+
+def test_a_repair_that_another_process_finished_first_is_finished(jay, ann, monkeypatch):
+    as_an_earlier_program_left_it(jay, ann)
+    ours = Repairs(jay)
+    lease = jay._records.lease
+
+    def after_the_other(*args, **named):
+        monkeypatch.undo()
+        assert Repairs(jay).run() == 1
+        return lease(*args, **named)
+
+    monkeypatch.setattr(jay._records, "lease", after_the_other)
+
+    assert ours.run() == 0
+
+
+def test_what_was_archived_with_traces_is_shown_and_restored_without(jay, ann, bob):
+    id = as_an_earlier_program_left_it(jay, ann)
+    jay.cold_storage.archive([id])
+    assert leaked(repr(bob.get(id).auto_tags).lower())
+
+    Repairs(jay).run()
+
+    assert leaked(repr([bob.get(id), list(bob.history(id))]).lower()) == []
+    jay.cold_storage.restore([id])
+    assert leaked(told(bob, id)) == []
+
+
+def test_a_mirrored_file_gets_the_new_name(jay, ann, tmp_path):
+    jay.folders.mirror("default")
+    as_an_earlier_program_left_it(jay, ann)
+    jay._write_files(patient=True)
+    [folder] = {file.parent for file in tmp_path.rglob("inbox/*.md")}
+    assert leaked(" ".join(file.name for file in folder.iterdir()))
+
+    Repairs(jay).run()
+
+    [file] = folder.iterdir()
+    assert file.name == "The quay is swept on Tuesdays before the market opens.md"

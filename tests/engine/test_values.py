@@ -1,0 +1,16 @@
+"""Values as JSON text and back."""
+
+from __future__ import annotations
+
+import json
+
+from scrubjay.engine.results import read, written
+from scrubjay.values.memory import Caller, Role
+
+
+def test_what_is_a_set_is_a_list_in_order_and_comes_back_as_a_set():
+    caller = Caller(user="ann", role=Role.MEMBER, spaces=frozenset({"work", "default"}), sealed=frozenset({"vault"}))
+
+    assert json.loads(written(caller))["spaces"] == ["default", "work"]
+    assert read(Caller, written(caller)) == caller
+    assert read(Caller, written(caller)).sealed == {"vault"}

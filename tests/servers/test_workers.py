@@ -1,0 +1,122 @@
+"""Threads: those who ask do not wait for those who change, however many of them wait for the store's writer."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from scrubjay.dialects.base import Pieces
+from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
+from scrubjay.servers.http.app import build_app
+from scrubjay.servers.workers import WRITERS
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import AccessLevel, Role
+from tests.servers.peer import ENVELOPE
+from tests.servers.samples import sample
+from tests.servers.sites import running
+
+TABLES = [find(name) for name in (*DIALECTS, *ONLY_REST)]
+PATIENCE = 60.0
+
+
+class Patient(SqliteStore):
+    """Waits for the writer until the test lets it; knows how many do."""
+
+    def __init__(self, path) -> None:
+        super().__init__(path, timeout_seconds=2 * PATIENCE)
+        self.arrived = threading.Semaphore(0)
+        self.writes = Counter()  # by thread
+
+    @contextmanager
+    def _changing(self, timeout_seconds=None):
+        if timeout_seconds is None:  # else it does not wait
+            self.writes[threading.get_ident()] += 1
+            self.arrived.release()
+        with super()._changing(timeout_seconds) as transaction:
+            yield transaction
+
+
+@pytest.fixture
+def store(tmp_path):
+    with closing(Patient(tmp_path / "memories.db")) as store:
+        yield store
+
+
+@pytest.fixture
+def other(store, tmp_path):
+    """The same file, as another process has it."""
+    with closing(SqliteStore(tmp_path / "memories.db")) as other:
+        yield other
+
+
+def by_rest(address, key, content):
+    return httpx.post(
+        f"{address}/api/memento/store_memory", json={"content": content}, headers={"x-api-key": key}, timeout=PATIENCE
+    )
+
+
+def by_mcp(address, key, content):
+    params = {"name": "store_memory", "arguments": {"content": content}, **ENVELOPE}
+    headers = {
+        "x-api-key": key,
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "store_memory",
+        "accept": "application/json, text/event-stream",
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return httpx.post(f"{address}/mcp/memento", json=body, headers=headers, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("write", [by_rest, by_mcp])
+def test_a_read_is_answered_while_many_writes_wait(store, other, write):
+    jay = Engine(store, HashingEmbedder())
+    keys = [jay.callers.create(f"writer {number}").secret for number in range(3)]
+    reader = {"x-api-key": jay.callers.create("reader").secret}
+    app = build_app(jay, [find("memento")], call_seconds=4 * PATIENCE)
+    with running(app) as address, ThreadPoolExecutor(24) as pool:
+        with other.writing():
+            store.arrived = threading.Semaphore(0)
+            writes = [pool.submit(write, address, keys[number % 3], f"Fact {number}") for number in range(24)]
+            for _ in range(WRITERS):  # as many as may at once
+                assert store.arrived.acquire(timeout=PATIENCE)
+
+            recent = f"{address}/api/memento/list_recent_memories"
+            read = httpx.post(recent, json={}, headers=reader, timeout=PATIENCE)
+            ready = httpx.get(f"{address}/readyz", timeout=PATIENCE)
+            answered = [one for one in writes if one.done()]
+
+        done, _ = wait(writes, timeout=PATIENCE)
+        assert (read.status_code, ready.status_code) == (200, 200)
+        assert not answered
+        assert [one.result().status_code for one in done] == [200] * 24
+
+
+QUESTIONS = [(table, one) for table in TABLES for one in table.operations.values() if not one.changes]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "operation"), QUESTIONS, ids=[f"{table.name}.{one.name}" for table, one in QUESTIONS]
+)
+def test_what_only_asks_never_waits_for_the_writer(store, dialect, operation):
+    jay = Engine(store, HashingEmbedder())
+    memory = jay.store("Tea is in the cupboard.", access_level=AccessLevel.SHARED).memory
+    jay.conversations.create("tea")
+    key = jay.callers.create("alice", role=Role.OWNER).secret
+    store.writes.clear()
+
+    engine = jay.bound_to(caller=replace(jay.callers.by_key(key), local=True))
+    words = {"conversation": "tea", "id": memory.id, "Id": memory.id, "query": "tea", "store": "default"}
+    reply = dialect.call(engine, operation.name, sample(operation.takes, words))
+
+    if reply.stream is not None and reply.stream.kind is Pieces.LINES:
+        list(reply.stream.pieces)
+    assert threading.get_ident() not in store.writes

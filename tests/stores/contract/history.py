@@ -1,0 +1,210 @@
+"""What a store promises about former states, links and events, as tests. Part of `suite.py`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scrubjay.errors import Conflict, SpaceNotFound
+from scrubjay.stores.promises.memories import Store
+from scrubjay.values.memory import AccessLevel, Filter, LinkKind, Provenance, State, Status
+from tests.stores.contract.samples import (
+    QUERY,
+    a_link,
+    an_event,
+    at_cosine,
+    changed,
+    create_spaces,
+    got,
+    later,
+    listed,
+    matched,
+    nearest,
+    purge,
+    put,
+    put_away,
+    relate,
+    some,
+)
+
+
+class HistoryContract:
+    # --- versions ---
+
+    def test_what_once_had_another_access_level_or_space_is_named_in_order_of_arrival(self, store: Store) -> None:
+        create_spaces(store, "work")
+        opened = put(store, some(access_level=AccessLevel.PRIVATE))
+        moved, same, gone = put(store, some()), put(store, some()), put(store, some(access_level=AccessLevel.PRIVATE))
+        changed(store, opened, access_level=AccessLevel.SHARED)
+        changed(store, moved, space="work")
+        changed(store, same, title="another")
+        changed(store, gone, access_level=AccessLevel.PUBLIC)
+        purge(store, gone.id)
+        away = put(store, some())
+        put_away(store, changed(store, away, status=Status.ARCHIVED))
+
+        assert store.to_mend(limit=9) == [(one.seq, one.id) for one in (opened, moved, away)]
+        assert store.to_mend(after=opened.seq, limit=1) == [(moved.seq, moved.id)]
+
+    def test_a_memory_is_called_otherwise_as_if_it_always_was(self, store: Store) -> None:
+        first = put(store, some(path="inbox/old", title="old", auto_tags=("old",)))
+        second = changed(store, first, importance=0.9)
+
+        with store.writing() as tx:
+            tx.reword(
+                replace(second, path="inbox/new", title="new", auto_tags=("new",), content="not this"),
+                [replace(first, path="inbox/new", title="new", auto_tags=("new",))],
+            )
+
+        assert got(store, first.id) == replace(second, path="inbox/new", title="new", auto_tags=("new",))
+        [version] = store.versions(first.id)
+        assert version.memory == replace(first, path="inbox/new", title="new", auto_tags=("new",))
+        assert (matched(store, "old"), matched(store, "new")) == ([], [first.id])
+        assert listed(store, Filter(tags=frozenset({"old"}))) == []
+        assert listed(store, Filter(tags=frozenset({"new"}))) == [first.id]
+
+    def test_a_memory_is_not_called_what_another_is(self, store: Store) -> None:
+        memory = put(store, some(path="inbox/one"))
+        put(store, some(path="inbox/two"))
+
+        with pytest.raises(Conflict), store.writing() as tx:
+            tx.reword(replace(memory, path="inbox/two"), [])
+
+    def test_a_higher_version_replaces_the_one_before_it(self, store: Store) -> None:
+        memory = put(store, some("User lives in Seattle"))
+
+        newer = put(store, replace(memory, content="User lives in Austin", version=2))
+
+        assert got(store, memory.id) == newer
+        assert newer.seq == memory.seq
+        assert listed(store) == [memory.id]
+
+    def test_a_former_state_is_kept_with_who_changed_it_and_why(self, store: Store) -> None:
+        first = put(store, some(tags=("a",), metadata={"x": 1}))
+        second = put(store, replace(first, content="two", updated_at=later(1), version=2))
+        put(store, replace(second, content="three", updated_at=later(2), version=3))
+
+        newest, oldest = store.versions(first.id)
+
+        assert (newest.memory, oldest.memory) == (second, first)
+        assert (newest.replaced_at, newest.replaced_by, newest.reason) == (later(2), "ann", "because")
+        assert newest.id != oldest.id
+
+    @pytest.mark.parametrize("version", [1, 2, 4, 9])
+    def test_a_version_that_does_not_follow_is_a_conflict(self, store: Store, version: int) -> None:
+        memory = changed(store, put(store, some()))
+
+        with pytest.raises(Conflict):
+            put(store, replace(memory, content="other", version=version))
+
+        assert got(store, memory.id) == memory
+
+    def test_a_memory_of_another_store_arrives_with_its_version(self, store: Store) -> None:
+        memory = put(store, some(version=7))
+
+        assert got(store, memory.id).version == 7
+        assert store.versions(memory.id) == []
+        assert put(store, replace(memory, content="changed here", version=8)).version == 8
+
+    def test_two_who_change_the_same_version_do_not_overwrite_each_other(self, store: Store) -> None:
+        memory = put(store, some())
+        put(store, replace(memory, content="mine", version=2))
+
+        with pytest.raises(Conflict):
+            put(store, replace(memory, content="yours", version=2))
+
+        assert got(store, memory.id).content == "mine"
+
+    def test_a_new_text_is_found_and_the_old_one_is_not(self, store: Store) -> None:
+        memory = put(store, some("User lives in Seattle"), [at_cosine(0.9)])
+
+        put(store, replace(memory, content="User lives in Austin", title="Austin", version=2), [at_cosine(0.1)])
+
+        assert matched(store, "austin") == [memory.id]
+        assert matched(store, "seattle") == []
+        assert store.cosines(QUERY, [memory.id])[memory.id] == pytest.approx(0.1, abs=1e-6)
+
+    def test_without_new_vectors_words_and_vectors_stay(self, store: Store) -> None:
+        memory = put(store, some("User lives in Seattle"), [at_cosine(0.9), at_cosine(0.5)])
+
+        changed(store, memory, importance=0.9, tags=("new",))
+
+        assert matched(store, "seattle") == nearest(store) == listed(store, Filter(tags=frozenset({"new"})))
+        assert store.pending(limit=9) == []
+
+    def test_the_state_that_filters_see_follows_the_memory(self, store: Store) -> None:
+        memory = put(store, some())
+        states = []
+        for change in (
+            {"superseded_by": "other"},
+            {"status": Status.ARCHIVED},
+            {"status": Status.DELETED},
+            {"status": Status.ACTIVE, "superseded_by": None},
+        ):
+            memory = changed(store, memory, **change)
+            states += [state for state in State if listed(store, Filter(states=frozenset({state})))]
+
+        assert states == [State.SUPERSEDED, State.ARCHIVED, State.DELETED, State.ACTIVE]
+
+    # --- links ---
+
+    def test_links_are_found_from_both_sides_oldest_first(self, store: Store) -> None:
+        early = a_link("a", "b", kind=LinkKind.SUPERSEDES, score=0.5, given=False, reason="r", hlc=7, origin="o")
+        late = a_link("c", "a", created_at=later(1))
+        relate(store, late, early, a_link("x", "y"))
+
+        assert store.links(["a"]) == [early, late]
+        assert store.links(["b", "c"]) == [early, late]
+        assert store.links(["a"], kinds=frozenset({LinkKind.RELATED})) == [late]
+        assert store.links([]) == store.links(["a"], kinds=frozenset()) == []
+
+    def test_a_link_of_the_same_kind_replaces_the_other(self, store: Store) -> None:
+        relate(store, a_link("a", "b", state="open"))
+        newer = a_link("a", "b", state="kept", reason="asked")
+        other = a_link("a", "b", kind=LinkKind.DEBATES)
+        relate(store, newer, other)
+
+        assert store.links(["a"]) == [newer, other]
+
+    # --- events ---
+
+    def test_events_are_numbered_per_space_without_holes(self, store: Store) -> None:
+        create_spaces(store, "work")
+        for space in ("default", "work", "default"):
+            with store.writing() as tx:
+                tx.record(an_event(space=space))
+        with pytest.raises(ZeroDivisionError), store.writing() as tx:  # noqa: PT012 -- a number that is given back
+            tx.record(an_event())
+            raise ZeroDivisionError
+        with store.writing() as tx:
+            assert [tx.record(an_event()).number, tx.record(an_event()).number] == [3, 4]
+
+        assert [event.number for event in store.events("default")] == [1, 2, 3, 4]
+        assert [event.number for event in store.events("work")] == [1]
+
+    def test_an_event_comes_back_as_it_was(self, store: Store) -> None:
+        event = an_event(
+            memory="m",
+            action="updated",
+            fields=("tags", "title"),
+            reason="why",
+            provenance=Provenance(client="c", caller="k", transport="http", dialect="mama"),
+        )
+
+        with store.writing() as tx:
+            recorded = tx.record(event)
+
+        assert store.events("default") == [recorded] == [replace(event, number=1)]
+
+    def test_events_go_on_behind_a_number(self, store: Store) -> None:
+        with store.writing() as tx:
+            for _ in range(5):
+                tx.record(an_event())
+
+        assert [event.number for event in store.events("default", after=2, limit=2)] == [3, 4]
+        assert store.events("nowhere") == []
+
+    def test_an_event_belongs_to_a_space_that_exists(self, store: Store) -> None:
+        with pytest.raises(SpaceNotFound), store.writing() as tx:
+            tx.record(an_event(space="nowhere"))

@@ -1,0 +1,398 @@
+"""What a store promises about writing, reading and erasing memories, as tests. Part of `suite.py`."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scrubjay.errors import Conflict, SpaceNotFound, StorageError
+from scrubjay.stores.promises.memories import Store
+from scrubjay.values.memory import (
+    AccessLevel,
+    Category,
+    Context,
+    Filter,
+    Kind,
+    Memory,
+    Provenance,
+    Source,
+    State,
+    Status,
+)
+from tests.stores.contract.samples import (
+    EVERY_STATE,
+    EVERYTHING,
+    HOSTILE,
+    NOW,
+    QUERY,
+    Reopen,
+    a_link,
+    an_event,
+    changed,
+    create_spaces,
+    got,
+    ids,
+    later,
+    listed,
+    matched,
+    nearest,
+    purge,
+    put,
+    put_all,
+    put_in,
+    relate,
+    some,
+)
+
+
+class MemoriesContract:
+    # --- transactions ---
+
+    def test_what_a_transaction_wrote_is_seen_when_it_ends(self, store: Store) -> None:
+        memory = put(store, some())
+
+        assert store.get([memory.id], EVERYTHING) == [memory]
+
+    def test_nothing_of_a_transaction_that_raises_remains(self, store: Store) -> None:
+        with pytest.raises(ZeroDivisionError), store.writing() as tx:  # noqa: PT012 -- what came before it is the point
+            memory = put_in(tx, some())
+            tx.relate(a_link(memory.id, "other"))
+            tx.record(an_event(memory=memory.id))
+            tx.create_space("new", at=NOW)
+            tx.set_fact("model", "m")
+            tx.alias("another", memory.id)
+            raise ZeroDivisionError
+
+        assert store.get([memory.id, "another"], EVERYTHING) == []
+        assert matched(store, "seattle") == nearest(store) == listed(store) == []
+        assert [*store.links([memory.id]), *store.events("default"), *store.pending(limit=9)] == []
+        assert [space.name for space in store.spaces()] == ["default"]
+        assert store.fact("model") is None
+
+    def test_a_store_goes_on_after_a_transaction_that_raised(self, store: Store) -> None:
+        with pytest.raises(ZeroDivisionError), store.writing():
+            raise ZeroDivisionError
+
+        assert put(store, some()).seq
+
+    def test_a_transaction_reads_its_own_writes(self, store: Store) -> None:
+        with store.writing() as tx:
+            memory = put_in(tx, some())
+            tx.set_fact("model", "m")
+
+            assert tx.get([memory.id], EVERYTHING) == [memory]
+            assert ids(tx.match("seattle", Filter(), EVERYTHING, now=NOW, limit=5)) == [memory.id]
+            assert ids(tx.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=5)) == [memory.id]
+            assert tx.fact("model") == "m"
+
+    def test_nobody_else_sees_a_transaction_before_it_ends(self, store: Store) -> None:
+        before = put(store, some())
+
+        with store.writing() as tx:
+            put_in(tx, some())
+
+            assert listed(store) == matched(store, "seattle") == nearest(store) == [before.id]
+
+    def test_what_was_written_is_there_after_reopening(self, store: Store, reopen: Reopen) -> None:
+        memory = put(store, some())
+        origin = store.origin
+
+        store = reopen()
+
+        assert listed(store) == matched(store, "seattle") == nearest(store) == [memory.id]
+        assert store.origin == origin != ""
+
+    def test_threads_write_and_read_at_once(self, store: Store) -> None:
+        seen: list[bool] = []
+
+        def work(number: int) -> None:
+            for step in range(10):
+                memory = put(store, some(f"thread{number} step{step}"))
+                seen.append(memory.id in matched(store, f"thread{number}"))
+                seen.append(memory.id in nearest(store))
+                seen.append(store.get([memory.id], EVERYTHING) == [memory])
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert all(seen)
+        assert len(seen) == 120
+        assert store.count(Filter(), EVERYTHING, now=NOW) == 40
+
+    def test_closing_twice_is_no_error(self, store: Store) -> None:
+        store.close()
+        store.close()
+
+    def test_a_closed_store_says_so(self, store: Store) -> None:
+        store.close()
+
+        with pytest.raises(StorageError, match="closed"):
+            store.get(["x"], EVERYTHING)
+        with pytest.raises(StorageError, match="closed"), store.writing():
+            pass
+
+    # --- put and get ---
+
+    def test_every_field_comes_back_as_it_was(self, store: Store) -> None:
+        memory = some(
+            "text",
+            kind=Kind.DECISION,
+            title="a title",
+            topic="auth",
+            tags=("b", "a"),
+            auto_tags=("z",),
+            confidence=0.25,
+            source=Source.EXPLICIT,
+            access_level=AccessLevel.PRIVATE,
+            context=Context(user_id="bob", conversation_id="c", session_id="s"),
+            metadata={"n": 2**70, "deep": [{"é": None, "x": 1.5}], "t": True},
+            detail={"reasoning": "why"},
+            flags=("secret",),
+            provenance=Provenance(client="c", caller="k", transport="http", dialect="mama"),
+            status=Status.ARCHIVED,
+            supersedes="old",
+            superseded_by="new",
+            expires_at=later(1),
+            valid_from=later(-9),
+            valid_until=later(9),
+            verified_at=later(2),
+            deleted_at=later(3),
+            recoverable_until=later(4),
+            updated_at=later(5),
+            accessed_at=later(6),
+            access_count=7,
+            hlc=8,
+            origin="elsewhere",
+        )
+        unset = {field.name for field in fields(Memory) if getattr(memory, field.name) == field.default}
+
+        stored = put(store, memory)
+
+        assert unset <= {"seq", "version"}, "a field of Memory is not tried here"
+        assert stored == replace(memory, seq=stored.seq)
+        assert store.get([memory.id], EVERYTHING) == [stored]
+
+    def test_times_are_kept_in_milliseconds(self, store: Store) -> None:
+        at = NOW + timedelta(microseconds=999)
+
+        assert put(store, some(created_at=at)).created_at == NOW
+
+    def test_times_long_ago_and_far_off_are_kept(self, store: Store) -> None:
+        early, late = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
+
+        memory = put(store, some(valid_from=early, valid_until=late))
+
+        assert (got(store, memory.id).valid_from, got(store, memory.id).valid_until) == (early, late)
+
+    def test_arrival_numbers_grow(self, store: Store) -> None:
+        memories = put_all(store, (some() for _ in range(20)))
+
+        assert [memory.seq for memory in memories] == sorted({memory.seq for memory in memories})
+
+    def test_a_frozen_clock_makes_no_two_ids_alike(self, store: Store) -> None:
+        memories = put_all(store, (some(f"text {n}") for n in range(500)), ())
+
+        assert len({memory.id for memory in memories}) == 500
+        assert listed(store, limit=500) == ids(reversed(memories))
+
+    def test_get_keeps_the_order_asked_and_leaves_unknown_ids_out(self, store: Store) -> None:
+        first, second = put_all(store, [some(), some()])
+
+        assert ids(store.get([second.id, "unknown", first.id], EVERYTHING)) == [second.id, first.id]
+
+    def test_getting_nothing_is_no_error(self, store: Store) -> None:
+        assert store.get([], EVERYTHING) == []
+
+    def test_get_shows_deleted_and_archived_memories(self, store: Store) -> None:
+        gone = put(store, some(status=Status.DELETED))
+        kept = put(store, some(status=Status.ARCHIVED))
+
+        assert ids(store.get([gone.id, kept.id], EVERYTHING)) == [gone.id, kept.id]
+
+    def test_a_new_memory_with_a_taken_id_is_a_conflict(self, store: Store) -> None:
+        memory = put(store, some())
+
+        with pytest.raises(Conflict):
+            put(store, some(id=memory.id, path="elsewhere"))
+
+    def test_a_memory_goes_into_a_space_that_exists(self, store: Store) -> None:
+        with pytest.raises(SpaceNotFound):
+            put(store, some(space="nowhere"))
+
+    @pytest.mark.parametrize("text", HOSTILE)
+    def test_text_is_data_wherever_it_stands(self, store: Store, text: str) -> None:
+        if "\ud800" in text:
+            pytest.skip("refused at the door")
+        context = Context(user_id=text, conversation_id=text, session_id=text)
+        memory = some(text, title=text, path=f"p/{text}", topic=text, tags=(text,), flags=(text,), context=context)
+        memory = replace(memory, metadata={text: text})
+
+        stored = put(store, memory)
+
+        assert store.get([memory.id], EVERYTHING) == [stored]
+        assert replace(stored, seq=0) == memory
+        every = Filter(
+            tags=frozenset({text}), topic=text, flag=text, user_id=text, conversation_id=text, session_id=text
+        )
+        assert listed(store, every) == [memory.id]
+        assert listed(store, replace(every, tags=frozenset({text + "'"}))) == []
+
+    def test_half_a_surrogate_pair_is_refused_and_harms_nothing(self, store: Store) -> None:
+        with pytest.raises(Exception, match="surrogate"):
+            put(store, some("\ud800"))
+
+        assert listed(store) == []
+
+    # --- paths ---
+
+    def test_two_active_memories_of_a_space_cannot_share_a_path(self, store: Store) -> None:
+        put(store, some(path="a/b"))
+
+        with pytest.raises(Conflict):
+            put(store, some(path="a/b"))
+
+    def test_a_superseded_memory_keeps_its_path(self, store: Store) -> None:
+        put(store, some(path="a/b", superseded_by="other"))
+
+        with pytest.raises(Conflict):
+            put(store, some(path="a/b"))
+
+    @pytest.mark.parametrize("status", [Status.ARCHIVED, Status.DELETED])
+    def test_what_is_archived_or_deleted_leaves_its_path_free(self, store: Store, status: Status) -> None:
+        gone = put(store, some(path="a/b", status=status))
+        put(store, some(path="a/b"))
+
+        with pytest.raises(Conflict):
+            changed(store, gone, status=Status.ACTIVE)
+
+    def test_spaces_do_not_share_paths(self, store: Store) -> None:
+        create_spaces(store, "work")
+
+        put(store, some(path="a/b"))
+        put(store, some(path="a/b", space="work"))
+
+    def test_taken_paths_are_the_path_and_its_numbered_ones(self, store: Store) -> None:
+        create_spaces(store, "work")
+        put_all(store, [some(path=path) for path in ("a/b", "a/b-2", "a/b-x", "a/bc", "a/b/c", "a")])
+        put(store, some(path="a/b-3", space="work"))
+        put(store, some(path="a/b-4", status=Status.DELETED))
+
+        assert store.taken_paths(some(path="a/b")) == {"a/b", "a/b-2", "a/b-x"}
+        assert store.taken_paths(some(path="a/b", space="nowhere")) == set()
+
+    def test_a_memory_does_not_take_its_own_path(self, store: Store) -> None:
+        memory = put(store, some(path="a/b"))
+
+        assert store.taken_paths(memory) == set()
+
+    def test_private_paths_are_their_users_own(self, store: Store) -> None:
+        ann, bob = Context(user_id="ann"), Context(user_id="bob")
+        put(store, some(path="a/b"))
+        put(store, some(path="a/b", access_level=AccessLevel.PRIVATE, context=ann))
+        put(store, some(path="a/b", access_level=AccessLevel.PRIVATE, context=bob))
+
+        for taken in ({}, {"access_level": AccessLevel.PUBLIC}, {"access_level": AccessLevel.PRIVATE, "context": ann}):
+            with pytest.raises(Conflict):
+                put(store, some(path="a/b", **taken))
+            assert store.taken_paths(some(path="a/b", **taken)) == {"a/b"}
+        eve = some(path="a/b", access_level=AccessLevel.PRIVATE, context=Context(user_id="eve"))
+        assert store.taken_paths(eve) == set()
+
+    def test_publishing_onto_a_taken_path_is_refused(self, store: Store) -> None:
+        put(store, some(path="a/b"))
+        private = put(store, some(path="a/b", access_level=AccessLevel.PRIVATE))
+
+        with pytest.raises(Conflict):
+            changed(store, private, access_level=AccessLevel.SHARED)
+
+    # --- twins ---
+
+    def test_twins_are_active_or_archived_and_come_oldest_first(self, store: Store) -> None:
+        for name, minutes, change in (
+            ("new", 3, {}),
+            ("old", 1, {"status": Status.ARCHIVED}),
+            ("superseded", 2, {"superseded_by": "new"}),
+            ("deleted", 2, {"status": Status.DELETED}),
+        ):
+            put(store, some("the same", id=name, created_at=later(minutes), **change))
+        put(store, some("another"))
+
+        assert ids(store.twins(b"the same", EVERYTHING)) == ["old", "new"]
+
+    # --- erasing ---
+
+    def test_a_purged_memory_is_found_by_nothing(self, store: Store) -> None:
+        memory = put(store, some(path="a/b", tags=("secret",)))
+        put(store, replace(memory, content="User lives in Seattle, secretly", version=2))
+        with store.writing() as tx:
+            tx.alias("another", memory.id)
+            tx.purge(memory.id, at=later(1))
+
+        every = Filter(states=EVERY_STATE, expired=None)
+        assert store.get([memory.id, "another"], EVERYTHING) == []
+        assert listed(store, every) == matched(store, "seattle", every) == nearest(store, every) == []
+        assert listed(store, Filter(states=frozenset({State.PURGED}))) == []
+        assert [*store.versions(memory.id), *store.pending(limit=9)] == []
+        assert store.matched_words("seattle", [memory.id]) == store.vectors([memory.id]) == {}
+        assert store.twins(memory.content.encode()[:32], EVERYTHING) == []
+        assert store.taken_paths(some(path="a/b")) == set()
+
+    def test_a_tombstone_still_counts(self, store: Store) -> None:
+        memory = put(store, some(category=Category.GOAL, importance=0.9))
+        with store.writing() as tx:
+            tx.purge(memory.id, at=NOW)
+
+        purged = Filter(states=frozenset({State.PURGED}), categories=frozenset({Category.GOAL}), min_importance=0.9)
+        assert store.count(purged, EVERYTHING, now=NOW) == 1
+        assert store.count(Filter(), EVERYTHING, now=NOW) == 0
+
+    def test_the_id_of_a_purged_memory_is_not_used_again(self, store: Store) -> None:
+        memory = put(store, some())
+        with store.writing() as tx:
+            tx.purge(memory.id, at=NOW)
+
+        for version in (1, 2, 3):
+            with pytest.raises(Conflict):
+                put(store, replace(memory, version=version))
+
+    def test_purging_erases_the_reasons_of_links(self, store: Store) -> None:
+        memory, other = put_all(store, [some(), some()])
+        relate(store, a_link(memory.id, other.id, reason="both say Seattle"))
+
+        with store.writing() as tx:
+            tx.purge(memory.id, at=NOW)
+
+        assert [link.reason for link in store.links([other.id])] == [None]
+
+    def test_purging_twice_or_nothing_is_no_error(self, store: Store) -> None:
+        memory = put(store, some())
+
+        for name in (memory.id, memory.id, "unknown"):
+            with store.writing() as tx:
+                tx.purge(name, at=NOW)
+
+    # --- due for purge ---
+
+    def test_what_is_softly_deleted_is_due_when_its_date_has_come(self, store: Store) -> None:
+        for name, minutes in (("late", 3), ("soon", 1), ("early", -1), ("now", 0)):
+            put(store, some(id=name, status=Status.DELETED, recoverable_until=later(minutes)))
+        put(store, some(status=Status.DELETED))
+        put(store, some(recoverable_until=later(-9)))
+        put(store, some(status=Status.ARCHIVED, recoverable_until=later(-9)))
+
+        assert store.due_for_purge(NOW, 9) == ["early", "now"]
+        assert store.due_for_purge(later(1), 2) == ["early", "now"]
+        assert store.due_for_purge(later(9), 9) == ["early", "now", "soon", "late"]
+
+    def test_a_purged_memory_is_not_due_again(self, store: Store) -> None:
+        memory = put(store, some(status=Status.DELETED, recoverable_until=NOW))
+
+        purge(store, memory.id)
+
+        assert store.due_for_purge(NOW, 9) == []
