@@ -4,7 +4,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all page page-if-newer pictures browser serve test test-postgres test-long check simulate bench bench-million bench-quality model vectors manifests docs lock clean
+.PHONY: all page page-if-newer pictures browser serve test test-postgres test-long check format simulate bench bench-million bench-quality model vectors manifests docs lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -52,9 +52,14 @@ browser:
 
 check: .venv/ready-dev
 	$(RUN) -m ruff check src tests bench
+	$(RUN) -m ruff format --check --quiet src tests bench
 	$(RUN) -m mypy
 	$(RUN) -c "from importlinter.cli import lint_imports_command; lint_imports_command()" --no-cache
 	$(RUN) -m scrubjay.servers.stdio.manifest --check
+
+format: .venv/ready-dev
+	$(RUN) -m ruff check --fix --quiet src tests bench
+	$(RUN) -m ruff format --quiet src tests bench
 
 # Ten thousand sequences of three stores on a bad line; 100 take 11 s of one core.
 simulate: .venv/ready-dev

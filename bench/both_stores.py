@@ -43,7 +43,7 @@ def main() -> None:
     def in_a_database() -> Iterator[Path | str]:
         yield f"{server.url}&schema=case"
         with psycopg.connect(server.url, autocommit=True) as con:
-            con.execute("DROP SCHEMA \"case\" CASCADE")
+            con.execute('DROP SCHEMA "case" CASCADE')
 
     for store, place in (("SQLite", retrieval.in_a_file), ("PostgreSQL", in_a_database)):
         asked = retrieval.run(dataset, embedder, place=place)

@@ -71,9 +71,7 @@ def copy(con: apsw.Connection, embedder: Embedder, by: int, first: int, last: in
         """,
         values,
     )
-    con.execute(
-        "INSERT INTO tags SELECT memory + :by, tag FROM tags WHERE memory BETWEEN :first AND :last", values
-    )
+    con.execute("INSERT INTO tags SELECT memory + :by, tag FROM tags WHERE memory BETWEEN :first AND :last", values)
     con.execute(
         """
         INSERT INTO events

@@ -102,8 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             home = filled(options.folder or Path(folder), count, embedder)
             results[f"{count:,}"] = measured(home, count, embedder, options.rounds)
     rows = [
-        [name, *(shown(results[f"{count:,}"].get(name)) for count in counts)]
-        for name in results[f"{counts[-1]:,}"]
+        [name, *(shown(results[f"{count:,}"].get(name)) for count in counts)] for name in results[f"{counts[-1]:,}"]
     ]
     report.table("Large stores", ["", *(f"{count:,}" for count in counts)], rows)
     facts["load_after"] = [round(value, 2) for value in os.getloadavg()]

@@ -105,8 +105,10 @@ def load(store: PostgresStore, data: Data, count: int) -> None:
     began, used = time.perf_counter(), time.process_time()
     target.finish()
     end, cpu = time.perf_counter() - began, cpu + time.process_time() - used
-    print(f"bulk load          {count / (spent + end):,.0f} rows/s: {spent:.1f} s for rows, {end:.1f} s for signatures,"
-          f" totals and indexes; {count / cpu:,.0f} per second of the client's CPU")
+    print(
+        f"bulk load          {count / (spent + end):,.0f} rows/s: {spent:.1f} s for rows, {end:.1f} s for signatures,"
+        f" totals and indexes; {count / cpu:,.0f} per second of the client's CPU"
+    )
 
 
 def server_cpu(store: PostgresStore) -> float:
@@ -127,8 +129,10 @@ def timed(store: PostgresStore, work: Callable[[], object], rounds: int = 30) ->
         work()
         took.append((time.perf_counter() - began) * 1_000)
     client, server = time.process_time() - client, server_cpu(store) - server
-    return (f"min {min(took):6.1f}   median {statistics.median(took):6.1f}   "
-            f"cpu: server {server / rounds * 1_000:5.1f}, client {client / rounds * 1_000:4.1f}")
+    return (
+        f"min {min(took):6.1f}   median {statistics.median(took):6.1f}   "
+        f"cpu: server {server / rounds * 1_000:5.1f}, client {client / rounds * 1_000:4.1f}"
+    )
 
 
 FILTERS = {
@@ -252,9 +256,11 @@ def writers(url: str, processes: int, threads: int, seconds: float = 6.0) -> Non
     count, held, client, server = (sum(column) for column in zip(*told, strict=True))
     for process in running:
         process.join(timeout=60)
-    print(f"{processes * threads} writers in {processes}     {count / seconds:,.0f} stores/s; a turn was held "
-          f"{held / seconds:.0%} of the time; CPU {client / count * 1e3:.1f} ms a store, "
-          f"of the server {server / count * 1e3:.1f}")
+    print(
+        f"{processes * threads} writers in {processes}     {count / seconds:,.0f} stores/s; a turn was held "
+        f"{held / seconds:.0%} of the time; CPU {client / count * 1e3:.1f} ms a store, "
+        f"of the server {server / count * 1e3:.1f}"
+    )
 
 
 def main() -> None:

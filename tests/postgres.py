@@ -125,8 +125,7 @@ class Stores:
         """One statement that empties every table and puts back what a new store holds."""
         schema = self._schema
         tables = [
-            name
-            for (name,) in self._con.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,))
+            name for (name,) in self._con.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,))
         ]
         steps: list[Any] = []
         kept = sql.Identifier(f"{schema}_new")

@@ -569,9 +569,7 @@ def test_a_message_sent_twice_with_a_key_is_asked_once(answering, provider):
     assert len(provider.asked) == 1
 
 
-@pytest.mark.parametrize(
-    ("said", "meant"), [("high", 0.8), ("Low", 0.2), ("medium", 0.5), (0.35, 0.35)]
-)
+@pytest.mark.parametrize(("said", "meant"), [("high", 0.8), ("Low", 0.2), ("medium", 0.5), (0.35, 0.35)])
 def test_importance_in_the_metadata_means_something(jay, said, meant):
     chimera.call(jay, "remember", {"text": "Tea is at four", "metadata": {"importance": said}})
 

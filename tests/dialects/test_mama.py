@@ -406,8 +406,7 @@ def test_the_seeds_descriptions_are_ours():
     described = {name: mama.operations[name].description for name in ("search", "update", "load_checkpoint")}
 
     assert described == {
-        "search": "Search decisions and checkpoints. "
-        "Semantic search with query, or list recent items without query.",
+        "search": "Search decisions and checkpoints. Semantic search with query, or list recent items without query.",
         "update": "Update an existing decision's outcome. Use after trying a decision to track what worked.",
         "load_checkpoint": "Load the latest checkpoint to resume a previous session. Use at session start.",
     }

@@ -28,9 +28,7 @@ def engine(tmp_path):
 def test_nulls_everywhere_are_read_as_nothing_given(operation):
     schema = operation.accepts or operation.takes
     required = schema.get("required", [])
-    with_meaning = {
-        name for name, inner in schema["properties"].items() if jsonschema_rs.is_valid(inner, None)
-    }
+    with_meaning = {name for name, inner in schema["properties"].items() if jsonschema_rs.is_valid(inner, None)}
 
     nulls = dict.fromkeys(schema["properties"])
     missing = set(required) - with_meaning

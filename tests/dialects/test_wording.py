@@ -111,9 +111,12 @@ def test_a_version_that_is_not_there_sends_a_model_to_no_shell(engine):
     message = told(engine, "system", "restore_memory", memory_id=memory.id, version_id="ver_nope")
 
     assert "scrubjay history" not in message
-    assert "previous_version_id" in find("system").call(
-        engine, "update_memory", {"memory_id": memory.id, "updates": {"content": "Tea is at five."}}
-    ).text
+    assert (
+        "previous_version_id"
+        in find("system")
+        .call(engine, "update_memory", {"memory_id": memory.id, "updates": {"content": "Tea is at five."}})
+        .text
+    )
 
 
 def test_a_restore_that_names_nothing_is_told_what_to_name(engine):

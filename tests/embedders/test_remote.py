@@ -247,7 +247,8 @@ def test_a_server_that_is_not_there_is_an_error_without_its_address(pauses):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "ftp://host/v1", "host/v1", "https://", "https://u:p@host/v1", "https://host/v1?k=1", "file:///etc/passwd"]
+    "url",
+    ["", "ftp://host/v1", "host/v1", "https://", "https://u:p@host/v1", "https://host/v1?k=1", "file:///etc/passwd"],
 )
 def test_an_address_that_cannot_be_used_is_refused(url):
     with pytest.raises(InvalidInput):
@@ -271,9 +272,7 @@ def test_texts_are_sent_in_batches_with_model_and_key(server):
     assert {path for path, _, _ in server.asked} == {"/v1/embeddings"}
     assert {body["model"] for _, _, body in server.asked} == {"mine"}
     assert {headers["Authorization"] for _, headers, _ in server.asked} == {"Bearer sk-secret"}
-    assert all(
-        np.allclose(vector, MODEL.embed_query(f"text {n}"), atol=1e-6) for n, vector in enumerate(made)
-    )
+    assert all(np.allclose(vector, MODEL.embed_query(f"text {n}"), atol=1e-6) for n, vector in enumerate(made))
 
 
 def test_another_model_or_server_has_another_fingerprint(server):

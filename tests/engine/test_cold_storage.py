@@ -416,6 +416,7 @@ def test_nothing_is_archived_on_a_disk_that_is_not_mounted_and_what_is_there_sta
     jay.cold_storage.restore([first.id, second.id])
     assert jay.get(first.id).content == TEXT
 
+
 def test_without_a_folder_only_the_store_itself_is_an_archive(open_engine):
     jay = open_engine()
     memory = kept(jay)

@@ -33,9 +33,7 @@ def test_the_outdated_one_is_found_among_many_facts_on_the_same_person(real_jay)
 
 @pytest.mark.parametrize(("in_talk", "named"), [(False, [0.9, 0.85]), (True, [0.9])])
 def test_of_single_statements_near_ones_are_named_too_in_talk_only_the_likeliest(in_talk, named):
-    judged = [
-        judge.Proposal(memory=None, score=score, features=None, in_talk=in_talk) for score in (0.85, 0.9, 0.55)
-    ]
+    judged = [judge.Proposal(memory=None, score=score, features=None, in_talk=in_talk) for score in (0.85, 0.9, 0.55)]
 
     assert [one.score for one in judge.likeliest(judged)] == named
     assert judge.likeliest([]) == []

@@ -593,7 +593,7 @@ def test_a_folder_without_permission_to_write_can_be_added_read_only(jay, vault,
 
 def test_a_file_carries_title_and_category_and_its_title_can_be_edited(jay, folder, filed):
     place = file(folder, "project/harbour")
-    assert "title: \"The harbour master is called Ottilie\"\ncategory: " in place.read_text()
+    assert 'title: "The harbour master is called Ottilie"\ncategory: ' in place.read_text()
 
     edit(place, 'title: "The harbour master is called Ottilie"', "title: Who keeps the harbour")
     look(jay)

@@ -120,9 +120,7 @@ def test_two_stores_may_share_a_folder(jay, open_engine, folder):
 
 
 @pytest.mark.parametrize("marked", [False, True], ids=["empty", "anothers"])
-def test_a_server_with_a_folder_of_its_own_refuses_and_says_that_it_must_be_shared(
-    jay, open_engine, tmp_path, marked
-):
+def test_a_server_with_a_folder_of_its_own_refuses_and_says_that_it_must_be_shared(jay, open_engine, tmp_path, marked):
     ids = archived(jay)
     beside = FolderObjects(tmp_path / "beside")
     if marked:

@@ -253,9 +253,7 @@ class Dying(FolderObjects):
 
 @pytest.mark.parametrize("to", Place)
 @pytest.mark.parametrize("point", range(1, 8))
-def test_a_move_that_dies_at_any_point_loses_nothing_and_goes_on(
-    open_engine, folder, monkeypatch, clock, to, point
-):
+def test_a_move_that_dies_at_any_point_loses_nothing_and_goes_on(open_engine, folder, monkeypatch, clock, to, point):
     monkeypatch.setattr(moving, "BATCH", 2)
     disk = Dying(folder)
     dying = open_engine(archive=disk)

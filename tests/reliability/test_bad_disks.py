@@ -227,4 +227,3 @@ def test_a_store_of_somebody_else_can_be_read_and_says_that_it_cannot_be_written
         assert child.process.wait() == 0, child.errors.decode()
 
     assert said == [{"found": 1, "listed": 1, "got": "The harbour is called Vik."}, {"refused": "storage_failed"}]
-

@@ -129,9 +129,7 @@ def test_if_match_counts_over_mcp_too(jay, app):
     system = find("system")
     row = Row(system, system.operations["update_memory"])
     with client_of(app) as http:
-        answer = row.ask(
-            http, {"memory_id": memory.id, "updates": {"content": "Coffee"}}, headers={"if-match": '"7"'}
-        )
+        answer = row.ask(http, {"memory_id": memory.id, "updates": {"content": "Coffee"}}, headers={"if-match": '"7"'})
 
     assert answer.json()["result"]["structuredContent"]["error"]["code"] == "CONFLICT"
     assert jay.get(memory.id).content == "Tea"

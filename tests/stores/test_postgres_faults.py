@@ -296,9 +296,7 @@ def both_ways(store: PostgresStore) -> tuple[list[Match], list[Match]]:
     return store.match_and_nearest("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=100)
 
 
-def test_a_statement_that_takes_too_long_is_given_up(
-    url: str, admin: psycopg.Connection[tuple[object, ...]]
-) -> None:
+def test_a_statement_that_takes_too_long_is_given_up(url: str, admin: psycopg.Connection[tuple[object, ...]]) -> None:
     with closing(PostgresStore(url, statement_seconds=0.2)) as store:
         with admin.transaction():
             admin.execute("LOCK TABLE faults.memories")

@@ -68,8 +68,7 @@ def listeners(url: str) -> list[int]:
     """The connections that listen, as the server knows them."""
     with psycopg.connect(server_url()) as con:
         return [
-            pid
-            for (pid,) in con.execute("SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_notify(%%'", ())
+            pid for (pid,) in con.execute("SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_notify(%%'", ())
         ]
 
 

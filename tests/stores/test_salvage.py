@@ -71,9 +71,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], Callable[[bytes], bytes]], int]] = {
     "no header": (lambda _: lambda data: bytes(100) + data[100:], MEMORIES),
     "no first page": (lambda _: overwritten(1, noise(PAGE)), MEMORIES),
     "every tenth page": (
-        lambda _: lambda data: b"".join(
-            bytes(PAGE) if number % 10 == 3 else data[number * PAGE : (number + 1) * PAGE]
-            for number in range(len(data) // PAGE)
+        lambda _: (
+            lambda data: b"".join(
+                bytes(PAGE) if number % 10 == 3 else data[number * PAGE : (number + 1) * PAGE]
+                for number in range(len(data) // PAGE)
+            )
         ),
         MEMORIES * 2 // 3,  # which pages these are follows from the tables there are
     ),

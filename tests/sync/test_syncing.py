@@ -253,26 +253,30 @@ def test_what_one_store_has_the_other_finds_by_meaning_and_by_words(jay, drive):
 def test_every_field_arrives(jay, drive, clock):
     """A field of `Memory` that sync forgets fails here."""
     first = jay.store("Older").memory
-    memory = jay.bound_to(provenance=Provenance(client="editor", transport="stdio", dialect="memento")).store(
-        "User lives in Austin",
-        title="Home",
-        path="people/user/home",
-        topic="home",
-        category=Category.GOAL,
-        tags=("a", "b"),
-        importance=0.25,
-        confidence=0.5,
-        source=Source.EXPLICIT,
-        access_level=AccessLevel.PRIVATE,
-        user_id="ann",
-        conversation_id="c1",
-        session_id="s1",
-        metadata={"deep": {"er": [1, None, "ä"]}},
-        detail={"outcome": "fine"},
-        expires_at=clock() + timedelta(days=400),
-        valid_from=clock() - timedelta(days=3),
-        valid_until=clock() + timedelta(days=3),
-    ).memory
+    memory = (
+        jay.bound_to(provenance=Provenance(client="editor", transport="stdio", dialect="memento"))
+        .store(
+            "User lives in Austin",
+            title="Home",
+            path="people/user/home",
+            topic="home",
+            category=Category.GOAL,
+            tags=("a", "b"),
+            importance=0.25,
+            confidence=0.5,
+            source=Source.EXPLICIT,
+            access_level=AccessLevel.PRIVATE,
+            user_id="ann",
+            conversation_id="c1",
+            session_id="s1",
+            metadata={"deep": {"er": [1, None, "ä"]}},
+            detail={"outcome": "fine"},
+            expires_at=clock() + timedelta(days=400),
+            valid_from=clock() - timedelta(days=3),
+            valid_until=clock() + timedelta(days=3),
+        )
+        .memory
+    )
     jay.supersede(old=first.id, new=memory.id)
     with jay._records.writing() as tx:
         more = {"verified_at": clock(), "flags": ("secret",), "auto_tags": ("found",)}

@@ -193,9 +193,7 @@ FOUND = either(
     ),
     ERROR,
 )
-UPDATED = either(
-    object_schema({"success": OK, "message": {"type": "string"}}, required=("success", "message")), ERROR
-)
+UPDATED = either(object_schema({"success": OK, "message": {"type": "string"}}, required=("success", "message")), ERROR)
 
 # --- the four tools --------------------------------------------------------------------------------------------------
 

@@ -239,9 +239,7 @@ def lost(opened: Store) -> Iterator[Finding]:
     from scrubjay.stores.promises.memories import LOST
 
     if noticed := opened.fact(LOST):
-        found = (
-            f"The last changes before {noticed} were lost: its -wal was deleted, or an older copy put in place."
-        )
+        found = f"The last changes before {noticed} were lost: its -wal was deleted, or an older copy put in place."
         yield Finding(WARNING, "changes", found, f"Restore a backup if you miss any. Not to be told again: {REBUILD}")
 
 

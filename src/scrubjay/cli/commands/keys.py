@@ -49,7 +49,7 @@ def keys() -> None:
     scrubjay keys create --user ci --role reader --in work --name "build server" --expires 90d
     scrubjay keys create --user alice --kind password
     scrubjay keys create --user "auth0|1234" --kind token --in work
-    """
+    """,
 )
 @click.option("--user", required=True, help="Whose calls these are; with --kind token, the subject of the tokens.")
 @click.option(

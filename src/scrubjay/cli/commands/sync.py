@@ -150,9 +150,7 @@ def run(session: Session, name: str, kind: str, on_conflict: str, dry_run: bool)
     """
     from scrubjay.engine.sync.run import Resolution, SyncRequest, SyncType
 
-    request = SyncRequest(
-        type=SyncType(kind), destination=name, resolution=Resolution(on_conflict), dry_run=dry_run
-    )
+    request = SyncRequest(type=SyncType(kind), destination=name, resolution=Resolution(on_conflict), dry_run=dry_run)
     with session.engine() as engine:
         done = engine.sync.run(request)
     if session.as_json:

@@ -48,7 +48,12 @@ def list_endpoints(engine: Engine, _args: Body) -> Body:
     takes=object_schema(
         {
             "name": NAME,
-            "url": {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": "^(sqlite|postgres(ql)?|https?)://"},
+            "url": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 1000,
+                "pattern": "^(sqlite|postgres(ql)?|https?)://",
+            },
             "spaces": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 100},
         },
         required=("name", "url"),

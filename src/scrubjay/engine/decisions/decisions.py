@@ -241,9 +241,7 @@ class Decisions:
         for edge in edges_in(decision.detail.get("reasoning")):
             target = next((one for one in tx.get([edge.target], seen) if one.status is not Status.DELETED), None)
             if target is not None and target.id != decision.id:
-                self._desk._ledger.link(
-                    tx, edge.kind, decision, target, reason=f"{edge.kind}: named in the reasoning"
-                )
+                self._desk._ledger.link(tx, edge.kind, decision, target, reason=f"{edge.kind}: named in the reasoning")
             yield Named(kind=edge.kind, id=edge.target, known=target is not None and target.id != decision.id)
 
     def mark(self, id: str, outcome: str, *, reason: str | None = None) -> Memory:
@@ -477,9 +475,7 @@ def fits(memory: Memory, wanted: Filter, desk: Engine) -> bool:
 
 
 # A bullet, a number, a box, in any combination that people write: "- [ ] 1. text", "2) text", "[x] text".
-STEP = re.compile(
-    r"(?:[-*+•]\s+)?(?:\d{1,3}[.)]\s+)?(?:\[(?P<box>[ xX✓])\]\s*)?(?:\d{1,3}[.)]\s+)?(?P<text>.*\S)"
-)
+STEP = re.compile(r"(?:[-*+•]\s+)?(?:\d{1,3}[.)]\s+)?(?:\[(?P<box>[ xX✓])\]\s*)?(?:\d{1,3}[.)]\s+)?(?P<text>.*\S)")
 
 
 def open_steps(next_steps: str | None) -> Iterator[str]:

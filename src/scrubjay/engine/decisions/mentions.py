@@ -1,8 +1,8 @@
 """How a decision names others in its reasoning, found in one pass over the text.
 
-    builds_on: decision_auth_1732530000_k3x9        in any case, bold or not, also as "builds on" or "builds-on"
-    **debates**: `decision_…`                       as code, in quotes, after a full-width colon
-    synthesizes: [decision_a, decision_b]           one or many, with brackets or without, as a list or numbered lines
+builds_on: decision_auth_1732530000_k3x9        in any case, bold or not, also as "builds on" or "builds-on"
+**debates**: `decision_…`                       as code, in quotes, after a full-width colon
+synthesizes: [decision_a, decision_b]           one or many, with brackets or without, as a list or numbered lines
 """
 
 from __future__ import annotations

@@ -89,7 +89,6 @@ SUBJECT = 0.05  # for beginning with a word of the question: whom it is about, o
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
 
 
-
 def second_look(
     candidates: Sequence[Candidate],
     glimpses: Mapping[str, Glimpse],

@@ -1,6 +1,6 @@
 """A store that this process has open, as a place to sync with (`peer.py` says what that can be asked).
 
-    take    one transaction: memories join what is here (`merge.py`), on free paths; then links, and what they imply
+take    one transaction: memories join what is here (`merge.py`), on free paths; then links, and what they imply
 """
 
 from __future__ import annotations
@@ -324,9 +324,7 @@ class StorePeer(Peer):
             )
         )
 
-    def _note(
-        self, tx: Transaction, current: Replica, incoming: Replica, outcome: Joined, manner: Manner
-    ) -> None:
+    def _note(self, tx: Transaction, current: Replica, incoming: Replica, outcome: Joined, manner: Manner) -> None:
         now, erased = self._now(), Erased.FINAL in (current.erased, incoming.erased)
         tx.note_conflict(
             SyncConflict(

@@ -107,9 +107,7 @@ def _kept(current: Replica, winner: Replica, loser: Replica, *, conflict: bool) 
     same = (winner.memory.hlc, winner.memory.origin) == (loser.memory.hlc, loser.memory.origin)
     version = max(winner.memory.version, loser.memory.version + (0 if same else 1))
     aliases = () if winner.erased else tuple(sorted({*winner.aliases, *loser.aliases}))
-    state = replace(
-        winner, memory=replace(winner.memory, version=version), seen=_seen(winner, loser), aliases=aliases
-    )
+    state = replace(winner, memory=replace(winner.memory, version=version), seen=_seen(winner, loser), aliases=aliases)
     side = Winner.CURRENT if winner is current else Winner.INCOMING
     if state.stamp == current.stamp:
         return Joined(conflict=conflict, winner=side)

@@ -4,7 +4,6 @@ Every shape has a few letters that must stand in the text before it is looked fo
 nothing, and time grows with the text and no faster.
 """
 
-
 from __future__ import annotations
 
 import re

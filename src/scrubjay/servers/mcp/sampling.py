@@ -1,7 +1,7 @@
 """What a server says to a client beside its answers: how far a call is, and questions to the client's own model.
 
-    handshake era    the question is a request of ours; the worker thread waits for its reply
-    modern era       the question is the answer (`InputRequiredResult`); the client calls again with the reply
+handshake era    the question is a request of ours; the worker thread waits for its reply
+modern era       the question is the answer (`InputRequiredResult`); the client calls again with the reply
 """
 
 from __future__ import annotations

@@ -104,9 +104,7 @@ class Connections:
                     self._turn.release()
                     mine = False
                     # A commit waits for the disk, and with it for everything that was written before.
-                    [(place,)] = con.execute(
-                        "SELECT (pg_logical_emit_message(TRUE, 'scrubjay', '') - '0/0')::BIGINT"
-                    )
+                    [(place,)] = con.execute("SELECT (pg_logical_emit_message(TRUE, 'scrubjay', '') - '0/0')::BIGINT")
                     self.written = max(self.written, place)
                 finally:
                     self._give_back(con)

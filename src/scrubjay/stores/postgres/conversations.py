@@ -38,9 +38,7 @@ class PostgresConversations(PostgresStatistics):
             ).fetchone()
             return None if row is None else conversation_of(row)
 
-    def conversations(
-        self, space: str, audience: Audience, *, limit: int = 20, offset: int = 0
-    ) -> List[Conversation]:
+    def conversations(self, space: str, audience: Audience, *, limit: int = 20, offset: int = 0) -> List[Conversation]:
         sight = sight_of(audience, space)
         if sight is Sight.PUBLIC:
             return []

@@ -89,7 +89,14 @@ INDEXED = ("memories", "tags", "words", "signatures")  # their indexes are made 
 LABELS = {"D": 1} | {label: count for count, label in COUNTS.items() if label} | {"A": OFTEN}
 NAMED = {"user_id": "user", "conversation_id": "conversation"}  # columns that a copy calls otherwise
 NUMBERED = (  # whose next number must be past those that came
-    "links", "recalls", "acts", "jobs", "conversations", "messages", "injections", "sync_conflicts",
+    "links",
+    "recalls",
+    "acts",
+    "jobs",
+    "conversations",
+    "messages",
+    "injections",
+    "sync_conflicts",
 )
 
 
@@ -336,6 +343,5 @@ def _plain(table: Table, row: Row) -> Row:
 
 def _bool(table: Table, row: Row) -> Row:
     return tuple(
-        bool(value) if (table.name, name) in BOOLEANS else value
-        for name, value in zip(table.columns, row, strict=True)
+        bool(value) if (table.name, name) in BOOLEANS else value for name, value in zip(table.columns, row, strict=True)
     )

@@ -71,7 +71,7 @@ def _away(error: psycopg.OperationalError) -> StorageError:
     if "does not exist" in said and ("database" in said or "role" in said):
         what = "user" if "role" in said else "database"
         return StorageError(f"The server has no such {what}.", hint=f"Create the {what}, or mend SCRUBJAY_STORE.")
-    if "invalid connection option" in said or "invalid uri" in said or "missing \"=\"" in said:
+    if "invalid connection option" in said or "invalid uri" in said or 'missing "="' in said:
         return StorageError(
             "The database's address is not understood.", hint="Write postgresql://USER:PASSWORD@HOST/DATABASE."
         )

@@ -101,9 +101,7 @@ class PostgresMemories(PostgresConversations, Transaction):
         known, repeated, mirrored = self._looked_up(memory, fingerprint)
         columns = row_of(memory) | {"fingerprint": fingerprint}
         if known is None:
-            return self._insert(
-                memory, columns, vectors or (), parts=parts, repeated=repeated, mirrored=mirrored
-            )
+            return self._insert(memory, columns, vectors or (), parts=parts, repeated=repeated, mirrored=mirrored)
         if known.packed_bytes is not None:
             return self._replace_put_away(known, memory, columns, vectors, change)
         return self._replace(known, memory, columns, vectors, parts=parts, change=change)
@@ -323,9 +321,7 @@ class PostgresMemories(PostgresConversations, Transaction):
         now = self._recount(known)
         self._remember(known, memory)
         self._mark_repeats(known.fingerprint)
-        self.file_waits(
-            memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False
-        )
+        self.file_waits(memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False)
         return self._tally.laid_over(now.memory)
 
     def _looked_up(self, memory: Memory, fingerprint: bytes) -> tuple[Known | None, bool, bool]:
@@ -424,9 +420,7 @@ class PostgresMemories(PostgresConversations, Transaction):
         if repeated:
             self._mark_repeats(columns["fingerprint"])
         if mirrored:
-            self.file_waits(
-                memory.id, space=memory.space, version=memory.version, state=columns["state"], moved=False
-            )
+            self.file_waits(memory.id, space=memory.space, version=memory.version, state=columns["state"], moved=False)
         return self._tally.laid_over(memory_of_columns(columns | {"seq": seq}))
 
     def _replace(
@@ -481,9 +475,7 @@ class PostgresMemories(PostgresConversations, Transaction):
     def _move(self, former: str, space: str, seq: int) -> None:
         """What hangs on a memory goes with it into another space."""
         for table in (*HANGING, "ancestry") if former != space else ():
-            self._con.execute(
-                f"UPDATE {table} SET space = %s WHERE space = %s AND memory = %s", (space, former, seq)
-            )
+            self._con.execute(f"UPDATE {table} SET space = %s WHERE space = %s AND memory = %s", (space, former, seq))
 
     def _remember(self, known: Known, memory: Memory) -> None:
         """Another store's change goes into what this one has seen."""

@@ -232,9 +232,7 @@ class PostgresReads(PostgresFiles, PostgresArchives):
     def _memories(self, rows: Iterable[Row]) -> List[Memory]:
         return [self._tally.laid_over(memory_of(row)) for row in rows]
 
-    def _by_ids(
-        self, con: Connection, ids: Sequence[str], columns: Condition, visible: Condition
-    ) -> List[Memory]:
+    def _by_ids(self, con: Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
         (columns_told, told), (where, values) = columns, visible
         rows = con.execute(
             # memories_by_id

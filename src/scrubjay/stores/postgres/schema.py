@@ -102,9 +102,7 @@ def version(con: psycopg.Connection[tuple[Any, ...]]) -> int:
 
     :raises StorageTooNew: if a newer scrubjay has changed it in a way that this one cannot work with
     """
-    [(there, steps)] = con.execute(
-        "SELECT to_regclass('facts') IS NOT NULL, to_regclass('schema_steps') IS NOT NULL"
-    )
+    [(there, steps)] = con.execute("SELECT to_regclass('facts') IS NOT NULL, to_regclass('schema_steps') IS NOT NULL")
     if not there:
         return 0
     row = con.execute("SELECT value FROM facts WHERE key = 'schema'").fetchone()

@@ -122,10 +122,7 @@ class PostgresStatistics(PostgresReads):
         waiting = self._tally.batch().readings
         known = _access_counts(con, among, waiting) if waiting else {}
         return [
-            (hour, count)
-            for memory in known
-            for hour, count in waiting[memory].hours.items()
-            if first <= hour <= last
+            (hour, count) for memory in known for hour, count in waiting[memory].hours.items() if first <= hour <= last
         ]
 
 

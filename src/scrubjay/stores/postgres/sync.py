@@ -238,9 +238,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
             self._con.execute("INSERT INTO aliases (space, memory, alias) VALUES (%s, %s, %s)", (*row, alias))
 
     def note_checkpoint(self, space: str, number: int) -> None:
-        self._con.execute(
-            "UPDATE spaces SET checkpoints = greatest(checkpoints, %s) WHERE name = %s", (number, space)
-        )
+        self._con.execute("UPDATE spaces SET checkpoints = greatest(checkpoints, %s) WHERE name = %s", (number, space))
 
     def set_access_count(self, id: str, count: int) -> None:
         known = self._known(id)
@@ -388,9 +386,7 @@ class PostgresReplicas(PostgresReplicaReads, PostgresMemories):
         self._recount(before)
 
     def _file_of(self, memory: Memory, known: Known, *, moved: bool) -> None:
-        self.file_waits(
-            memory.id, space=memory.space, version=memory.version, state=known.counted.state, moved=moved
-        )
+        self.file_waits(memory.id, space=memory.space, version=memory.version, state=known.counted.state, moved=moved)
 
     def _join_seen(self, space: str, seq: int, others: Mapping[str, int]) -> None:
         for origin, hlc in others.items():

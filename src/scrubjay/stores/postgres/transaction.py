@@ -31,9 +31,7 @@ from scrubjay.values.memory import Archive, Event, Link
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class PostgresTransaction(
-    PostgresFileChanges, PostgresTalk, PostgresReplicas, PostgresRebuilding
-):
+class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresReplicas, PostgresRebuilding):
     @property
     def callers(self) -> CallerChanges:
         return CallerChanges(PostgresSql(self._reading))

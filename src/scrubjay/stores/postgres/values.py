@@ -1,9 +1,9 @@
 """How values cross the wire where psycopg and PostgreSQL do not agree by themselves.
 
-    text      PostgreSQL cannot keep U+0000. On the way in it becomes a non-character and a digit, as does the
-              non-character itself; on the way out both become what they were. No other text is touched.
-    texts     several as one array: psycopg looks at each of them twice, which takes longer than the server's work.
-    vectors   go out in pgvector's binary form: their length, two zero bytes, float32 in network order.
+text      PostgreSQL cannot keep U+0000. On the way in it becomes a non-character and a digit, as does the
+          non-character itself; on the way out both become what they were. No other text is touched.
+texts     several as one array: psycopg looks at each of them twice, which takes longer than the server's work.
+vectors   go out in pgvector's binary form: their length, two zero bytes, float32 in network order.
 """
 
 from __future__ import annotations

@@ -18,9 +18,7 @@ class ConversationReads(ABC):
         """A space's conversation with this id."""
 
     @abstractmethod
-    def conversations(
-        self, space: str, audience: Audience, *, limit: int = 20, offset: int = 0
-    ) -> list[Conversation]:
+    def conversations(self, space: str, audience: Audience, *, limit: int = 20, offset: int = 0) -> list[Conversation]:
         """A space's conversations that are not private, or the audience's to see; the latest to change come first."""
 
     @abstractmethod

@@ -509,7 +509,11 @@ class Store(Reads):
         """Give a lease back; nothing happens if it is not this holder's."""
 
     def count_call(
-        self, key: str, *, seconds: float, amount: int = 1  # noqa: ARG002 -- for those who do
+        self,
+        key: str,  # noqa: ARG002 -- the arguments are for stores that several machines share
+        *,
+        seconds: float,  # noqa: ARG002
+        amount: int = 1,  # noqa: ARG002
     ) -> tuple[int, float] | None:
         """Count so many more in a window that all processes share: how many there were, and how many seconds it lasts.
 

@@ -137,9 +137,7 @@ def move(con: apsw.Connection, id: str, archive: Archive, *, at: datetime) -> No
     seq, former = row
     if former not in (None, archive.object):
         announce(con, [former], due=at)
-    con.execute(
-        "UPDATE archives SET object = ?, packed = ? WHERE memory = ?", (archive.object, archive.packed, seq)
-    )
+    con.execute("UPDATE archives SET object = ?, packed = ? WHERE memory = ?", (archive.object, archive.packed, seq))
     con.execute("DELETE FROM objects_to_remove WHERE object = ?", (archive.object,))
 
 

@@ -1,7 +1,7 @@
 """Copies of a store: made while others write, checked before they get their name, put back only when asked.
 
-    memories-2026-11-16.db           the copy: a store like any other, in one file
-    memories-2026-11-16.db.sha256    its checksum, as `sha256sum --check` reads it
+memories-2026-11-16.db           the copy: a store like any other, in one file
+memories-2026-11-16.db.sha256    its checksum, as `sha256sum --check` reads it
 """
 
 from __future__ import annotations

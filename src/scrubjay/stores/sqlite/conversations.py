@@ -47,9 +47,7 @@ class SqliteConversations(SqliteStatistics):
             ).fetchone()
             return None if row is None else conversation_of(row)
 
-    def conversations(
-        self, space: str, audience: Audience, *, limit: int = 20, offset: int = 0
-    ) -> List[Conversation]:
+    def conversations(self, space: str, audience: Audience, *, limit: int = 20, offset: int = 0) -> List[Conversation]:
         sight = sight_of(audience, space)
         if sight is Sight.PUBLIC:
             return []
@@ -151,5 +149,3 @@ class SqliteConversations(SqliteStatistics):
                 (*values, limit, offset),
             )
             return [link_of(row) for row in rows]
-
-

@@ -280,5 +280,3 @@ class SqliteFileChanges(Transaction):
         if number is None:
             raise SpaceNotFound(f"No space {name!r}.", hint="Create it first.")
         return number
-
-

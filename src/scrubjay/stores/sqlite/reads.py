@@ -237,9 +237,7 @@ class SqliteReads(SqliteFiles):
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
         return [self._tally.laid_over(memory_of(row)) for row in rows]
 
-    def _by_ids(
-        self, con: apsw.Connection, ids: Sequence[str], columns: Condition, visible: Condition
-    ) -> List[Memory]:
+    def _by_ids(self, con: apsw.Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
         (told, told_values), (where, values) = columns, visible
         rows = con.execute(
             # CROSS JOIN keeps the order: each id by the unique index of ids, never a scan of the space.

@@ -188,9 +188,7 @@ def _within(restriction: Restriction, words: str) -> Condition:
     return f"AND {words}.rowid / 256 IN (SELECT seq FROM {sqlite_scope.memories(restriction)} WHERE {where})", values
 
 
-def _admitted(
-    con: apsw.Connection, passages: Iterable[tuple[int, float]], restriction: Restriction
-) -> list[Found]:
+def _admitted(con: apsw.Connection, passages: Iterable[tuple[int, float]], restriction: Restriction) -> list[Found]:
     """The memories of these passages that the restriction admits: best score, time and order of arrival, id."""
     scores: dict[int, float] = {}
     for rowid, score in passages:

@@ -48,4 +48,3 @@ class Sql(ABC):
     def one(self, statement: str, /, **values: object) -> Row | None:
         """The first row of a query."""
         return next(iter(self.all(statement, **values)), None)
-

@@ -65,9 +65,7 @@ def created_before(
     `created` reads the series of a length in hours from one hour to another, `within` counts rows between two moments.
     """
     by_day = created(DAY, 0, max(times) // HOUR)
-    by_hour = {
-        day: created(1, day, day + DAY) for day in {_first_hour(time) for time in times if time % (DAY * HOUR)}
-    }
+    by_hour = {day: created(1, day, day + DAY) for day in {_first_hour(time) for time in times if time % (DAY * HOUR)}}
     counts = []
     for time in times:
         count = by_day.before(_first_hour(time))
