@@ -93,7 +93,7 @@ manifests: .venv/ready-dev
 	$(RUN) -m scrubjay.servers.stdio.manifest
 
 docs: .venv/ready-dev
-	$(RUN) -c "from scrubjay.settings import reference; print(reference(), end='')" > docs/settings.md
+	$(RUN) -c "from scrubjay.settings import reference; print(reference(), end='')" > docs/reference/settings.md
 
 lock:
 	$(RUN) -m uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate pyproject.toml -o requirements.lock

@@ -71,10 +71,70 @@ def test_the_readmes_example_prints_what_it_says(tmp_path):
     assert second.endswith("User moved to Austin")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
-        assert (page.parent / target).exists(), target
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
+
+
+def prose(page: Path) -> str:
+    """The text of a page without its code, in which brackets are no links and `#` begins no heading."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]+`", lambda code: code[0].replace("](", "] ("), text)
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub calls the headings in an address: letters, digits and hyphens, numbered where one repeats."""
+    seen: dict[str, int] = {}
+    names = set()
+    for heading in re.findall(r"^#{1,6} (.+)$", prose(page), re.MULTILINE):
+        shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip()).lower()
+        name = re.sub(r"[^\w\- ]", "", shown).replace(" ", "-")
+        names.add(f"{name}-{seen[name]}" if name in seen else name)
+        seen[name] = seen.get(name, 0) + 1
+    return names
+
+
+def linked(page: Path) -> list[tuple[Path, str]]:
+    """Where the relative links of a page lead: a file or folder, and the anchor in it, if any."""
+    return [
+        ((page.parent / target).resolve() if target else page, anchor or "")
+        for target, anchor in LINK.findall(prose(page))
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_to_a_file_and_to_a_heading_in_it(page):
+    for target, anchor in linked(page):
+        assert target.exists(), target
+        assert not anchor or anchor in anchors(target), f"{target.name}#{anchor}"
+
+
+def test_the_index_reaches_every_page():
+    start = ROOT / "docs" / "index.md"
+    reached, waiting = {start}, [start]
+    while waiting:
+        for target, _ in linked(waiting.pop()):
+            if target.suffix == ".md" and target not in reached:
+                reached.add(target)
+                waiting.append(target)
+
+    assert [page for page in (ROOT / "docs").rglob("*.md") if page not in reached] == []
+
+
+def test_the_index_itself_names_every_page_but_the_decisions():
+    named = {target for target, _ in linked(ROOT / "docs" / "index.md")}
+    pages = {page for page in (ROOT / "docs").rglob("*.md") if "decisions" not in page.parts}
+
+    assert pages - named == {ROOT / "docs" / "index.md"}
+
+
+def test_the_index_of_decisions_names_each_with_its_title():
+    folder = ROOT / "docs" / "decisions"
+    there = []
+    for page in sorted(folder.glob("[0-9]*.md")):
+        first = page.read_text("utf-8").partition("\n")[0]
+        assert re.fullmatch(rf"# {page.name[:4]}: \S.*", first), page.name
+        there.append(f"- [{page.name[:4]}]({page.name}) {first[8:]}")
+
+    assert re.findall(r"^- .*$", (folder / "index.md").read_text("utf-8"), re.MULTILINE) == there
 
 
 def test_the_map_of_the_code_names_every_module_in_its_room():
@@ -91,25 +151,25 @@ def test_the_map_of_the_code_names_every_module_in_its_room():
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_tool_is_on_its_dialects_page(dialect):
-    page = (ROOT / "docs" / f"{dialect}.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / f"{dialect}.md").read_text("utf-8")
 
     assert [name for name, one in find(dialect).operations.items() if one.listed and f"`{name}`" not in page] == []
 
 
 def test_every_status_is_on_the_page_of_rest():
-    page = (ROOT / "docs" / "rest.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "rest.md").read_text("utf-8")
 
     assert {status for status in STATUSES.values() if not re.search(rf"^\|.*\b{status}\b", page, re.MULTILINE)} == set()
 
 
 def test_every_command_is_on_the_page_of_commands():
-    page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text("utf-8")
 
     assert [name for name in COMMANDS if not re.search(rf"scrubjay {name}\b", page)] == []
 
 
 def test_the_settings_page_is_up_to_date():
-    assert (ROOT / "docs" / "settings.md").read_text("utf-8") == reference()
+    assert (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8") == reference()
 
 
 def test_nothing_in_the_repository_names_this_machine():
@@ -127,7 +187,7 @@ def test_nothing_in_the_repository_names_this_machine():
 
 def test_every_fact_that_the_faults_name_is_a_test():
     """`file.py`: *the fact*; *another* stands for tests of these names in that file."""
-    text = (ROOT / "docs" / "faults.md").read_text("utf-8")
+    text = (ROOT / "docs" / "lab" / "faults.md").read_text("utf-8")
     missing = []
     for cell in re.findall(r"`[a-z_/]+\.py`:[^|]*", text):
         for file, facts in re.findall(r"`([a-z_/]+\.py)`:((?:[^`])*)", cell):

@@ -250,7 +250,7 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
 
 
 def reference() -> str:
-    """The page docs/settings.md; `make docs` writes it, and a test holds it to the code."""
+    """The page docs/reference/settings.md; `make docs` writes it, and a test holds it to the code."""
     lines = [
         "# Settings",
         "",

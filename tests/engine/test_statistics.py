@@ -1,4 +1,4 @@
-"""Every number of the statistics, with an answer worked out by hand. `docs/statistics.md` has the sentences."""
+"""Every number of the statistics, worked out by hand; `docs/reference/statistics.md` has the sentences."""
 
 from __future__ import annotations
 

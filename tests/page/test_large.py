@@ -1,6 +1,6 @@
 """The page over a hundred thousand memories, and a graph of five thousand: it stays small, and one can go on using it.
 
-Numbers are written to standard output; docs/figures.md tells them.
+Numbers are written to standard output; docs/lab/figures.md tells them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pictures of docs/page.md, taken from a store that looks like some weeks of work: `make pictures`."""
+"""The pictures of docs/reference/page.md, taken from a store that looks like some weeks of work: `make pictures`."""
 
 from __future__ import annotations
 

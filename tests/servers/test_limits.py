@@ -199,7 +199,7 @@ def test_the_numbers_are_those_of_the_system_specification():
 
 
 def test_the_documentation_has_every_kind_and_its_number():
-    text = Path("docs/server.md").read_text(encoding="utf-8")
+    text = Path("docs/reference/server.md").read_text(encoding="utf-8")
 
     for kind, number in PER_MINUTE.items():
         assert f"| {kind} | {number:,} |" in text

@@ -22,8 +22,8 @@ from tests.stores.contract.suite import EVERYTHING, put, some
 
 FOLDER = Path(stores.__file__).parent / "schema" / "postgres"
 ADVICE = (
-    "Servers of the version before go on serving after this file: only add to the schema (docs/scale.md), or, once no "
-    "supported version uses what goes, name the file in CONTRACTIONS."
+    "Servers of the version before go on serving after this file: only add to the schema (docs/howto/postgresql.md), "
+    "or, once no supported version uses what goes, name the file in CONTRACTIONS."
 )
 # Indexes that may go, because no program of the version before relies on them for what it does, only on how quickly.
 MAY_GO: dict[str, str] = {

@@ -1,7 +1,7 @@
 """What there is and how it is used: counts, sizes, distributions, rates, trends and health.
 
-Everything comes from the store's running totals. `docs/statistics.md` defines every number in a sentence; the small
-functions at the end are those sentences as arithmetic. Days and hours are UTC.
+Everything comes from the store's running totals. `docs/reference/statistics.md` defines every number in a sentence; the
+small functions at the end are those sentences as arithmetic. Days and hours are UTC.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ TIERS = click.Choice([tier.value for tier in Tier])
     "--category", "categories", multiple=True, type=CATEGORIES, metavar="NAME", help=f"What is of this one: {NAMES}."
 )
 @click.option("--before", callback=read_since, metavar="WHEN", help="What was stored before then: 1y, 2026-01-01.")
-@click.option("--tier", type=TIERS, default="cold", show_default=True, help="Where to; see docs/archive.md.")
+@click.option("--tier", type=TIERS, default="cold", show_default=True, help="Where to: docs/explanation/archive.md.")
 @click.option("--keep-vectors", is_flag=True, help="So that it is still found by meaning.")
 @click.option("--reason", help="Why, for the history.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be archived.")

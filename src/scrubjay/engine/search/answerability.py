@@ -4,7 +4,7 @@ What is near a question need not answer it: "Why did Jon mix dance and clothing?
 Three signs speak against an answer, each seen in how a memory begins: it asks itself, it tells somebody of himself
 ("you"), or it is about somebody else than the question names. If all of the first few show some, the scores of the
 whole list are lowered: a low first score says that there is probably nothing. The order stays. What it is worth:
-docs/retrieval.md.
+docs/lab/retrieval.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A hit's score is its own: a fixed, rising function of its similarity (the model'
 near in meaning nor shares a distinctive word is dropped: nothing relevant is an empty list.
 
 The second look sees how a memory begins, how long it is, when and in which conversation it was made, and adds or takes
-a little (`Candidate.boosts`). What each part is worth was measured: docs/retrieval.md.
+a little (`Candidate.boosts`). What each part is worth was measured: docs/lab/retrieval.md.
 """
 
 from __future__ import annotations
