@@ -739,7 +739,7 @@ def test_a_shared_conversation_is_read_by_all_and_deleted_by_who_began_it(jay, p
 
 def test_a_conversation_of_before_is_shared_and_deleted_by_owners_only(jay, people):
     with jay._records.writing() as tx:
-        tx.put_conversation(Conversation(id="old", space="default", created_at=jay.now(), updated_at=jay.now()))
+        tx.conversations.put(Conversation(id="old", space="default", created_at=jay.now(), updated_at=jay.now()))
 
     body = done(people[1], "get_conversation", conversation_id="old")["conversation"]
     assert (body["access_level"], "user_id" in body) == ("shared", False)

@@ -121,11 +121,11 @@ def fill(store: Store) -> None:
         )  # fmt: skip
         tx.callers.grant([Grant(user="bob", space="work", at=NOW, by="ann")])
         tx.callers.open_session(Session(credential="k", guard="g", created_at=NOW, expires_at=later(9)), b"\xff")
-        tx.put_conversation(Conversation(id="c1", space="work", title="t", created_at=NOW, updated_at=NOW))
-        tx.add_message("work", "c1", Message(id="m1", role=Speaker.USER, content="hello", created_at=NOW))
+        tx.conversations.put(Conversation(id="c1", space="work", title="t", created_at=NOW, updated_at=NOW))
+        tx.conversations.add_message("work", "c1", Message(id="m1", role=Speaker.USER, content="hello", created_at=NOW))
         hers = {"user_id": "ann", "access_level": AccessLevel.PRIVATE}
-        tx.put_conversation(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW, **hers))
-        tx.inject("default", "c1", Injection(memory=first.id, active=True, injected_at=NOW))
+        tx.conversations.put(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW, **hers))
+        tx.conversations.inject("default", "c1", Injection(memory=first.id, active=True, injected_at=NOW))
         tx.describe_space("work", title="Work", description=None)
         tx.note_deed(Deed(id="deed", action="forget", user="ann", at=NOW, memories=(first.id,)))
         tx.put_endpoint(Endpoint(name="laptop", url="sqlite:///x", added_at=NOW))

@@ -107,7 +107,7 @@ def check_paths_per_audience(store: Store) -> None:
 
 
 def check_shared_and_nobodys(store: Store) -> None:
-    [talk] = store.conversations("default", EVERYTHING)
+    [talk] = store.conversations.list("default", EVERYTHING)
 
     assert (talk.id, talk.user_id, talk.access_level) == ("c1", None, AccessLevel.SHARED)
 

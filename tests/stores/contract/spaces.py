@@ -211,7 +211,7 @@ class SpacesContract:
 
         assert [space.name for space in store.spaces()] == ["default"]
         assert not store.has_space("work")
-        assert store.spaces_of_conversation("c1") == []
+        assert store.conversations.spaces_of("c1") == []
         with store.writing() as tx:
             assert tx.create_space("work", at=later(1))
             assert not tx.create_space("work", at=later(1))

@@ -151,7 +151,7 @@ class Conversations:
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
         """Forget everything that was stored in a conversation; it can be undone as one deed."""
         at = self._at(workspace, conversation)
-        if (known := at._records.conversation(at.spaces[0], conversation)) is not None:
+        if (known := at._records.conversations.get(at.spaces[0], conversation)) is not None:
             access.check_ends(at.caller, known)
         return at.bulk.forget_all(self._stored_in(at, conversation), reason=f"conversation {conversation} cleared")
 
@@ -169,7 +169,7 @@ class Conversations:
             self._begin(at, tx, conversation)
             if (linked := self._link(at, tx, conversation, found.id)) is None:
                 linked = Injection(memory=found.id, injected_at=at.now())
-                tx.inject(at.spaces[0], conversation, linked)
+                tx.conversations.inject(at.spaces[0], conversation, linked)
             return linked
 
         return at._transact(Injection, write)
@@ -184,7 +184,7 @@ class Conversations:
 
         def write(tx: Transaction) -> Injection:
             linked = self._linked(at, tx, conversation, memory)
-            tx.inject(at.spaces[0], conversation, toggled := replace(linked, active=not linked.active))
+            tx.conversations.inject(at.spaces[0], conversation, toggled := replace(linked, active=not linked.active))
             return toggled
 
         return at._transact(Injection, write)
@@ -199,7 +199,7 @@ class Conversations:
 
         def write(tx: Transaction) -> Injection:
             linked = self._linked(at, tx, conversation, memory)
-            tx.take_out(at.spaces[0], conversation, linked.memory)
+            tx.conversations.take_out(at.spaces[0], conversation, linked.memory)
             return linked
 
         return at._transact(Injection, write)
@@ -210,7 +210,7 @@ class Conversations:
         """A space's conversations, those with the latest message first."""
         at = self._at(workspace, None)
         audience = access.audience_in(at.caller, at.spaces)
-        return at._records.conversations(at.spaces[0], audience, limit=limit, offset=offset)
+        return at._records.conversations.list(at.spaces[0], audience, limit=limit, offset=offset)
 
     def create(
         self,
@@ -242,10 +242,10 @@ class Conversations:
         )
 
         def write(tx: Transaction) -> Conversation:
-            if tx.conversation(made.space, made.id) is not None:
+            if tx.conversations.get(made.space, made.id) is not None:
                 raise Conflict(f"There is a conversation {made.id} already.")
             tx.create_space(made.space, at=now)
-            tx.put_conversation(made)
+            tx.conversations.put(made)
             return made
 
         return at._transact(Conversation, write)
@@ -261,11 +261,11 @@ class Conversations:
         access.check_store(at.caller, at.spaces[0])
 
         def write(tx: Transaction) -> Conversation:
-            known = tx.conversation(at.spaces[0], id)
+            known = tx.conversations.get(at.spaces[0], id)
             if known is None:
                 raise missing(id)
             changed = checked(replace(known, updated_at=max(at.now(), known.updated_at), **fields))
-            tx.put_conversation(changed)
+            tx.conversations.put(changed)
             return changed
 
         return at._transact(Conversation, write)
@@ -279,11 +279,11 @@ class Conversations:
         access.check_store(at.caller, at.spaces[0])
 
         def write(tx: Transaction) -> Conversation:
-            known = tx.conversation(at.spaces[0], id)
+            known = tx.conversations.get(at.spaces[0], id)
             if known is None:
                 raise missing(id)
             access.check_ends(at.caller, known)
-            tx.drop_conversation(at.spaces[0], id)
+            tx.conversations.drop(at.spaces[0], id)
             return known
 
         return at._transact(Conversation, write)
@@ -295,7 +295,7 @@ class Conversations:
         """
         at = self._at(workspace, id)
         self._known(at, id)
-        return at._records.messages(at.spaces[0], id, limit=limit, offset=offset)
+        return at._records.conversations.messages(at.spaces[0], id, limit=limit, offset=offset)
 
     def context(self, id: str, *, message: str | None = None, workspace: str | None = None, **how: Any) -> BuiltContext:
         """What a language model would be given now.
@@ -304,7 +304,8 @@ class Conversations:
         """
         at = self._at(workspace, id)
         known = self._known(at, id)
-        return self._context(at, known, at._records.messages(at.spaces[0], id, limit=HISTORY), message, how)
+        said = at._records.conversations.messages(at.spaces[0], id, limit=HISTORY)
+        return self._context(at, known, said, message, how)
 
     def say(
         self,
@@ -319,23 +320,23 @@ class Conversations:
         at = self._at(workspace, id)
         access.check_store(at.caller, at.spaces[0])
         intake.check_text(content, "content")
-        known = at._records.conversation(at.spaces[0], id)
+        known = at._records.conversations.get(at.spaces[0], id)
         prompt = (known.system_prompt if known else None) or ""
         built(prompt=prompt, memories=(), said=(), message=content, **how)  # too large is refused before it is kept
 
         def write(tx: Transaction) -> Message:
             self._begin(at, tx, id)
             message = Message(id=f"msg-{random_suffix()}", role=role, content=content, created_at=at.now())
-            tx.add_message(at.spaces[0], id, message)
+            tx.conversations.add_message(at.spaces[0], id, message)
             return message
 
         message = at._transact(Message, write)
-        said = at._records.messages(at.spaces[0], id, limit=HISTORY + 1)
+        said = at._records.conversations.messages(at.spaces[0], id, limit=HISTORY + 1)
         earlier = [one for one in said if message.id not in (one.id, one.reply_to)][-HISTORY:]
         return Turn(
             message=message,
             context=self._context(at, self._known(at, id), earlier, content, how),
-            answer=at._records.answer_to(at.spaces[0], id, message.id),
+            answer=at._records.conversations.answer_to(at.spaces[0], id, message.id),
         )
 
     def converse(
@@ -371,9 +372,9 @@ class Conversations:
             created_at=at.now(),
         )
         with at._records.writing() as tx:
-            if (kept := tx.answer_to(at.spaces[0], id, question)) is not None:
+            if (kept := tx.conversations.answer_to(at.spaces[0], id, question)) is not None:
                 return kept  # a twin of this request was quicker
-            tx.add_message(at.spaces[0], id, answer)
+            tx.conversations.add_message(at.spaces[0], id, answer)
         return answer
 
     # --- steps -------------------------------------------------------------------------------------------------------
@@ -392,7 +393,7 @@ class Conversations:
             space = self._space_of(conversation) or self._desk.spaces[0]
         access.check_granted(self._desk.caller, space)
         if conversation is not None:
-            known = self._desk._records.conversation(space, conversation)
+            known = self._desk._records.conversations.get(space, conversation)
             if known is not None and not access.sees_conversation(self._desk.caller, known):
                 raise missing(conversation)
         return self._desk.bound_to(spaces=(space,))
@@ -403,38 +404,38 @@ class Conversations:
             return None
         found = [
             space
-            for space in self._desk._records.spaces_of_conversation(conversation)
+            for space in self._desk._records.conversations.spaces_of(conversation)
             if access.granted(self._desk.caller, space) and self._sees(space, conversation)
         ]
         own = [space for space in self._desk.spaces if space in found]
         return next(iter(own or (found if self._desk.spaces == (DEFAULT_SPACE,) else ())), None)
 
     def _sees(self, space: str, conversation: str) -> bool:
-        known = self._desk._records.conversation(space, conversation)
+        known = self._desk._records.conversations.get(space, conversation)
         return known is not None and access.sees_conversation(self._desk.caller, known)
 
     def _known(self, at: Engine, id: str) -> Conversation:
-        conversation = at._records.conversation(at.spaces[0], id)
+        conversation = at._records.conversations.get(at.spaces[0], id)
         if conversation is None:
             raise missing(id)
         return conversation
 
     def _begun(self, at: Engine, id: str) -> None:
         """Make sure that there is such a conversation, once something is in it."""
-        if at._records.conversation(at.spaces[0], id) is None:
+        if at._records.conversations.get(at.spaces[0], id) is None:
             with at._records.writing() as tx:
                 self._begin(at, tx, id)
 
     def _begin(self, at: Engine, tx: Transaction, id: str) -> None:
-        if tx.conversation(at.spaces[0], id) is None:
+        if tx.conversations.get(at.spaces[0], id) is None:
             now = at.now()
             tx.create_space(at.spaces[0], at=now)
-            tx.put_conversation(
+            tx.conversations.put(
                 Conversation(id=id, space=at.spaces[0], created_at=now, updated_at=now, user_id=at.caller.user)
             )
 
     def _active(self, at: Engine, conversation: str) -> dict[str, bool]:
-        return {one.memory: one.active for one in at._records.injections(at.spaces[0], conversation)}
+        return {one.memory: one.active for one in at._records.conversations.injections(at.spaces[0], conversation)}
 
     def _in_force(self, at: Engine, conversation: str) -> Sequence[Memory]:
         """What somebody put in and nobody paused, in that order; not what is outdated, expired or out of sight."""
@@ -450,7 +451,7 @@ class Conversations:
 
     def _fitting(self, at: Engine, conversation: str, *, limit: int) -> Iterator[Memory]:
         """What fits what was said last, best first; then what was stored in the conversation, newest first."""
-        said = at._records.messages(at.spaces[0], conversation, limit=LAST_SAID)
+        said = at._records.conversations.messages(at.spaces[0], conversation, limit=LAST_SAID)
         if said:
             query = "\n".join(one.content for one in said)[-MAX_CONTENT:]
             audience, now = at._audience(Filter()), at.now()
@@ -464,7 +465,7 @@ class Conversations:
         return Filter(conversation_id=conversation, user_id=private.user_id if private else None)
 
     def _link(self, at: Engine, tx: Transaction, conversation: str, memory: str) -> Injection | None:
-        injections = tx.injections(at.spaces[0], conversation)
+        injections = tx.conversations.injections(at.spaces[0], conversation)
         return next((one for one in injections if one.memory == memory), None)
 
     def _linked(self, at: Engine, tx: Transaction, conversation: str, memory: str) -> Injection:

@@ -19,7 +19,7 @@ from scrubjay.stores.promises.memories import List, Pending, Reads, SpaceCounts,
 from scrubjay.stores.tables.rows import event_of, link_of
 from scrubjay.stores.tables.side_rows import version_of
 from scrubjay.stores.tables.tally import Tally
-from scrubjay.values.memory import Audience, Event, Link, LinkKind, Recall, Space, Version
+from scrubjay.values.memory import Audience, Deed, Event, Link, LinkKind, Recall, Space, Version
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -176,6 +176,50 @@ class PostgresHistory(Reads):
                 (*some, at, *values, *named, at, *values),
             )
             return {name: SpaceCounts(active=active, superseded=superseded) for name, active, superseded in rows}
+
+    def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> List[Link]:
+        views = views_of(audience)
+        superseded, told = superseded_for(audience)
+        conditions, values = [], list[object]()
+        for end in ("newer", "older"):
+            sql, given = seen(views, end)
+            conditions.append(f"{sql} AND {end}.state = 0 AND ({end}.expires_at IS NULL OR {end}.expires_at > %s)")
+            conditions.append(f"{end}.id <> ALL({superseded})")
+            values += [*given, milliseconds(now), *told]
+        with self._reading() as con:
+            rows = con.execute(
+                # links_open, then each end by memories_by_id
+                f"""
+                SELECT links.kind, links.source, links.target, links.score, links.state, links.given, links.reason,
+                    links.created_at, links.hlc, links.origin
+                FROM links
+                JOIN memories AS newer ON newer.id = links.source
+                JOIN memories AS older ON older.id = links.target
+                WHERE links.kind = 'may_outdate'
+                AND links.state = 'open'
+                AND {" AND ".join(conditions)}
+                ORDER BY links.created_at DESC, links.number DESC
+                LIMIT %s OFFSET %s
+                """,
+                (*values, limit, offset),
+            )
+            return [link_of(row) for row in rows]
+
+    def deed(self, id: str) -> Deed | None:
+        with self._reading() as con:
+            row = con.execute("SELECT id, action, user_id, at, reason FROM deeds WHERE id = %s", (id,)).fetchone()
+            if row is None:
+                return None
+            memories = con.execute("SELECT memory FROM deed_memories WHERE deed = %s ORDER BY memory", (id,))
+            name, action, user, at, reason = row
+            return Deed(
+                id=name,
+                action=action,
+                user=user,
+                at=moment(at),
+                reason=reason,
+                memories=tuple(memory for (memory,) in memories),
+            )
 
     def fact(self, key: str) -> str | None:
         with self._reading() as con:

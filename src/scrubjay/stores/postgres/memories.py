@@ -21,7 +21,6 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.postgres import archives as postgres_archives
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
-from scrubjay.stores.postgres.conversations import PostgresConversations
 from scrubjay.stores.postgres.counts import Counted, Counts
 from scrubjay.stores.postgres.filters import CARRIED, namesakes
 from scrubjay.stores.postgres.history import Connection
@@ -35,6 +34,7 @@ from scrubjay.stores.postgres.rows import (
     memory_of_columns,
     row_of,
 )
+from scrubjay.stores.postgres.statistics import PostgresStatistics
 from scrubjay.stores.postgres.values import all_vectors, kept
 from scrubjay.stores.postgres.words import Passage, passages_of
 from scrubjay.stores.promises.memories import Change, Transaction, milliseconds
@@ -68,7 +68,7 @@ class Known(NamedTuple):
         return memory_of(self.row)
 
 
-class PostgresMemories(PostgresConversations, Transaction):
+class PostgresMemories(PostgresStatistics, Transaction):
     """The part of a transaction that changes memories."""
 
     def __init__(self, con: Connection, tally: Tally) -> None:

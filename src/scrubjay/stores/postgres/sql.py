@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from functools import lru_cache
 
 from scrubjay.stores.postgres.history import Connection
-from scrubjay.stores.tables.sql import Row, Span, Sql
+from scrubjay.stores.tables.sql import Key, Row, Span, Sql
 
 
 class PostgresSql(Sql):
@@ -16,8 +16,16 @@ class PostgresSql(Sql):
     events = "events"
     span = Span(("until",), "clock_timestamp() + make_interval(secs => :seconds)", "until > clock_timestamp()")
 
+    space = ":space"
+    talk = Key(("space", "conversation"), ("space", "id"), (":space", ":id"))
+    injected = Key(("space", "memory"), ("space", "id"), (":space", ":memory"))
+    greatest = "greatest"
+
     def __init__(self, connection: Callable[[], AbstractContextManager[Connection]]) -> None:
         self._connection = connection
+
+    def space_name(self, column: str) -> str:
+        return column
 
     def all(self, statement: str, /, **values: object) -> list[Row]:
         with self._connection() as con:

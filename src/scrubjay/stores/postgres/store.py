@@ -6,7 +6,7 @@ transaction.py    every change; those of memories in memories.py, their sums in 
 reads.py          finding memories; links, versions, events … in history.py
 words.py          finding by words, vectors.py by meaning, with signatures.py
 statistics.py     totals and what happened when
-files.py          paths and files; jobs.py, archives.py, conversations.py
+files.py          paths and files; archives.py
 sync.py           memories as they travel between stores, endpoints, conflicts
 sql.py            the port for tables that are written once, in `stores/tables`
 filters.py        filter and audience as conditions
@@ -32,16 +32,15 @@ from scrubjay.stores.postgres import checkup as postgres_checkup
 from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connections
-from scrubjay.stores.postgres.conversations import PostgresConversations
 from scrubjay.stores.postgres.history import Connection
 from scrubjay.stores.postgres.listening import Listener
 from scrubjay.stores.postgres.replica import Replica
 from scrubjay.stores.postgres.sql import PostgresSql
+from scrubjay.stores.postgres.statistics import PostgresStatistics
 from scrubjay.stores.postgres.sync import PostgresReplicaReads
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.promises.memories import Checkup, List, Store, Transaction
-from scrubjay.stores.tables.callers import Callers
-from scrubjay.stores.tables.jobs import Jobs
+from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
 from scrubjay.stores.tables.watching import Watch
 from scrubjay.values.memory import Audience, Filter, Match, Recall
@@ -55,7 +54,7 @@ FLUSH_WAITING = 1_000  # … and no more of them than this
 INDEX_KNOWN_SECONDS = 30.0
 
 
-class PostgresStore(PostgresReplicaReads, PostgresConversations, Store):
+class PostgresStore(PostgresReplicaReads, PostgresStatistics, Store):
     def __init__(
         self,
         url: str,
@@ -76,6 +75,7 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, Store):
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         super().__init__(Tally())
+        hold(self, PostgresSql(self._reading))
         connect = partial(
             Connections, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
         )
@@ -92,14 +92,6 @@ class PostgresStore(PostgresReplicaReads, PostgresConversations, Store):
     @property
     def origin(self) -> str:  # read each time: another process may have renewed it
         return self.fact("origin") or ""
-
-    @property
-    def callers(self) -> Callers:
-        return Callers(PostgresSql(self._reading))
-
-    @property
-    def jobs(self) -> Jobs:
-        return Jobs(PostgresSql(self._reading))
 
     def _reading(self) -> AbstractContextManager[Connection]:
         return self._connections.reading()

@@ -13,7 +13,6 @@ from typing import Any
 
 from scrubjay.errors import Conflict, CopyUnfinished, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.stores.postgres import archives as postgres_archives
-from scrubjay.stores.postgres.conversations import PostgresTalk
 from scrubjay.stores.postgres.counts import Counted
 from scrubjay.stores.postgres.files import AGAIN, PostgresFileChanges
 from scrubjay.stores.postgres.history import Connection
@@ -22,26 +21,18 @@ from scrubjay.stores.postgres.rows import COUNTED
 from scrubjay.stores.postgres.sql import PostgresSql
 from scrubjay.stores.postgres.sync import PostgresReplicas
 from scrubjay.stores.promises.memories import RESULTS_KEPT, Request, milliseconds
-from scrubjay.stores.tables.callers import CallerChanges
-from scrubjay.stores.tables.jobs import JobChanges
+from scrubjay.stores.tables.parts import hold_changes
 from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch, Tally
-from scrubjay.values.memory import Archive, Event, Link
+from scrubjay.values.memory import Archive, Deed, Event, Link
 
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresReplicas, PostgresRebuilding):
-    @property
-    def callers(self) -> CallerChanges:
-        return CallerChanges(PostgresSql(self._reading))
-
-    @property
-    def jobs(self) -> JobChanges:
-        return JobChanges(PostgresSql(self._reading))
-
+class PostgresTransaction(PostgresFileChanges, PostgresReplicas, PostgresRebuilding):
     def __init__(self, con: Connection, tally: Tally) -> None:
         super().__init__(con, tally)
+        hold_changes(self, PostgresSql(self._reading))
         self._clock: int | None = None
         self._ticked = False
         self._feeds: dict[str, int] = {}  # number of each space's last event
@@ -279,6 +270,37 @@ class PostgresTransaction(PostgresFileChanges, PostgresTalk, PostgresReplicas, P
         ).rowcount
         self._spaces.add(name)
         return created == 1
+
+    def describe_space(self, name: str, *, title: str | None, description: str | None) -> None:
+        described = self._con.execute(
+            "UPDATE spaces SET title = %s, description = %s WHERE name = %s", (title, description, name)
+        )
+        if described.rowcount == 0:
+            raise SpaceNotFound(f"No space {name!r}.")
+
+    def drop_space(self, name: str, *, at: datetime) -> None:
+        self._existing_space(name)
+        if self._con.execute(
+            "SELECT 1 FROM memories WHERE space = %s AND state IN (0, 1, 2) LIMIT 1", (name,)
+        ).fetchone():
+            raise Conflict(f"Space {name} still holds memories.", hint="Forget them or move them first.")
+        for table in ("conversations", "messages", "injections"):
+            self._con.execute(f"DELETE FROM {table} WHERE space = %s", (name,))  # noqa: S608 -- constants
+        self._con.execute("UPDATE spaces SET deleted_at = %s WHERE name = %s", (milliseconds(at), name))
+
+    def note_deed(self, deed: Deed) -> None:
+        self._con.execute(
+            "INSERT INTO deeds (id, action, user_id, at, reason) VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            (deed.id, deed.action, deed.user, milliseconds(deed.at), deed.reason),
+        )
+        self._con.execute(
+            "INSERT INTO deed_memories (deed, memory) SELECT %s, unnest(%s::TEXT[]) ON CONFLICT DO NOTHING",
+            (deed.id, list(deed.memories)),
+        )
+
+    def _existing_space(self, name: str) -> None:
+        if self._con.execute("SELECT 1 FROM spaces WHERE name = %s", (name,)).fetchone() is None:
+            raise SpaceNotFound(f"No space {name!r}.", hint="Create it first.")
 
     def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
         row = self._con.execute(

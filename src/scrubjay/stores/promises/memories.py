@@ -2,10 +2,9 @@
 
 Read it as the specification of a backend; `tests/stores/contract` says the same as tests, and both change together.
 Here is what concerns memories themselves. What stands beside them has a file of its own, as it has in the contract, or
-is held as a part that is written once for every backend (`callers`, `jobs`, in `stores/tables`):
+is held as a part that is written once for every backend (`callers`, `jobs`, `conversations`, in `stores/tables`):
 
     files.py          paths, and files that memories are kept in
-    conversations.py  messages, and memories put into conversations
     statistics.py     what there is, and what happened when
     archives.py       memories that were put away
     sync.py           memories as they travel between stores
@@ -34,7 +33,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.stores.promises.archives import ArchiveChanges, ArchiveReads
-from scrubjay.stores.promises.conversations import ConversationChanges, ConversationReads
 from scrubjay.stores.promises.files import FileChanges, FileReads
 from scrubjay.stores.promises.statistics import StatisticsChanges, StatisticsReads
 from scrubjay.stores.promises.sync import ReplicaReads, ReplicaWrites
@@ -59,6 +57,7 @@ from scrubjay.values.memory import (
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
     from scrubjay.stores.tables.callers import CallerChanges, Callers
+    from scrubjay.stores.tables.conversations import ConversationChanges, Conversations
     from scrubjay.stores.tables.jobs import JobChanges, Jobs
 
 List = list  # the type's name where `list` is a verb
@@ -153,18 +152,12 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(ReplicaReads, FileReads, StatisticsReads, ConversationReads, ArchiveReads):
+class Reads(ReplicaReads, FileReads, StatisticsReads, ArchiveReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
-    @property
-    @abstractmethod
-    def callers(self) -> Callers:
-        """Credentials, grants, sessions and the audit."""
-
-    @property
-    @abstractmethod
-    def jobs(self) -> Jobs:
-        """Long work, and memories that are held meanwhile."""
+    callers: Callers  # credentials, grants, sessions and the audit
+    jobs: Jobs  # long work, and memories that are held meanwhile
+    conversations: Conversations  # messages, and memories put into conversations
 
     @abstractmethod
     def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
@@ -325,19 +318,14 @@ class Transaction(
     ReplicaWrites,
     FileChanges,
     StatisticsChanges,
-    ConversationChanges,
     ArchiveChanges,
     Reads,
 ):
     """A set of changes that become visible and durable together, or never."""
 
-    @property
-    @abstractmethod
-    def callers(self) -> CallerChanges: ...
-
-    @property
-    @abstractmethod
-    def jobs(self) -> JobChanges: ...
+    callers: CallerChanges
+    jobs: JobChanges
+    conversations: ConversationChanges
 
     @abstractmethod
     def tick(self, now: datetime) -> int:

@@ -251,7 +251,10 @@ class Intake:
         self._insert("injections", self._in_conversation(row) | {"memory": self._memory(row["memory"])})
 
     def _in_conversation(self, row: dict[str, Any]) -> dict[str, Any]:
-        number = self._tx._known_conversation(row["space"], row["conversation"])
+        [(number,)] = self._con.execute(
+            "SELECT number FROM conversations WHERE space = ? AND id = ?",
+            (self._space(row["space"]), row["conversation"]),
+        )
         return {name: value for name, value in row.items() if name != "space"} | {"conversation": number}
 
     def _memory(self, id: str) -> int:

@@ -154,6 +154,34 @@ class SqliteHistory(Reads):
                 memories=tuple(memory for (memory,) in memories),
             )
 
+    def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> List[Link]:
+        with self._reading() as con:
+            views = views_of(con, audience)
+            superseded = json.dumps(superseded_for(con, audience))
+            conditions, values = [], []
+            for end in ("newer", "older"):
+                sql, given = seen(views, end)
+                conditions.append(f"{sql} AND {end}.state = 0 AND ({end}.expires_at IS NULL OR {end}.expires_at > ?)")
+                conditions.append(f"{end}.seq NOT IN (SELECT value FROM json_each(?))")
+                values += [*given, milliseconds(now), superseded]
+            rows = con.execute(
+                # links_open, then each end by the unique index of ids
+                f"""
+                SELECT links.kind, links.source, links.target, links.score, links.state, links.given, links.reason,
+                    links.created_at, links.hlc, links.origin
+                FROM links
+                CROSS JOIN memories AS newer ON newer.id = links.source
+                CROSS JOIN memories AS older ON older.id = links.target
+                WHERE links.kind = 'may_outdate'
+                AND links.state = 'open'
+                AND {" AND ".join(conditions)}
+                ORDER BY links.created_at DESC, links.number DESC
+                LIMIT ? OFFSET ?
+                """,
+                (*values, limit, offset),
+            )
+            return [link_of(row) for row in rows]
+
     def fact(self, key: str) -> str | None:
         with self._reading() as con:
             row = con.execute("SELECT value FROM facts WHERE key = ?", (key,)).fetchone()

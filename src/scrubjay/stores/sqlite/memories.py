@@ -16,9 +16,9 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import Change, List, Transaction, milliseconds
 from scrubjay.stores.sqlite import archives as sqlite_archives
 from scrubjay.stores.sqlite import vec1_tables
-from scrubjay.stores.sqlite.conversations import SqliteConversations
 from scrubjay.stores.sqlite.filters import Restriction, space_number
 from scrubjay.stores.sqlite.rows import COLUMNS, TABLES, audience_of, row_of
+from scrubjay.stores.sqlite.statistics import SqliteStatistics
 from scrubjay.stores.sqlite.words import count_all_passages, count_passages, scope_token
 from scrubjay.stores.tables.rows import FIELDS, Row, as_json, memory_of, snapshot_of, snapshot_of_memory, without_asides
 from scrubjay.stores.tables.side_rows import EMPTY
@@ -35,7 +35,7 @@ AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory 
 _VERSION = FIELDS.index("version")
 
 
-class SqliteMemories(SqliteConversations, Transaction):
+class SqliteMemories(SqliteStatistics, Transaction):
     """The part of a transaction that changes memories."""
 
     def __init__(self, con: apsw.Connection, tally: Tally) -> None:

@@ -1,5 +1,7 @@
 """The port of `tables/sql.py` for SQLite, which takes its statements as they are."""
 
+# ruff: noqa: S608 -- names of ours; values are always parameters
+
 from __future__ import annotations
 
 import time
@@ -9,7 +11,7 @@ from contextlib import AbstractContextManager
 import apsw
 
 from scrubjay.stores.tables.rows import as_json
-from scrubjay.stores.tables.sql import Row, Span, Sql
+from scrubjay.stores.tables.sql import Key, Row, Span, Sql
 
 
 class SqliteSql(Sql):
@@ -27,8 +29,29 @@ class SqliteSql(Sql):
         "(until > :now AND taken_at <= :now)",
     )
 
-    def __init__(self, connection: Callable[[], AbstractContextManager[apsw.Connection]]) -> None:
+    space = "(SELECT number FROM spaces WHERE name = :space)"
+    talk = Key(
+        ("conversation",),
+        ("number",),
+        (f"(SELECT number FROM conversations WHERE space = {space} AND conversations.id = :id)",),
+    )
+    injected = Key(("memory",), ("seq",), ("(SELECT seq FROM memories WHERE memories.id = :memory)",))
+    greatest = "max"
+
+    def __init__(
+        self,
+        connection: Callable[[], AbstractContextManager[apsw.Connection]],
+        note_erasure: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`note_erasure` is called when text was erased: the log may hold copies of it."""
         self._connection = connection
+        self._note_erasure = note_erasure
+
+    def erased(self) -> None:
+        self._note_erasure()
+
+    def space_name(self, column: str) -> str:
+        return f"(SELECT spaces.name FROM spaces WHERE spaces.number = {column})"
 
     def all(self, statement: str, /, **values: object) -> list[Row]:
         with self._connection() as con:
@@ -44,7 +67,7 @@ class SqliteSql(Sql):
             con.executemany(statement, map(_timed, rows))
 
     def among(self, column: str, values: str) -> str:
-        return f"{column} IN (SELECT value FROM json_each(:{values}))"  # noqa: S608 -- names of ours
+        return f"{column} IN (SELECT value FROM json_each(:{values}))"
 
     def array(self, values: Sequence[str]) -> object:
         return as_json(list(values))

@@ -7,7 +7,6 @@ files.py          paths, and the files that memories are kept in
 words.py          finding by words; by meaning: vectors.py, and vec1.py with vec1_tables.py in a large store
 sync.py           memories as they travel between stores, endpoints, conflicts
 statistics.py     totals and what happened when
-conversations.py  conversations, messages, injected memories; talk.py writes them
 sql.py            the port for tables that are written once, in `stores/tables`
 filters.py        filter and audience as conditions
 rows.py           columns of memories; rows as values, as everywhere: tables/rows.py, side_rows.py
@@ -34,13 +33,12 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import tally as sqlite_tally
 from scrubjay.stores.sqlite import vec1_tables
 from scrubjay.stores.sqlite.connections import Connections
-from scrubjay.stores.sqlite.conversations import SqliteConversations
 from scrubjay.stores.sqlite.filters import Restriction
 from scrubjay.stores.sqlite.sql import SqliteSql
+from scrubjay.stores.sqlite.statistics import SqliteStatistics
 from scrubjay.stores.sqlite.sync import SqliteReplicaReads
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
-from scrubjay.stores.tables.callers import Callers
-from scrubjay.stores.tables.jobs import Jobs
+from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
 from scrubjay.stores.tables.watching import Watch
 from scrubjay.values.memory import Match, Recall
@@ -54,7 +52,7 @@ FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go 
 FLUSH_WAITING = 1_000  # … and no more of them than this
 
 
-class SqliteStore(SqliteReplicaReads, SqliteConversations, Store):
+class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
     def __init__(
         self,
         path: Path,
@@ -74,6 +72,7 @@ class SqliteStore(SqliteReplicaReads, SqliteConversations, Store):
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         super().__init__(Tally())
+        hold(self, SqliteSql(self._reading))
         self._connections = Connections(
             sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds, for_copy=unfinished
         )
@@ -99,14 +98,6 @@ class SqliteStore(SqliteReplicaReads, SqliteConversations, Store):
     @property
     def origin(self) -> str:  # read each time: another process may have renewed it
         return self.fact("origin") or ""
-
-    @property
-    def callers(self) -> Callers:
-        return Callers(SqliteSql(self._reading))
-
-    @property
-    def jobs(self) -> Jobs:
-        return Jobs(SqliteSql(self._reading))
 
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
         return self._connections.reading()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import apsw
+
 from scrubjay.errors import Conflict, CopyUnfinished, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.stores.promises.memories import RESULTS_KEPT, Request, milliseconds
 from scrubjay.stores.sqlite import archives as sqlite_archives
@@ -13,24 +15,21 @@ from scrubjay.stores.sqlite.files import SqliteFileChanges
 from scrubjay.stores.sqlite.filters import space_number
 from scrubjay.stores.sqlite.sql import SqliteSql
 from scrubjay.stores.sqlite.sync import SqliteReplicas
-from scrubjay.stores.sqlite.talk import SqliteTalk
-from scrubjay.stores.tables.callers import CallerChanges
-from scrubjay.stores.tables.jobs import JobChanges
+from scrubjay.stores.tables.parts import hold_changes
 from scrubjay.stores.tables.rows import as_json
-from scrubjay.stores.tables.tally import HOUR
+from scrubjay.stores.tables.tally import HOUR, Tally
 from scrubjay.values.memory import Archive, Deed, Event, Link
 
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class SqliteTransaction(SqliteReplicas, SqliteTalk, SqliteFileChanges):
-    @property
-    def callers(self) -> CallerChanges:
-        return CallerChanges(SqliteSql(self._reading))
+class SqliteTransaction(SqliteReplicas, SqliteFileChanges):
+    def __init__(self, con: apsw.Connection, tally: Tally) -> None:
+        super().__init__(con, tally)
+        hold_changes(self, SqliteSql(self._reading, self._note_erasure))
 
-    @property
-    def jobs(self) -> JobChanges:
-        return JobChanges(SqliteSql(self._reading))
+    def _note_erasure(self) -> None:
+        self.erased = True
 
     def tick(self, now: datetime) -> int:
         # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.

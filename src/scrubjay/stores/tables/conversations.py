@@ -1,0 +1,226 @@
+"""Conversations, their messages, and the memories put into them, in every backend."""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from scrubjay.errors import Conflict, NotFound, SpaceNotFound
+from scrubjay.stores.promises.memories import milliseconds, moment
+from scrubjay.stores.tables.side_rows import conversation_of, message_of
+from scrubjay.stores.tables.sql import Sql
+from scrubjay.values.memory import Audience, Conversation, Injection, Message, Sight
+
+List = list  # below, `list` is a verb
+
+MESSAGE = "messages.id, messages.role, messages.content, messages.reply_to, messages.created_at"
+PARTS = ("messages", "injections")  # tables with rows of a conversation
+
+
+def sight_of(audience: Audience, space: str) -> Sight:
+    """How much of a space an audience sees."""
+    return max((scope.sight for scope in audience.scopes if scope.space in (None, space)), default=Sight.PUBLIC)
+
+
+class Conversations:
+    """What can be read."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._this = f"conversations.space = {sql.space} AND conversations.id = :id"
+        self._conversation = f"""
+            conversations.id, {sql.space_name("conversations.space")}, conversations.title,
+            conversations.system_prompt, conversations.created_at, conversations.updated_at, conversations.user_id,
+            conversations.access_level,
+            (SELECT count(*) FROM messages WHERE {sql.talk.meets("messages", "conversations")})
+        """
+
+    def get(self, space: str, id: str) -> Conversation | None:
+        """A space's conversation with this id."""
+        row = self._sql.one(f"SELECT {self._conversation} FROM conversations WHERE {self._this}", space=space, id=id)
+        return None if row is None else conversation_of(row)
+
+    def list(self, space: str, audience: Audience, *, limit: int = 20, offset: int = 0) -> List[Conversation]:
+        """A space's conversations that are not private, or the audience's to see; the latest to change come first."""
+        sight = sight_of(audience, space)
+        if sight is Sight.PUBLIC:
+            return []
+        rows = self._sql.all(
+            # conversations_by_update
+            f"""
+            SELECT {self._conversation}
+            FROM conversations
+            WHERE conversations.space = {self._sql.space}
+            AND (:all OR conversations.access_level <> 'private' OR conversations.user_id = :user)
+            ORDER BY conversations.updated_at DESC, conversations.number DESC
+            LIMIT :limit OFFSET :offset
+            """,
+            space=space,
+            all=sight is Sight.ALL,
+            user=audience.user if sight is Sight.OWN else None,
+            limit=limit,
+            offset=offset,
+        )
+        return [conversation_of(row) for row in rows]
+
+    def spaces_of(self, id: str) -> List[str]:
+        """The names of the spaces that have a conversation with this id, in order."""
+        name = self._sql.space_name("conversations.space")
+        # conversations_by_id
+        rows = self._sql.all(f"SELECT {name} FROM conversations WHERE conversations.id = :id", id=id)
+        return sorted(name for (name,) in rows)
+
+    def messages(self, space: str, id: str, *, limit: int, offset: int = 0) -> List[Message]:
+        """The last messages of a conversation in the order in which they came; `offset` leaves out the very last."""
+        rows = self._sql.all(
+            # the primary key of messages, or messages_by_conversation
+            f"""
+            SELECT {MESSAGE}
+            FROM messages
+            WHERE {self._sql.talk.told("messages")}
+            ORDER BY messages.number DESC
+            LIMIT :limit OFFSET :offset
+            """,
+            space=space,
+            id=id,
+            limit=limit,
+            offset=offset,
+        )
+        return [message_of(row) for row in rows][::-1]
+
+    def answer_to(self, space: str, id: str, message: str) -> Message | None:
+        """The message of a conversation that answers this one."""
+        row = self._sql.one(
+            # messages_by_question
+            f"SELECT {MESSAGE} FROM messages WHERE {self._sql.talk.told('messages')} AND messages.reply_to = :message",
+            space=space,
+            id=id,
+            message=message,
+        )
+        return None if row is None else message_of(row)
+
+    def injections(self, space: str, id: str) -> List[Injection]:
+        """The memories put into a conversation, in the order in which that was done."""
+        rows = self._sql.all(
+            f"""
+            SELECT memories.id, injections.active, injections.injected_at
+            FROM injections
+            JOIN memories ON {self._sql.injected.meets("injections", "memories")}
+            WHERE {self._sql.talk.told("injections")}
+            ORDER BY injections.number
+            """,
+            space=space,
+            id=id,
+        )
+        return [Injection(memory=memory, active=bool(active), injected_at=moment(at)) for memory, active, at in rows]
+
+
+class ConversationChanges(Conversations):
+    """What a transaction can read and change."""
+
+    def put(self, conversation: Conversation) -> None:
+        """Write a conversation; one with the same id in the same space is replaced: its messages stay, and whose it is.
+
+        :raises SpaceNotFound: if its space was never created
+        """
+        put = self._sql.run(
+            f"""
+            INSERT INTO conversations (space, id, title, system_prompt, created_at, updated_at, user_id, access_level)
+            SELECT {self._sql.space}, :id, :title, :prompt, :created_at, :updated_at, :user, :level
+            FROM spaces
+            WHERE spaces.name = :space
+            ON CONFLICT (space, id) DO UPDATE SET
+                title = excluded.title, system_prompt = excluded.system_prompt, updated_at = excluded.updated_at
+            """,
+            space=conversation.space,
+            id=conversation.id,
+            title=conversation.title,
+            prompt=conversation.system_prompt,
+            created_at=milliseconds(conversation.created_at),
+            updated_at=milliseconds(conversation.updated_at),
+            user=conversation.user_id,
+            level=str(conversation.access_level),
+        )
+        if put == 0:
+            raise SpaceNotFound(f"No space {conversation.space!r}.", hint="Create it first.")
+
+    def drop(self, space: str, id: str) -> bool:
+        """Erase a conversation, its messages and injections; memories stay. False if there is none."""
+        for table in PARTS:
+            self._sql.run(f"DELETE FROM {table} WHERE {self._sql.talk.told(table)}", space=space, id=id)
+        self._sql.erased()
+        return self._sql.run(f"DELETE FROM conversations WHERE {self._this}", space=space, id=id) == 1
+
+    def add_message(self, space: str, id: str, message: Message) -> None:
+        """Add to a conversation.
+
+        :raises NotFound: if there is no such conversation
+        :raises Conflict: if the message that it answers has an answer already
+        """
+        at = milliseconds(message.created_at)
+        known = self._sql.run(
+            f"UPDATE conversations SET updated_at = {self._sql.greatest}(updated_at, :at) WHERE {self._this}",
+            at=at,
+            space=space,
+            id=id,
+        )
+        if known == 0:
+            raise NotFound(f"Conversation {id} not found")
+        columns, _, values = self._sql.talk
+        added = self._sql.run(
+            # messages_by_question
+            f"""
+            INSERT INTO messages ({", ".join(columns)}, id, role, content, reply_to, created_at)
+            VALUES ({", ".join(values)}, :message, :role, :content, :reply_to, :at)
+            ON CONFLICT DO NOTHING
+            """,
+            space=space,
+            id=id,
+            message=message.id,
+            role=str(message.role),
+            content=message.content,
+            reply_to=message.reply_to,
+            at=at,
+        )
+        if added == 0:
+            raise Conflict(f"Message {message.reply_to} has an answer already.")
+
+    def inject(self, space: str, id: str, injection: Injection) -> None:
+        """Put a memory into a conversation; where it is in already, only `active` changes.
+
+        :raises NotFound: if there is no such conversation, or no such memory in its space that is not deleted
+        """
+        columns, _, values = self._sql.talk
+        if self._sql.one(f"SELECT 1 FROM conversations WHERE {self._this}", space=space, id=id) is None:
+            raise NotFound(f"Conversation {id} not found")
+        injected = self._sql.run(
+            f"""
+            INSERT INTO injections ({", ".join(columns)}, memory, active, injected_at)
+            SELECT {", ".join(values)}, memories.{self._sql.injected.of[-1]}, :active, :at
+            FROM memories
+            WHERE memories.id = :memory
+            AND memories.state < 3
+            AND memories.space = {self._sql.space}
+            ON CONFLICT ({", ".join(columns)}, memory) DO UPDATE SET active = excluded.active
+            """,
+            space=space,
+            id=id,
+            memory=injection.memory,
+            active=injection.active,
+            at=milliseconds(injection.injected_at),
+        )
+        if injected == 0:
+            raise NotFound(f"Memory with ID {injection.memory} not found", memory_id=injection.memory)
+
+    def take_out(self, space: str, id: str, memory: str) -> bool:
+        """Take a memory out of a conversation. False if it was not in it."""
+        taken = self._sql.run(
+            f"""
+            DELETE FROM injections
+            WHERE {self._sql.talk.told("injections")}
+            AND {self._sql.injected.told("injections")}
+            """,
+            space=space,
+            id=id,
+            memory=memory,
+        )
+        return taken == 1

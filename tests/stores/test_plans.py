@@ -1,0 +1,134 @@
+"""Statements that are written once lean on an index in both backends: their plans name it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay.stores.postgres.sql import PostgresSql, rewritten
+from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.sqlite.sql import SqliteSql
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.tables.callers import CallerChanges
+from scrubjay.stores.tables.conversations import ConversationChanges
+from scrubjay.stores.tables.jobs import JobChanges
+from scrubjay.stores.tables.sql import Row, Sql
+from tests.postgres import Stores, server_url
+from tests.stores.contract.suite import EVERYTHING, NOW
+
+Ask = Callable[[Sql], object]
+MAY_BE_SCANNED = r" USING |json_each|CONSTANT ROW"  # what may be read from end to end
+
+# What is asked, and the index in SQLite's plan and in PostgreSQL's. `autoindex` and `pkey` are keys of their tables.
+PLANS: dict[str, tuple[Ask, str, str]] = {
+    "a user's credentials": (
+        lambda sql: CallerChanges(sql).credentials(user="ann"),
+        "credentials_by_user",
+        "credentials_by_user",
+    ),
+    "a session": (lambda sql: CallerChanges(sql).session(b"s"), "sessions USING PRIMARY KEY", "sessions_pkey"),
+    "a user's jobs": (lambda sql: JobChanges(sql).list(user="ann"), "jobs_by_user", "jobs_by_user"),
+    "unfinished jobs": (lambda sql: JobChanges(sql).list(unfinished=True), "jobs_unfinished", "jobs_unfinished"),
+    "old jobs": (lambda sql: JobChanges(sql).drop(finished_before=NOW), "jobs_by_end", "jobs_by_end"),
+    "what a holder holds": (lambda sql: JobChanges(sql).let_go("job"), "holds_by_holder", "holds_by_holder"),
+    "a conversation": (
+        lambda sql: ConversationChanges(sql).get("default", "c"),
+        "sqlite_autoindex_conversations",
+        "conversations_pkey",
+    ),
+    "conversations, latest first": (
+        lambda sql: ConversationChanges(sql).list("default", EVERYTHING),
+        "conversations_by_update",
+        "conversations_by_update",
+    ),
+    "the spaces of a conversation": (
+        lambda sql: ConversationChanges(sql).spaces_of("c"),
+        "conversations_by_id",
+        "conversations_by_id",
+    ),
+    "the last messages": (
+        lambda sql: ConversationChanges(sql).messages("default", "c", limit=9),
+        "messages_by_conversation",
+        "messages_pkey",
+    ),
+    "the answer to a message": (
+        lambda sql: ConversationChanges(sql).answer_to("default", "c", "m"),
+        "messages_by_question",
+        "messages_by_question",
+    ),
+    "the memories in a conversation": (
+        lambda sql: ConversationChanges(sql).injections("default", "c"),
+        "sqlite_autoindex_injections",
+        "injections_pkey",
+    ),
+}
+
+
+class SqlitePlans(SqliteSql):
+    """Explains what it is asked, and does nothing else."""
+
+    def all(self, statement: str, /, **values: object) -> list[Row]:
+        plan = super().all(f"EXPLAIN QUERY PLAN {statement}", **values)
+        self.plan = [*getattr(self, "plan", []), *(row[-1] for row in plan)]
+        return []
+
+    def run(self, statement: str, /, **values: object) -> int:
+        self.all(statement, **values)
+        return 1
+
+
+class PostgresPlans(PostgresSql):
+    def all(self, statement: str, /, **values: object) -> list[Row]:
+        with self._connection() as con, con.transaction():
+            con.execute("SET LOCAL enable_seqscan = off")  # the tables are empty
+            con.execute("SET LOCAL enable_bitmapscan = off")
+            plan = con.execute(b"EXPLAIN " + rewritten(statement), values).fetchall()
+        self.plan = [*getattr(self, "plan", []), *(line for (line,) in plan)]
+        return []
+
+    def run(self, statement: str, /, **values: object) -> int:
+        self.all(statement, **values)
+        return 1
+
+
+def _plan_of(sql: Any, ask: Ask) -> str:
+    ask(sql)
+    return "\n".join(sql.plan)
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[SqlitePlans]:
+    with closing(SqliteStore(tmp_path / "memories.db")) as store:
+        yield SqlitePlans(store._reading)
+
+
+@pytest.fixture(scope="module")
+def postgres_store() -> Iterator[PostgresStore]:
+    with closing(Stores(server_url(), "plans")) as stores, closing(PostgresStore(stores.empty())) as store:
+        yield store
+
+
+@pytest.mark.parametrize("what", PLANS)
+def test_sqlite_reads_by_an_index(sqlite: SqlitePlans, what: str) -> None:
+    ask, index, _ = PLANS[what]
+
+    plan = _plan_of(sqlite, ask)
+
+    assert index in plan
+    assert [line for line in plan.splitlines() if line.startswith("SCAN") and not re.search(MAY_BE_SCANNED, line)] == []
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("what", PLANS)
+def test_postgres_reads_by_an_index(postgres_store: PostgresStore, what: str) -> None:
+    ask, _, index = PLANS[what]
+
+    plan = _plan_of(PostgresPlans(postgres_store._reading), ask)
+
+    assert index in plan
+    assert "Seq Scan" not in plan
