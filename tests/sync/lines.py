@@ -14,7 +14,8 @@ from scrubjay.dialects.memento import memento
 from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.sync.peer import Peer
-from scrubjay.remote.peer import Answer, HttpLine, RemotePeer
+from scrubjay.machine.http_client import Answer
+from scrubjay.remote.peer import HttpLine, RemotePeer
 from scrubjay.servers.http.app import build_app
 from tests.servers.sites import running
 from tests.sync.world import Line, Site, World

@@ -32,8 +32,9 @@ from scrubjay.errors import (
     SyncFailed,
 )
 from scrubjay.machine import outgoing
+from scrubjay.machine.http_client import ATTEMPTS, Answer
 from scrubjay.remote.keys import SyncKeys, keys_in
-from scrubjay.remote.peer import ATTEMPTS, Answer, HttpLine, RemotePeer
+from scrubjay.remote.peer import HttpLine, RemotePeer
 from scrubjay.stores.promises.sync import Erased, Heard
 from scrubjay.values.memory import AccessLevel, Caller, Role
 from scrubjay.wiring import open_peer

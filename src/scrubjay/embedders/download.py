@@ -11,16 +11,12 @@ goes on where it stopped. Messages name no host and no path, since they may reac
 
 from __future__ import annotations
 
-import http.client
 import os
 import shutil
-import ssl
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -32,6 +28,7 @@ from typing import IO
 
 from scrubjay.embedders.catalogue import Model, digest
 from scrubjay.errors import ModelMissing
+from scrubjay.machine.http_client import CHUNK, NETWORK_ERRORS, Limits, fetched
 from scrubjay.machine.locks import try_lock
 from scrubjay.machine.paths import sync_folder
 
@@ -39,15 +36,10 @@ Progress = Callable[[str, int, int | None], None]
 """Called with file name, bytes so far, bytes in all if known."""
 
 # Many machines reach no hub: find that out soon. The same bound holds for each read, after which we resume.
-TIMEOUT_SECONDS = 5.0
+LIMITS = Limits(5.0, 3_600.0, 4 << 30)
 INDEX_SECONDS = 600.0
-CHUNK = 1 << 18
 
 HINT = "Fetch the files on another machine and run: scrubjay model pull --from FILE_OR_FOLDER"
-
-
-# Not OSError as a whole: a full disk is no reason to ask again.
-NETWORK_ERRORS = (urllib.error.URLError, ConnectionError, TimeoutError, ssl.SSLError, http.client.HTTPException)
 
 
 class _Unavailable(Exception):
@@ -231,31 +223,26 @@ def _download(url: str, part: Path, report: Callable[[int, int | None], None]) -
         try:
             _download_once(url, part, before, report)
             return
-        except urllib.error.HTTPError as error:
-            error.close()
-            if error.code != 416 or not before:  # 416: our part is as long as the file, or longer
-                raise _Unavailable(f"the model hub answered {error.code}") from None
-            return
         except NETWORK_ERRORS:
             if (part.stat().st_size if part.exists() else 0) <= before:
                 raise _Unavailable("the model hub cannot be reached") from None
 
 
 def _download_once(url: str, part: Path, start: int, report: Callable[[int, int | None], None]) -> None:
-    # The address is the catalogue's own, so no scheme needs checking.
-    request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})  # noqa: S310
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as reply:  # noqa: S310
+    with fetched(url, LIMITS, {"Range": f"bytes={start}-"} if start else {}) as reply:
+        if reply.status == 416 and start:  # our part is as long as the file, or longer
+            return
+        if reply.status not in (200, 206):
+            raise _Unavailable(f"the model hub answered {reply.status}")
         goes_on = reply.status == 206
         done = start if goes_on else 0
-        length = reply.headers.get("Content-Length")
+        length = reply.headers.get("content-length")
         total = done + int(length) if length else None
         with part.open("ab" if goes_on else "wb") as copy:
-            while chunk := reply.read(CHUNK):
+            while chunk := reply.read():
                 copy.write(chunk)
                 done += len(chunk)
                 report(done, total)
-    if total is not None and done < total:  # read() ends quietly when the line drops
-        raise http.client.IncompleteRead(b"", total - done)
 
 
 def _clear_leftovers(place: Path) -> None:

@@ -10,35 +10,27 @@ name neither the address nor the key: they may reach a stranger.
 from __future__ import annotations
 
 import hashlib
-import http.client
 import json
-import random
-import ssl
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 
 from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.local import checked
 from scrubjay.errors import EmbeddingError, InvalidInput
-from scrubjay.machine.outgoing import LOOPBACK_NAMES
+from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, Limits, TooLong, ask_again
+from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
 
 PART = 2_000  # characters: within the window of every model in use, whatever its language
 OVERLAP = 100
 BATCH = 64  # texts per request
-ATTEMPTS = 4
 TIMEOUT_SECONDS = 30.0
-FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 20.0  # also of what the server asks for
 LARGEST_REPLY = 64 * 1024 * 1024
 TRY_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
-NETWORK_ERRORS = (urllib.error.URLError, ConnectionError, TimeoutError, ssl.SSLError, http.client.HTTPException)
 
 
 class RemoteEmbedder(Embedder):
@@ -57,14 +49,10 @@ class RemoteEmbedder(Embedder):
         self.name = model
         self.dimension = 0  # known with the first vector
         self._url = checked_url(url, key)
-        self._key = key
-        self._timeout_seconds = timeout_seconds
         self._pause = pause
         self._lock = threading.Lock()
-        handlers: list[urllib.request.BaseHandler] = [NoRedirects()]
-        if urlsplit(self._url).hostname in LOOPBACK_NAMES:
-            handlers.append(urllib.request.ProxyHandler({}))
-        self._opener = urllib.request.build_opener(*handlers)
+        limits = Limits(timeout_seconds, 4 * timeout_seconds, LARGEST_REPLY)
+        self._client = Client(self._url, limits, key=key, headers=JSON, proxies=True)
 
     @property
     def fingerprint(self) -> str:
@@ -96,42 +84,27 @@ class RemoteEmbedder(Embedder):
 
     def _answer(self, body: dict[str, Any]) -> Any:
         """The server's answer; waits and tries again as long as there is hope."""
-        pause = FIRST_PAUSE_SECONDS
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return self._ask(body)
-            except urllib.error.HTTPError as error:
-                asked = error.headers.get("Retry-After", "") if error.headers else ""
-                error.close()
-                if error.code not in TRY_AGAIN or attempt == ATTEMPTS:
-                    raise EmbeddingError(
-                        f"The embedding server refused with status {error.code}.", hint=HINTS.get(error.code)
-                    ) from None
-                wait = float(asked) if asked.isdigit() else pause
-            except NETWORK_ERRORS:
-                if attempt == ATTEMPTS:
-                    raise EmbeddingError(
-                        "The embedding server does not answer.", hint="Check SCRUBJAY_REMOTE_URL, and that it runs."
-                    ) from None
-                wait = pause
-            self._pause(min(wait, LONGEST_PAUSE_SECONDS) * random.uniform(0.8, 1.2))  # noqa: S311 -- no secret
-            pause *= 2
-        raise AssertionError("the last attempt has raised")
-
-    def _ask(self, body: dict[str, Any]) -> Any:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "scrubjay"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
         data = json.dumps(body, ensure_ascii=True).encode()
-        request = urllib.request.Request(self._url, data=data, headers=headers)  # noqa: S310 -- checked_url
-        with self._opener.open(request, timeout=self._timeout_seconds) as reply:
-            answer = reply.read(LARGEST_REPLY + 1)
-            if reply.length and len(answer) <= LARGEST_REPLY:  # promised, and not sent
-                raise http.client.IncompleteRead(answer, reply.length)
-        if len(answer) > LARGEST_REPLY:
-            raise EmbeddingError("The embedding server's answer is too long.")
         try:
-            return json.loads(answer)
+            answer = ask_again(
+                lambda: self._client.ask("POST", body=data),
+                TRY_AGAIN,
+                longest_seconds=LONGEST_PAUSE_SECONDS,
+                cut_short=True,
+                pause=self._pause,
+            )
+        except TooLong:
+            raise EmbeddingError("The embedding server's answer is too long.") from None
+        except NETWORK_ERRORS:
+            raise EmbeddingError(
+                "The embedding server does not answer.", hint="Check SCRUBJAY_REMOTE_URL, and that it runs."
+            ) from None
+        if answer.status != 200:
+            raise EmbeddingError(
+                f"The embedding server refused with status {answer.status}.", hint=HINTS.get(answer.status)
+            )
+        try:
+            return json.loads(answer.body)
         except (ValueError, RecursionError):
             raise EmbeddingError("The embedding server did not answer with JSON.") from None
 
@@ -144,22 +117,14 @@ HINTS = {
 }
 
 
-class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The texts and the key go to the address that was configured, and nowhere else."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
 def checked_url(url: str, key: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+    if not is_address(url) or not is_bare(url):
         raise InvalidInput(
             "The embedding server's address is not understood.",
             hint="Write https://HOST/v1, the part before /embeddings.",
             field="remote_url",
         )
-    if key and parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES:
+    if key and goes_in_the_clear(url):
         raise InvalidInput("The server's key would travel in the clear.", hint="Use https.", field="remote_url")
     return f"{url.rstrip('/').removesuffix('/embeddings')}/embeddings"
 

@@ -11,6 +11,7 @@ import re
 import socket
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from scrubjay.errors import InvalidInput
 
@@ -32,6 +33,27 @@ def without_password(address: str) -> str:
     """An address for people to see: without the password before its host, or among its options."""
     hidden = re.sub(r"(?<=://)([^:/@]*):[^@]*@", r"\1:…@", address)
     return re.sub(r"(?i)(?<=password=)[^&\s]+", "…", hidden)
+
+
+def is_address(url: str) -> bool:
+    """Whether this is an http or https address of a host, and nothing of it is lost in a message or a header."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
+    except ValueError:
+        return False
+
+
+def is_bare(url: str) -> bool:
+    """Whether an address has no name, password, query or fragment."""
+    parts = urlsplit(url)
+    return not (parts.username or parts.password or parts.query or parts.fragment)
+
+
+def goes_in_the_clear(url: str) -> bool:
+    """Whether others on the way could read what is sent there."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES
 
 
 def is_public(text: str) -> bool:

@@ -16,10 +16,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-
-import httpx2
+from typing import Any
 
 from scrubjay.errors import ProviderError
+from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, Limits, Reply, TooLong
 from scrubjay.values.memory import Prompt
 
 MAX_ANSWER = 1_000_000  # characters; what never ends is cut off as a failure
@@ -29,30 +29,24 @@ NOT_AGREED = "The provider answered with something else than a chat completion."
 
 class OpenAiProvider:
     def __init__(self, url: str, model: str, *, key: str = "", timeout_seconds: float = 60.0) -> None:
-        self._url = f"{url.rstrip('/')}/chat/completions"
         self._model = model
-        self._client = httpx2.Client(
-            headers={"authorization": f"Bearer {key}"} if key else {},
-            timeout=timeout_seconds,  # to connect, and between two pieces
-            follow_redirects=False,
-            trust_env=False,
-        )
+        # To connect, and between two pieces; what drips for ever is cut off after ten times as long.
+        limits = Limits(timeout_seconds, 10 * timeout_seconds, MAX_REPLY_BYTES)
+        self._client = Client(url.rstrip("/"), limits, key=key, headers=JSON, keep_alive=True)
 
     def answer(self, messages: Sequence[Mapping[str, str]]) -> Iterator[str]:
-        body = {"model": self._model, "messages": [dict(one) for one in messages], "stream": True}
         length = 0
-        with told_as_ours(), self._client.stream("POST", self._url, json=body) as response:
-            check_status(response)
-            for line in response.iter_lines():
-                field, _, data = line.partition(":")
-                if field != "data":
+        with self._reply({"messages": [dict(one) for one in messages], "stream": True}) as reply:
+            for line in reply.lines():
+                field, _, data = line.partition(b":")
+                if field != b"data":
                     continue  # a comment, or another field of an event
-                if data.strip() == "[DONE]":
+                if data.strip() == b"[DONE]":
                     return
                 if piece := piece_of(data):
                     length += len(piece)
                     if length > MAX_ANSWER:
-                        raise ProviderError("The provider's answer does not end.")
+                        raise TooLong
                     yield piece
         raise ProviderError("The provider broke off in the middle of its answer.")
 
@@ -62,24 +56,27 @@ class OpenAiProvider:
         :raises ProviderError: if there is no answer in time, or none that can be used
         """
         told = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.text}]
-        body = {"model": self._model, "messages": told, "max_tokens": prompt.max_tokens, "temperature": 0}
-        reply = bytearray()
-        with told_as_ours(), self._client.stream("POST", self._url, json=body) as response:
-            check_status(response)
-            for piece in response.iter_bytes():
-                reply += piece
-                if len(reply) > MAX_REPLY_BYTES:
-                    raise ProviderError("The provider's answer does not end.")
-        return text_of(bytes(reply))
+        with self._reply({"messages": told, "max_tokens": prompt.max_tokens, "temperature": 0}) as reply:
+            return text_of(reply.body())
+
+    @contextmanager
+    def _reply(self, body: dict[str, Any]) -> Iterator[Reply]:
+        """What goes wrong on the way is told without the address, the key or the provider's own words."""
+        question = json.dumps({"model": self._model, **body}).encode()
+        try:
+            with self._client.open("POST", "/chat/completions", question) as reply:
+                if reply.status != 200:
+                    raise ProviderError(f"The provider answered with status {reply.status}.")
+                yield reply
+        except TimeoutError:
+            raise ProviderError("The provider did not answer in time.") from None
+        except TooLong:
+            raise ProviderError("The provider's answer does not end.") from None
+        except NETWORK_ERRORS:
+            raise ProviderError("The provider cannot be reached.") from None
 
     def close(self) -> None:
         self._client.close()
-
-
-def check_status(response: httpx2.Response) -> None:
-    # The number alone: the provider's own words may hold what is not for everybody.
-    if response.status_code != 200:
-        raise ProviderError(f"The provider answered with status {response.status_code}.")
 
 
 def text_of(reply: bytes) -> str:
@@ -93,7 +90,7 @@ def text_of(reply: bytes) -> str:
     return text.strip()
 
 
-def piece_of(data: str) -> str:
+def piece_of(data: bytes) -> str:
     """The text of one event; none in those that only tell the role or why it ended."""
     try:
         event = json.loads(data)
@@ -102,14 +99,3 @@ def piece_of(data: str) -> str:
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         raise ProviderError(NOT_AGREED) from None
     return piece if isinstance(piece, str) else ""
-
-
-@contextmanager
-def told_as_ours() -> Iterator[None]:
-    """What goes wrong on the way, without the address or the key that a message of the client may hold."""
-    try:
-        yield
-    except httpx2.TimeoutException:
-        raise ProviderError("The provider did not answer in time.") from None
-    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError):
-        raise ProviderError("The provider cannot be reached.") from None

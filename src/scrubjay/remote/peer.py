@@ -1,7 +1,7 @@
 """Another scrubjay over HTTP, as a place to sync with.
 
     RemotePeer    asks its REST routes what a `Peer` can be asked (dialects/native/sync_peer.py, engine/sync/host.py)
-    HttpLine      one connection: TLS checked, no redirects, no proxy, an end to every wait
+    HttpLine      how it is reached (machine/http_client.py)
 
 Every question may be asked again without harm, so what fails for a moment (no connection, a timeout, a cut in the
 middle, 429, 502, 503) is, a few times. A run that breaks off all the same goes on where it was the next time. What
@@ -13,15 +13,11 @@ from __future__ import annotations
 
 import http.client
 import json
-import random
-import socket
 import ssl
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple, Protocol
-from urllib.parse import urlsplit
+from typing import Any, Protocol
 
 from scrubjay.dialects.base import Body, Operation
 from scrubjay.dialects.native.sync_peer import MAX_IDS
@@ -43,12 +39,11 @@ from scrubjay.errors import (
     StorageTooNew,
     SyncFailed,
 )
-from scrubjay.machine import outgoing
+from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Answer, Client, Limits, ask_again
+from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
 from scrubjay.stores.promises.sync import Heard, Replica, Stamp
 from scrubjay.values.memory import Link
 
-ATTEMPTS = 4
-FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0  # also of what the server asks for; the lease of a sync lasts longer
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 30.0
@@ -56,18 +51,11 @@ ANSWER_SECONDS = 90.0  # from the question to the end of the answer
 LARGEST_ANSWER = 8 * 1024 * 1024
 TRY_AGAIN = {408, 429, 502, 503, 504}
 TOLD: dict[str, type[Error]] = {one.code: one for one in (Locked, StorageBusy, StorageFull)}
-NETWORK_ERRORS = (OSError, http.client.HTTPException)
-
-
-class Answer(NamedTuple):
-    status: int
-    headers: Mapping[str, str]  # names in lower case
-    body: bytes
 
 
 class Line(Protocol):
     def ask(self, method: str, path: str, body: bytes | None) -> Answer:
-        """:raises OSError: :raises http.client.HTTPException: if no whole answer came"""
+        """Raises one of `NETWORK_ERRORS` if no whole answer came."""
         ...
 
     def close(self) -> None: ...
@@ -213,28 +201,23 @@ class RemotePeer(Peer):
 
     def _answered(self, method: str, path: str, body: bytes | None) -> Answer:
         """An answer of any status; waits and asks again as long as there is hope."""
-        pause = FIRST_PAUSE_SECONDS
-        for attempt in range(1, ATTEMPTS + 1):
-            wait = pause
-            try:
-                answer = self._line.ask(method, path, body)
-                asked_to_wait = answer.headers.get("retry-after", "")
-                wait = float(asked_to_wait) if asked_to_wait.isdecimal() else pause
-                if answer.status not in TRY_AGAIN or attempt == ATTEMPTS or wait > LONGEST_PAUSE_SECONDS:
-                    return answer
-            except ssl.SSLCertVerificationError:
-                raise EndpointUnreachable(
-                    f"The certificate of endpoint {self._name} is not good.",
-                    hint="Mend it there, or let SSL_CERT_FILE name an authority of your own.",
-                ) from None
-            except NETWORK_ERRORS:
-                if attempt == ATTEMPTS:
-                    raise EndpointUnreachable(
-                        f"Endpoint {self._name} does not answer.", hint="Is the server running? Then try again."
-                    ) from None
-            self._pause(wait * random.uniform(0.8, 1.2))  # noqa: S311 -- no secret
-            pause *= 2
-        raise AssertionError("the last attempt has returned or raised")
+        try:
+            return ask_again(
+                lambda: self._line.ask(method, path, body),
+                TRY_AGAIN,
+                longest_seconds=LONGEST_PAUSE_SECONDS,
+                cut_short=False,
+                pause=self._pause,
+            )
+        except ssl.SSLCertVerificationError:
+            raise EndpointUnreachable(
+                f"The certificate of endpoint {self._name} is not good.",
+                hint="Mend it there, or let SSL_CERT_FILE name an authority of your own.",
+            ) from None
+        except NETWORK_ERRORS:
+            raise EndpointUnreachable(
+                f"Endpoint {self._name} does not answer.", hint="Is the server running? Then try again."
+            ) from None
 
     def _refusal(self, answer: Answer) -> Error:  # noqa: PLR0911 -- one line per reason
         code = _code(answer.body)
@@ -327,16 +310,11 @@ def checked_url(url: str, *, key: str) -> str:
 
     :raises InvalidInput: if it cannot be used, or would carry memories in the clear
     """
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or parts.username or parts.password or parts.query or parts.fragment or not url.isprintable():
+    if not is_address(url) or not is_bare(url):
         raise InvalidInput(
             "The address of that scrubjay is not understood.", hint="Write it like https://memory.example.", field="url"
         )
-    if parts.scheme == "http" and parts.hostname not in outgoing.LOOPBACK_NAMES:
+    if goes_in_the_clear(url):
         raise InvalidInput("Memories would travel in the clear.", hint="Use https.", field="url")
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise InvalidInput("The key holds a character that no key has.", field="key")
@@ -344,94 +322,20 @@ def checked_url(url: str, *, key: str) -> str:
 
 
 class HttpLine:
-    """One connection, made when it is needed and made anew after a fault."""
+    """The connection to one scrubjay: kept between questions, without proxies or redirects."""
 
     def __init__(self, url: str, *, key: str = "", private: bool = False, seconds: float = ANSWER_SECONDS) -> None:
         """:raises InvalidInput: if the address cannot be used"""
-        parts = urlsplit(checked_url(url, key=key))
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
-        self._host = parts.hostname or ""
-        self._port = parts.port or (443 if self._tls else 80)
-        self._prefix = parts.path
-        self._private = private
-        self._seconds = seconds
-        self._headers = {"Accept": "application/json", "User-Agent": "scrubjay"}
-        if key:
-            self._headers["Authorization"] = f"Bearer {key}"
-        self._connection: http.client.HTTPConnection | None = None
+        limits = Limits(SILENCE_SECONDS, seconds, LARGEST_ANSWER, connect_seconds=CONNECT_SECONDS)
+        self._client = Client(
+            checked_url(url, key=key), limits, key=key, headers=JSON, private=private, keep_alive=True
+        )
 
     def ask(self, method: str, path: str, body: bytes | None) -> Answer:
-        if self._connection is not None:
-            try:
-                return self._ask(method, path, body)
-            except ConnectionError:
-                pass  # the other side does not keep idle connections for ever
-        return self._ask(method, path, body)
-
-    def _ask(self, method: str, path: str, body: bytes | None) -> Answer:
-        headers = {**self._headers, "Content-Type": "application/json"}
-        connection = self._connected()
-        # However slowly it drips: after so long the line is cut from this side.
-        end = threading.Timer(self._seconds, _cut, (connection.sock,))
-        end.daemon = True
-        end.start()
-        try:
-            connection.request(method, f"{self._prefix}{path}", body=body, headers=headers)
-            reply = connection.getresponse()
-            if reply.length is None and not reply.chunked:  # it would end wherever the line is cut
+        with self._client.open(method, path, body) as reply:
+            if not reply.has_an_end:
                 raise http.client.IncompleteRead(b"")
-            told = reply.read(LARGEST_ANSWER + 1)
-            if len(told) > LARGEST_ANSWER:
-                raise http.client.HTTPException("too long")
-            if reply.length:  # promised, and not sent
-                raise http.client.IncompleteRead(b"", reply.length)
-            answer = Answer(reply.status, {name.lower(): value for name, value in reply.getheaders()}, told)
-        except BaseException:  # also Ctrl-C: half an answer is still on the line, which the next call must not read
-            self.close()
-            raise
-        finally:
-            end.cancel()
-        if reply.will_close:
-            self.close()
-        return answer
-
-    def _connected(self) -> http.client.HTTPConnection:
-        if self._connection is None:
-            connection = http.client.HTTPConnection(self._host, self._port)
-            connection.default_port = 443 if self._tls else 80  # not said in Host
-            connection.sock = self._socket()
-            self._connection = connection
-        return self._connection
-
-    def _socket(self) -> socket.socket:
-        """To one of the host's addresses that were looked at, not to what its name means a moment later."""
-        refused: OSError = ConnectionError()
-        for address in outgoing.reachable(self._host, self._port, private=self._private):
-            try:
-                plain = socket.create_connection((address, self._port), timeout=CONNECT_SECONDS)
-            except OSError as error:
-                refused = error
-                continue
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            plain.settimeout(SILENCE_SECONDS)
-            if self._tls is None:
-                return plain
-            try:
-                return self._tls.wrap_socket(plain, server_hostname=self._host)
-            except BaseException:  # wrap_socket leaves the plain one to us, whatever stopped it
-                plain.close()
-                raise
-        raise refused
+            return Answer(reply.status, reply.headers, reply.body())
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-
-def _cut(line: socket.socket | None) -> None:
-    try:
-        if line is not None:
-            line.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # it has ended by itself
+        self._client.close()
