@@ -94,9 +94,12 @@ def test_an_answer_that_drips_is_cut_off_in_time(site):
 def test_what_the_reader_does_wrong_is_not_taken_for_a_fault_of_the_network(site):
     site.pages["/"] = (200, {}, b"much")
 
-    with pytest.raises(OSError) as caught, Client(site.url, LIMITS).open("GET", "/") as reply:
-        reply.read()
-        raise OSError(errno.ENOSPC, "no room")
+    def write_what_comes():
+        with Client(site.url, LIMITS).open("GET", "/") as reply:
+            raise OSError(errno.ENOSPC, f"no room for {len(reply.read())} bytes")
+
+    with pytest.raises(OSError, match="no room") as caught:
+        write_what_comes()
 
     assert not isinstance(caught.value, NETWORK_ERRORS)
 
