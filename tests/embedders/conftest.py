@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from scrubjay.embedders import catalogue
+from scrubjay.embedders.download import pull
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.settings import load
 
@@ -22,5 +23,15 @@ def models() -> Path:
 @pytest.fixture(scope="session")
 def arctic(models):
     embedder = LocalEmbedder(catalogue.find("arctic-embed-s"), models)
+    embedder.load()
+    return embedder
+
+
+@pytest.fixture(scope="session")
+def multilingual(models):
+    """The second model, fetched by its hash the first time."""
+    model = catalogue.find("multilingual-e5-small")
+    pull(model, models)
+    embedder = LocalEmbedder(model, models)
     embedder.load()
     return embedder

