@@ -104,9 +104,9 @@ def test_the_models_folder_follows_the_users_cache_folder(tmp_path):
 @pytest.mark.parametrize("model", CATALOGUE.values(), ids=lambda model: model.name)
 def test_every_entry_is_complete(model):
     assert model.network in model.files
-    assert "vocab.txt" in model.files
+    assert model.vocabulary in model.files
     assert all(len(sha256) == 64 for sha256 in model.files.values())
     assert model.licence
     assert all(low < high for low, high in pairwise(model.calibration))
-    assert model.hub is not None
-    assert all(model.hub.url(file).startswith("https://") for file in model.files)
+    assert model.hub is not None or model.wheel is not None
+    assert model.hub is None or all(model.hub.url(file).startswith("https://") for file in model.files)
