@@ -38,7 +38,7 @@ def test_a_bad_value_is_refused_and_its_origin_named(tmp_path, environ, said):
     ("text", "said"),
     [
         ("port = = 1", "cannot be read"),
-        ("colour = 'red'", "colour is no setting"),
+        ("colour = 'red'", "unknown setting colour"),
         ("quota = 1.5", "quota in config.toml must be a whole number"),
     ],
 )

@@ -23,13 +23,13 @@ def main() -> None:
 def private_pipes() -> tuple[int, int]:
     """Standard input and output for the protocol alone.
 
-    Anybody else who reads 0 finds it empty, and what anybody else writes to 1 goes to the log: one stray `print` in
+    Any other code that reads 0 finds it empty, and whatever else is written to 1 goes to the log: one stray `print` in
     some library would otherwise end the conversation.
     """
     try:
         incoming, outgoing = os.dup(0), os.dup(1)
     except OSError:
-        sys.exit("scrubjay mcp talks over standard input and output, and one of them is closed.")
+        sys.exit("scrubjay mcp needs standard input and output, and one of them is closed.")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     try:
         os.dup2(2, 1)

@@ -6,45 +6,45 @@
     │   ├── NoSuchAddress      no_such_address      nothing is served there
     │   ├── WrongMethod        method_not_allowed   the address takes another method
     │   └── TooLarge           too_large            the request is larger than the server reads
-    ├── NotFound               not_found            no such memory, or none the caller may see
+    ├── NotFound               not_found            no such memory, or not visible to the caller
     │   ├── SpaceNotFound      space_not_found
-    │   ├── EndpointNotFound   endpoint_not_found   no place of this name to sync with
+    │   ├── EndpointNotFound   endpoint_not_found   no endpoint of this name to sync with
     │   ├── ScopeNotFound      scope_not_found      no such user, conversation or category to count
     │   ├── JobNotFound        job_not_found        no such job, or none of the caller's
     │   ├── SectionNotFound    section_not_found    no such section of a space
-    │   └── Expired            expired              it is there, but its time is over
-    ├── Unauthenticated        unauthenticated      no credential, or none that is still good
-    ├── Forbidden              forbidden            seen, but not the caller's to change
+    │   └── Expired            expired              it exists, but has expired
+    ├── Unauthenticated        unauthenticated      no credential, or no valid one
+    ├── Forbidden              forbidden            visible, but the caller may not change it
     ├── Conflict               conflict             the memory is not in the state the caller expects
     │   ├── Duplicate          duplicate            the same text is already there
     │   ├── TooDissimilar      too_dissimilar       memories that have nothing in common are not consolidated
     │   ├── AlreadyArchived    already_archived
-    │   ├── AlreadyActive      already_active       there is nothing to restore
-    │   └── Undecided          undecided            a sync left conflicts for somebody to decide
+    │   ├── AlreadyActive      already_active       nothing to restore
+    │   └── Undecided          undecided            a sync left conflicts to resolve
     ├── Unprocessable          unprocessable        understood, but it cannot be done to this memory
-    │   ├── ArchiveDamaged     archive_damaged      what was put away is missing or no longer whole
+    │   ├── ArchiveDamaged     archive_damaged      the archived copy is missing or damaged
     │   └── ClockAhead         clock_ahead          a change that another store stamped with a wrong clock
-    ├── ArchiveUnavailable     archive_unavailable  the place where memories are put away cannot be reached
+    ├── ArchiveUnavailable     archive_unavailable  the archive cannot be reached
     ├── SynthesisFailed        synthesis_failed     the language model gave no usable answer
-    ├── Locked                 locked               long work holds the memory; try again
+    ├── Locked                 locked               a long operation holds the memory; try again
     ├── RateLimited            rate_limited         too many calls in a minute; try again later
     ├── TimedOut               timed_out            the call took longer than a server waits
-    ├── QuotaExceeded          quota_exceeded       the user may keep no more memories
-    ├── EndpointUnreachable    endpoint_unreachable the other side of a sync is not there; try again
-    ├── SyncFailed             sync_failed          a sync broke off; what was synced stays
+    ├── QuotaExceeded          quota_exceeded       the user has reached the memory limit
+    ├── EndpointUnreachable    endpoint_unreachable the other side of a sync cannot be reached; try again
+    ├── SyncFailed             sync_failed          a sync was interrupted; what was synced stays
     ├── EmbeddingError         embedding_failed     no vector could be made
     │   └── ModelMissing       model_missing        the model's files are not on this machine
-    ├── ProviderError          provider_failed      the language model's provider gave no answer; try again
+    ├── ProviderError          provider_failed      the language model's provider did not answer; try again
     ├── StorageError           storage_failed       the store could not read or write
     │   ├── StorageBusy        storage_busy         another writer held the store too long; try again
     │   │   └── StillReading   still_reading        the files of a store's folder are not all read yet; try again
-    │   ├── StorageFull        storage_full         no room left on the disk
+    │   ├── StorageFull        storage_full         no space left on the disk
     │   ├── StorageDamaged     storage_damaged      the file is not what it should be
-    │   ├── CopyUnfinished     copy_unfinished      the store is the target of a copy that was cut off, or still runs
+    │   ├── CopyUnfinished     copy_unfinished      the store is the target of a copy that was interrupted or still runs
     │   ├── FileDamaged        file_damaged         a memory's Markdown file cannot be read
     │   ├── RegistryDamaged    registry_damaged     the list of stores cannot be read
     │   └── StorageTooNew      storage_too_new      written by a newer scrubjay
-    └── Internal               internal             a fault of ours; details are in the log only
+    └── Internal               internal             a bug in scrubjay; details are in the log only
 
 A message says what was wrong and with what; a hint says what to do about it. Neither holds a path, a URL with
 credentials or a memory's text: both may reach a model or a stranger.
@@ -75,7 +75,7 @@ class Error(Exception):
 
 
 def _whole(text: str) -> str:
-    """Without halves of characters, which a caller's words may hold and no answer can: a question mark each."""
+    """Replace lone surrogates, which a caller may send but no answer can carry, with question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -85,12 +85,12 @@ def every_kind(kind: type[Error] = Error) -> list[type[Error]]:
 
 
 class InvalidInput(Error):
-    """The input is not acceptable."""
+    """Invalid input."""
 
     code = "invalid_input"
 
     def renamed(self, field: str, name: str) -> Self:
-        """The same of a field that the caller knows by another name."""
+        """The same error for a field that the caller knows by another name."""
         if field == name:
             return self
         message = re.sub(rf"(?<![\w.]){re.escape(field)}(?!\w)", name.replace("\\", r"\\"), self.message, count=1)
@@ -104,13 +104,13 @@ class QueryTooComplex(InvalidInput):
 
 
 class NoSuchAddress(InvalidInput):
-    """There is nothing at this address."""
+    """Nothing is served at this address."""
 
     code = "no_such_address"
 
 
 class WrongMethod(InvalidInput):
-    """The address takes another method."""
+    """This address does not allow that method."""
 
     code = "method_not_allowed"
 
@@ -140,7 +140,7 @@ class EndpointNotFound(NotFound):
 
 
 class ScopeNotFound(NotFound):
-    """There is no such scope."""
+    """No such scope."""
 
     code = "scope_not_found"
 
@@ -152,7 +152,7 @@ class JobNotFound(NotFound):
 
 
 class SectionNotFound(NotFound):
-    """There is no such section."""
+    """No such section."""
 
     code = "section_not_found"
 
@@ -164,13 +164,13 @@ class Expired(NotFound):
 
 
 class Unauthenticated(Error):
-    """A credential is needed."""
+    """Authentication is required."""
 
     code = "unauthenticated"
 
 
 class Forbidden(Error):
-    """This caller may not do that."""
+    """You are not allowed to do that."""
 
     code = "forbidden"
 
@@ -206,7 +206,7 @@ class AlreadyActive(Conflict):
 
 
 class Undecided(Conflict):
-    """Conflicts wait for somebody to decide."""
+    """There are conflicts to resolve."""
 
     code = "undecided"
 
@@ -218,7 +218,7 @@ class Unprocessable(Error):
 
 
 class ArchiveDamaged(Unprocessable):
-    """What was archived of the memory is missing or damaged."""
+    """The archived copy of the memory is missing or damaged."""
 
     code = "archive_damaged"
 
@@ -238,7 +238,7 @@ class SynthesisFailed(Error):
 
 
 class Locked(Error):
-    """The memory is being worked on."""
+    """The memory is locked by another operation."""
 
     code = "locked"
     retryable = True
@@ -259,7 +259,7 @@ class TimedOut(Error):
 
 
 class QuotaExceeded(Error):
-    """No more memories may be kept."""
+    """The memory limit is reached."""
 
     code = "quota_exceeded"
 
@@ -272,13 +272,13 @@ class EndpointUnreachable(Error):
 
 
 class ClockAhead(Unprocessable):
-    """A change is stamped further ahead than a clock may be."""
+    """A change has a timestamp too far in the future."""
 
     code = "clock_ahead"
 
 
 class SyncFailed(Error):
-    """The sync broke off."""
+    """The sync was interrupted."""
 
     code = "sync_failed"
     retryable = True
@@ -298,7 +298,7 @@ class ModelMissing(EmbeddingError):
 
 
 class ProviderError(Error):
-    """The provider gave no answer."""
+    """The provider did not answer."""
 
     code = "provider_failed"
     retryable = True
@@ -324,7 +324,7 @@ class StillReading(StorageBusy):
 
 
 class StorageFull(StorageError):
-    """No room is left where the store lies."""
+    """No space is left on the store's disk."""
 
     code = "storage_full"
     retryable = True
@@ -337,7 +337,7 @@ class StorageDamaged(StorageError):
 
 
 class CopyUnfinished(StorageError):
-    """The store is a copy that is not finished."""
+    """The store is an unfinished copy."""
 
     code = "copy_unfinished"
 
@@ -345,8 +345,8 @@ class CopyUnfinished(StorageError):
         super().__init__(message, hint=hint or self.REMEDY, **details)
 
     REMEDY = (
-        "Finish it with the command that began it, `scrubjay copy FROM TO`: it goes on where it stopped. "
-        "To give it up, delete the target (its file, or its schema in the database)."
+        "Run `scrubjay copy FROM TO` again: it resumes where it stopped. "
+        "To abandon it, delete the target (its file, or its schema in the database)."
     )
 
 

@@ -31,79 +31,90 @@ class Settings:
     store: str = setting(
         "", "Where memories are kept: sqlite:///FILE, a full path, or postgresql://…. Default: memories.db in the home."
     )
-    replica: str = setting("", "PostgreSQL: the address of a replica that searches by words and by meaning go to.")
-    pool_size: int = setting(10, "PostgreSQL: the most connections that one process opens.")
-    statement_timeout: float = setting(20.0, "PostgreSQL: seconds that one statement may take.")
+    replica: str = setting("", "PostgreSQL: the address of a replica that answers searches by words and by meaning.")
+    pool_size: int = setting(10, "PostgreSQL: maximum number of connections per process.")
+    statement_timeout: float = setting(20.0, "PostgreSQL: statement timeout, in seconds.")
     embedder: str = setting(
-        "arctic-embed-s", "Embedding model: a name of the catalogue, folder:PATH, remote, none, or hashing (for tests)."
+        "arctic-embed-s",
+        "Embedding model: a name from the catalogue, folder:PATH, remote, none, or hashing (for tests).",
     )
-    remote_url: str = setting("", "With embedder=remote: an OpenAI-compatible endpoint, up to /v1.")
-    remote_model: str = setting("", "With embedder=remote: the model's name there.")
-    remote_key: str = setting("", "With embedder=remote: the key to send, if it asks for one.")
+    remote_url: str = setting("", "With embedder=remote: an OpenAI-compatible endpoint, including /v1.")
+    remote_model: str = setting("", "With embedder=remote: the model name to send.")
+    remote_key: str = setting("", "With embedder=remote: the API key, if it needs one.")
     models: Path = setting(Path(), "Folder for model files, shared by all homes. Default: the user's cache folder.")
-    model_pull: str = setting("auto", "Fetch a missing model in the background: auto or never.")
-    space: str = setting("default", "The space to work in; auto names it after the repository you stand in.")
-    user: str = setting("local", "Whose memories the local owner writes.")
-    embed_wait: float = setting(2.0, "Seconds that a call waits for the embedding model before it uses words only.")
+    model_pull: str = setting("auto", "Download a missing model in the background: auto or never.")
+    space: str = setting("default", "The space to work in; auto names it after the current repository.")
+    user: str = setting("local", "The user whose memories the local owner writes.")
+    embed_wait: float = setting(2.0, "Seconds to wait for the embedding model before a call goes on with words only.")
     strict_embedding: bool = setting(
-        False, "Refuse a store or a search when the model is away, instead of using words only: on or off."
+        False, "Fail stores and searches when the model is unavailable, instead of using words only: on or off."
     )
     stores: Path = setting(
         Path(), "Folder of stores.yaml, the list of stores. Default: CORTEX_DATA_PATH, else the home."
     )
-    auto_register: bool = setting(True, "Let a first memory make its store; off closes the list of stores: on or off.")
-    category_mode: str = setting("free", "Whether a memory's category is made as needed or must exist: free or strict.")
-    quota: int = setting(0, "The most memories that one user may keep in a space; 0 means no limit.")
-    secrets: str = setting(
-        "flag", "What happens to text that holds a secret: flag, mask (store it without the secret), refuse or off."
+    auto_register: bool = setting(
+        True, "Create a store with its first memory; off allows only listed stores: on or off."
     )
-    instructions: str = setting("flag", "What happens to text that reads like orders to a model: flag, refuse or off.")
-    chat_url: str = setting("", "Where a language model answers in conversations, such as http://127.0.0.1:11434/v1.")
-    chat_model: str = setting("", "Which model answers there.")
-    chat_key: str = setting("", "The key to send there; never shown.")
-    chat_timeout: float = setting(60.0, "Seconds that the model may be silent before it is given up.")
+    category_mode: str = setting(
+        "free", "Whether a category is created when first used or must already exist: free or strict."
+    )
+    quota: int = setting(0, "Maximum number of memories per user and space; 0 means no limit.")
+    secrets: str = setting(
+        "flag", "What happens to text that contains a secret: flag, mask (store it without the secret), refuse or off."
+    )
+    instructions: str = setting(
+        "flag", "What happens to text that reads like instructions to a model: flag, refuse or off."
+    )
+    chat_url: str = setting(
+        "", "Address of the language model that answers in conversations, e.g. http://127.0.0.1:11434/v1."
+    )
+    chat_model: str = setting("", "Name of that model.")
+    chat_key: str = setting("", "API key for that model; never shown.")
+    chat_timeout: float = setting(60.0, "Seconds without output from the model before giving up.")
     archive: str = setting(
         "",
         "Where memories in glacier and deep_archive are kept: database, or a folder (a full path; servers on one "
         "database must share it). Default: database with PostgreSQL, else archive in the home.",
     )
-    archive_quota: int = setting(0, "The most bytes that archived memories may take; 0 means no limit.")
-    prices: str = setting("", "What storage costs, for archive replies: hot=0.25 glacier=0.004 glacier.out=0.03, say.")
+    archive_quota: int = setting(0, "Maximum total size of archived memories, in bytes; 0 means no limit.")
+    prices: str = setting("", "Storage prices for archive replies, e.g. hot=0.25 glacier=0.004 glacier.out=0.03.")
     synthesis_url: str = setting(
-        "", "Address of an OpenAI-compatible model that writes consolidated memories, up to and with /v1."
+        "", "Address of an OpenAI-compatible model that writes consolidated memories, including /v1."
     )
-    synthesis_model: str = setting("", "That model's name.")
-    synthesis_key: str = setting("", "The key for that address, if it wants one.")
-    synthesis_wait: float = setting(60.0, "Seconds that a consolidation waits for that model.")
-    least_similarity: float = setting(0.3, "How alike memories must be on average to be consolidated, from 0 to 1.")
-    sync: str = setting("", "Stores to sync with, beside those of `scrubjay sync add`: NAME=URL, separated by spaces.")
-    sync_key: str = setting("", "Keys of the scrubjays among them: NAME=KEY, separated by spaces; never shown.")
+    synthesis_model: str = setting("", "Name of that model.")
+    synthesis_key: str = setting("", "API key for that address, if it needs one.")
+    synthesis_wait: float = setting(60.0, "Seconds a consolidation waits for that model.")
+    least_similarity: float = setting(0.3, "Minimum average similarity of memories to be consolidated, from 0 to 1.")
+    sync: str = setting("", "Stores to sync with, in addition to `scrubjay sync add`: NAME=URL, separated by spaces.")
+    sync_key: str = setting("", "Keys for those that are scrubjay servers: NAME=KEY, separated by spaces; never shown.")
     sync_private: bool = setting(
-        False, "Let a sync reach scrubjays on this machine and in private networks: on or off."
+        False, "Allow syncing with servers on this machine and in private networks: on or off."
     )
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
-    allowed_hosts: str = setting("", "Names that the HTTP server answers to beside this machine's own, with commas.")
+    allowed_hosts: str = setting("", "Additional host names that the HTTP server answers to, comma-separated.")
     origins: str = setting(
-        "", "Other origins whose pages may use the HTTP server, such as https://app.example, with commas."
+        "", "Other origins whose pages may use the HTTP server, e.g. https://app.example, comma-separated."
     )
     proxies: str = setting(
-        "", "Addresses or networks of reverse proxies, with commas: what their X-Forwarded-* headers say is believed."
+        "", "Addresses or networks of reverse proxies whose X-Forwarded-* headers are trusted, comma-separated."
     )
-    call_seconds: float = setting(60.0, "Seconds that a call over HTTP may take.")
-    limits: bool = setting(False, "Limit the rates of the local owner too, not only of callers with a key: on or off.")
+    call_seconds: float = setting(60.0, "Time limit for a call over HTTP, in seconds.")
+    limits: bool = setting(
+        False, "Apply rate limits to the local owner too, not only to callers with a key: on or off."
+    )
     remote_files: bool = setting(
-        False, "Let owners touch files, folders and sync endpoints of this machine over HTTP: on or off."
+        False, "Let owners use this machine's files, folders and sync endpoints over HTTP: on or off."
     )
-    token_issuer: str = setting("", "Issuer of bearer tokens (JWT) that are accepted beside keys.")
-    token_audience: str = setting("", "Audience that those tokens must be for.")
+    token_issuer: str = setting("", "Issuer of bearer tokens (JWT) that are accepted in addition to keys.")
+    token_audience: str = setting("", "Audience that those tokens must have.")
     token_keys: str = setting("", "The issuer's public keys: a file with a JSON Web Key Set, or its https address.")
     log_format: str = setting("text", "How the log is written: text or json.")
-    server_token: str = setting("", "A secret that stands for the owner's key over HTTP; set, every call needs a key.")
+    server_token: str = setting("", "A secret that works as the owner's key over HTTP; if set, every call needs a key.")
     log_level: str = setting("warning", "What goes to the log on stderr: debug, info, warning or error.")
 
 
-# What the environment of another program says, honoured where its dialect is served and our own variable is not set.
+# Variables of other programs, honoured where their dialect is served and our own variable is not set.
 FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
     "mama": {
         "store": ("MAMA_DB_PATH", "MAMA_DATABASE_PATH"),
@@ -200,7 +211,7 @@ def number(name: str, value: Any, default: float, origin: str) -> float:
     kind = "whole number" if isinstance(default, int) else "number"
     least, most = BOUNDS[name]
     try:
-        result = type(default)(str(value))  # by its text: neither 1.5 nor true is a whole number
+        result = type(default)(str(value))  # from its text: neither 1.5 nor true is a whole number
     except ValueError:
         raise InvalidInput(f"{origin} must be a {kind}.", field=name) from None
     if not least <= result <= most:  # nor is NaN
@@ -212,7 +223,7 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         if not path.exists():
             return {}
-    except OSError:  # not a file that is missing, but a folder that is not ours
+    except OSError:  # not a missing file, but a folder we may not read
         raise InvalidInput(
             "The home folder cannot be read.", hint="Check its permissions, or choose another."
         ) from None
@@ -221,11 +232,13 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"config.toml cannot be read: {error}.", hint="Mend it or move it away.") from None
+        raise InvalidInput(f"config.toml cannot be read: {error}.", hint="Fix or remove it.") from None
     known = {entry.name for entry in fields(Settings)}
     unknown = sorted(set(config) - known)
     if unknown:
-        raise InvalidInput(f"config.toml: {unknown[0]} is no setting.", hint="`scrubjay settings` lists them all.")
+        raise InvalidInput(
+            f"config.toml: unknown setting {unknown[0]}.", hint="`scrubjay settings` lists all settings."
+        )
     return config
 
 
@@ -250,12 +263,12 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
 
 
 def reference() -> str:
-    """The page docs/reference/settings.md; `make docs` writes it, and a test holds it to the code."""
+    """The page docs/reference/settings.md; `make docs` writes it, and a test checks that it is up to date."""
     lines = [
         "# Settings",
         "",
         "Flag > environment > `config.toml` in the home > default. `scrubjay settings` shows the values in force and",
-        "where each comes from. This page is made from `settings.py` by `make docs`.",
+        "where each comes from. This page is generated from `settings.py` by `make docs`.",
         "",
         "| setting | environment | default | what it is |",
         "|---|---|---|---|",

@@ -72,9 +72,9 @@ def open(target: str | Path | None = None, *, embedder: Embedder | None = None) 
     settings = load()
     if target is not None:
         settings = replace(settings, store=store_address(target))
-        if "://" not in str(target):  # a memory of its own: its folders lie beside it, not among those of the home
+        if "://" not in str(target):  # a separate memory: its folders go next to it, not into the home
             beside = sqlite_file(settings.store).parent
-            archive = settings.archive or str(archive_folder(settings))  # that of the home, for all memories
+            archive = settings.archive or str(archive_folder(settings))  # the home's, for all memories
             settings = replace(settings, home=beside, stores=beside, archive=archive)
     return open_engine(settings, embedder=embedder)
 
@@ -87,7 +87,7 @@ def open_store(
     statement_seconds: float = 20.0,
     unfinished: bool = False,
 ) -> Store:
-    """:raises CopyUnfinished: for a copy that is not finished, unless `unfinished` asks for it, to go on with it"""
+    """:raises CopyUnfinished: for an unfinished copy, unless `unfinished` is set to resume it"""
     scheme = url.partition("://")[0]
     if scheme == "sqlite":
         from scrubjay.stores.sqlite.store import SqliteStore
@@ -111,7 +111,7 @@ def open_store(
 def sqlite_file(url: str) -> Path:
     """The file of a store's address.
 
-    :raises InvalidInput: if it is none, or depends on where one stands
+    :raises InvalidInput: if it is not one, or depends on the working directory
     """
     if not url.startswith(SQLITE):
         raise not_understood()
@@ -119,16 +119,16 @@ def sqlite_file(url: str) -> Path:
         return full_path(url.removeprefix(SQLITE), field="store")
     except InvalidInput:
         raise InvalidInput(
-            "The file in a store's address must have a full path or begin with ~: programs start in different places.",
-            hint="Such as sqlite:////home/ada/memories.db.",
+            "The file in a store's address must be a full path or begin with ~.",
+            hint="For example sqlite:////home/ada/memories.db.",
             field="store",
         ) from None
 
 
 def not_understood() -> InvalidInput:
     return InvalidInput(
-        "The store's address is not understood.",
-        hint="Write sqlite:///FILE, with a full path, or postgresql://USER:PASSWORD@HOST/DATABASE.",
+        "Invalid store address.",
+        hint="Use sqlite:///FILE with a full path, or postgresql://USER:PASSWORD@HOST/DATABASE.",
         field="store",
     )
 
@@ -155,7 +155,7 @@ def open_archive(settings: Settings) -> Objects:
 
 
 def archive_folder(settings: Settings) -> Path:
-    """Where archived objects lie; where new ones go into the store there may be older ones."""
+    """Where archived objects are; even where new ones go into the store, older ones may be here."""
     return settings.home / "archive" if settings.archive in ("", DATABASE) else Path(settings.archive)
 
 
@@ -167,17 +167,17 @@ def archives_in_store(settings: Settings) -> bool:
 def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
     """The language model that writes consolidated memories, if one is configured.
 
-    :raises InvalidInput: if half of it is
+    :raises InvalidInput: if it is only half configured
     """
     if not settings.synthesis_url:
         return None
     if not settings.synthesis_model or not settings.synthesis_url.startswith(("http://", "https://")):
         raise InvalidInput(
-            "synthesis_url must be an http address, and synthesis_model name the model there.", field="synthesis_url"
+            "synthesis_url must be an http address, and synthesis_model must name the model.", field="synthesis_url"
         )
 
     def asked(prompt: Prompt) -> str:
-        from scrubjay.providers.openai import OpenAiProvider  # only for those who have configured a model
+        from scrubjay.providers.openai import OpenAiProvider  # only if a model is configured
 
         provider = OpenAiProvider(
             settings.synthesis_url,
@@ -192,7 +192,7 @@ def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
 
 
 def open_registry(settings: Settings, folder: Path) -> Registry:
-    """Which spaces have a folder; the project's own store is found from where one stands."""
+    """Which spaces have a folder; the project's own store is found from the working directory."""
     from scrubjay.folders.registry import Registered, Registry
 
     found = project_store(folder)
@@ -208,19 +208,19 @@ def open_registry(settings: Settings, folder: Path) -> Registry:
 def restore(
     settings: Settings, backup: Path, *, replace: bool, progress: Callable[[int, int], None] | None = None
 ) -> Path | None:
-    """Make a backup the store of these settings; where the former store lies now, if there was one."""
+    """Make a backup the store of these settings; return where the former store was moved, if there was one."""
     if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be restored from one.", field="store")
     from scrubjay.stores.sqlite import backup as sqlite_backup
 
     aside = sqlite_backup.restore(backup, sqlite_file(settings.store), replace=replace, progress=progress)
     with closing(open_store(settings.store)) as store, store.writing() as tx:
-        tx.renew_origin()  # what it signs from now on is not what it signed after the backup was made
+        tx.renew_origin()  # so that new changes are not mistaken for those made after the backup
     return aside
 
 
 def salvaged(settings: Settings) -> Iterator[Found]:
-    """Every memory that is still readable in the file of these settings' store, however damaged it is."""
+    """Every memory that is still readable in these settings' store file, however damaged."""
     if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be salvaged.", field="store")
     from scrubjay.stores.sqlite import salvage as sqlite_salvage
@@ -239,7 +239,7 @@ def open_peer(
 ) -> Peer:
     """The other side of a sync.
 
-    :raises FileNotFoundError: if there is nothing, and nothing may be made: a drive that is away is not an empty one
+    :raises FileNotFoundError: if it does not exist and may not be created: an unmounted drive is not an empty one
     """
     scheme = endpoint.url.partition("://")[0]
     if scheme in ("http", "https"):
@@ -270,12 +270,12 @@ def endpoints_of(setting: str) -> dict[str, str]:
     """:raises InvalidInput: if the setting is not a list of names and addresses"""
     pairs = [entry.partition("=") for entry in setting.split()]
     if not all(name and url for name, _, url in pairs):
-        raise InvalidInput("The setting sync is not understood.", hint="Write NAME=URL NAME=URL …", field="sync")
+        raise InvalidInput("Invalid value of the setting sync.", hint="Use NAME=URL NAME=URL …", field="sync")
     return {name: url for name, _, url in pairs}
 
 
 def open_embedder(settings: Settings) -> Embedder | None:
-    """The chosen model, not yet loaded; None when words are to be enough."""
+    """The chosen model, not yet loaded; None to search by words only."""
     name = settings.embedder
     if name == "none":
         return None
@@ -296,17 +296,17 @@ def open_embedder(settings: Settings) -> Embedder | None:
 
     try:
         return LocalEmbedder(find(name), settings.models)
-    except ModelMissing as error:  # a folder of one's own that is not there: words must be enough until it is
+    except ModelMissing as error:  # the user's own folder is missing: search by words until it appears
         import logging  # rarely needed, and not free
 
-        logging.getLogger(__name__).warning("%s Only words are searched.", error.message)
+        logging.getLogger(__name__).warning("%s Searching by words only.", error.message)
         return None
 
 
 def open_provider(settings: Settings) -> Provider | None:
-    """Who answers in conversations; None where nobody is configured.
+    """What answers in conversations; None if nothing is configured.
 
-    :raises InvalidInput: if its address is none
+    :raises InvalidInput: if its address is invalid
     """
     if not settings.chat_url:
         return None
@@ -342,7 +342,7 @@ class LazyProvider:
 
 
 def model_fetcher(settings: Settings) -> Callable[[], None] | None:
-    """What brings a missing model to this machine in the background, where that is allowed."""
+    """A function that downloads a missing model in the background, if that is allowed."""
     if settings.model_pull == "never" or settings.embedder in ("none", "hashing", "remote"):
         return None
 
@@ -356,7 +356,7 @@ def model_fetcher(settings: Settings) -> Callable[[], None] | None:
 
 
 def here(settings: Settings) -> Path:
-    """The folder that the process stands in; the home, if that folder was removed."""
+    """The working directory; the home, if that was removed."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -364,7 +364,7 @@ def here(settings: Settings) -> Path:
 
 
 def spaces_of(space: str, folder: Path) -> tuple[str, ...]:
-    """The spaces a process works in, the first for writing; `auto` adds the default one behind the project's."""
+    """The spaces a process works in, the first for writing; `auto` adds the default one after the project's."""
     if space != "auto":
         return (space,)
     project = project_space(folder)

@@ -18,7 +18,7 @@ def test_a_memory_is_archived_and_brought_back(call, stored, home, tier):
     assert "quiet" in call("history", id).out
     assert bool([*home.glob(f"archive/{tier}/*/arch_*")]) is (tier != "cold")
 
-    assert call("archive", "--undo", id).out == f"{id} is back.\n"
+    assert call("archive", "--undo", id).out == f"{id} restored.\n"
     assert id in call("search", "harbour master").out
     assert not [*home.glob(f"archive/{tier}/*/arch_*")]
 
@@ -35,7 +35,7 @@ def test_a_dry_run_only_shows(call, stored):
 def test_nothing_that_fits_is_said(call, stored):
     stored(TEXT)
 
-    assert "Nothing fits" in call("archive", "--inactive", "90d").err
+    assert "Nothing matches" in call("archive", "--inactive", "90d").err
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_damaged_object_is_named_by_the_move_and_fails_it(call, stored, home):
 
     moved = call("archive", "--to", "database")
 
-    assert (moved.code, moved.out) == (1, f"{id} is damaged and stays where it is.\n")
+    assert (moved.code, moved.out) == (1, f"{id} is damaged and was not moved.\n")
 
 
 def test_an_unknown_memory_is_exit_code_3(call, stored):

@@ -90,4 +90,4 @@ def test_what_is_no_day_is_refused(call, when):
     done = call("list", "--on", when)
 
     assert done.code == 2
-    assert "no day" in done.err
+    assert "not a day" in done.err

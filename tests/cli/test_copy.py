@@ -29,7 +29,7 @@ def test_a_store_moves_to_postgresql_and_back(call, stored, home, tmp_path, post
     back = call("copy", url, str(tmp_path / "back.db"), "--json")
 
     assert (there.code, back.code) == (0, 0)
-    assert "1 memory and 1 vector copied; both sides are the same." in there.err
+    assert "1 memory and 1 vector copied; both sides are identical." in there.err
     assert back.json["verified"] is True
     for address in (url, f"sqlite:///{tmp_path / 'back.db'}"):
         environment["SCRUBJAY_STORE"] = address
@@ -41,7 +41,7 @@ def test_copying_from_nowhere_makes_nothing(call, tmp_path):
     done = call("copy", str(tmp_path / "none.db"), str(tmp_path / "new.db"))
 
     assert done.code != 0
-    assert "no store to copy from" in done.err
+    assert "No store to copy from" in done.err
     assert not (tmp_path / "new.db").exists()
 
 
@@ -122,21 +122,21 @@ def test_a_copy_that_was_killed_is_opened_by_nobody_and_goes_on(way, at, call, e
     for command in (("list",), ("store", "Mine"), ("doctor", "--deep"), ("serve", "--port", "0")):
         refused = call(*command)
         assert refused.code != 0
-        assert "a copy that is not finished" in refused.out + refused.err
+        assert "an unfinished copy" in refused.out + refused.err
         assert "scrubjay copy FROM TO" in refused.out + refused.err
 
     del environment["SCRUBJAY_STORE"]
     done = call("copy", source, target)
 
     assert done.code == 0
-    assert "5 memories and 5 vectors copied; both sides are the same." in done.err
+    assert "5 memories and 5 vectors copied; both sides are identical." in done.err
     environment["SCRUBJAY_STORE"] = target
     assert len(call("list", "--json").json) == 5
     assert [key["user"] for key in call("keys", "list", "--json").json] == ["ann"]
     del environment["SCRUBJAY_STORE"]
     again = call("copy", source, target)
     assert again.code == 0
-    assert "both sides are the same" in again.err
+    assert "both sides are identical" in again.err
     environment["SCRUBJAY_STORE"] = target
     assert call("store", "Written later").code == 0
     del environment["SCRUBJAY_STORE"]
@@ -154,7 +154,7 @@ def test_a_copy_killed_before_its_first_row_is_opened_by_nobody_and_goes_on(way,
     done = call("copy", source, target)
 
     assert done.code == 0
-    assert "5 memories and 5 vectors copied; both sides are the same." in done.err
+    assert "5 memories and 5 vectors copied; both sides are identical." in done.err
 
 
 def test_keys_are_there_before_any_memory(way, environment):
@@ -193,4 +193,4 @@ def test_wherever_a_copy_is_killed_it_goes_on(way, at, call, environment):
     done = call("copy", source, target)
 
     assert done.code == 0
-    assert "5 memories and 5 vectors copied; both sides are the same." in done.err
+    assert "5 memories and 5 vectors copied; both sides are identical." in done.err

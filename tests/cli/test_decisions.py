@@ -24,7 +24,7 @@ def test_nothing_decided_is_said(call):
     done = call("decisions")
 
     assert done.out == ""
-    assert "Nothing has been decided" in done.err
+    assert "No decisions yet" in done.err
 
 
 def test_an_unknown_topic_is_no_such_thing(call, decided):

@@ -26,7 +26,7 @@ def test_a_home_without_a_store_is_no_problem_and_none_is_made(call, home):
     done = call("doctor", "--json")
 
     assert done.code == 0
-    assert findings(done)["store"]["found"] == "There is none yet."
+    assert findings(done)["store"]["found"] == "None yet."
     assert not home.exists()
 
 
@@ -57,7 +57,7 @@ def test_a_healthy_store_is_well(call, stored, home):
     assert {"settings", "home", "model", "integrity", "hashes", "texts", "words", "vectors", "fingerprint"} <= set(
         states(done)
     )
-    assert findings(done)["hashes"]["found"] == "Every text fits its hash."
+    assert findings(done)["hashes"]["found"] == "Every text matches its hash."
 
 
 def test_without_a_warning_all_is_well(run, real_model):
@@ -65,7 +65,7 @@ def test_without_a_warning_all_is_well(run, real_model):
 
     assert done.code == 0
     assert {line.split("\t")[0] for line in done.out.splitlines()} == {"ok"}
-    assert done.err.splitlines()[-1] == "All is well."
+    assert done.err.splitlines()[-1] == "No problems found."
 
 
 def test_a_warning_alone_is_no_failure_and_is_named_last(call, stored):
@@ -74,7 +74,7 @@ def test_a_warning_alone_is_no_failure_and_is_named_last(call, stored):
     done = call("doctor")
 
     assert done.code == 0
-    assert done.err.splitlines()[-1] == "It works, with warnings about: model."
+    assert done.err.splitlines()[-1] == "Works, with warnings about: model."
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_a_missing_or_damaged_model_is_a_problem_that_the_last_line_names(run, h
 
     last = done.err.splitlines()[-1]
     assert done.code == 1
-    assert last.startswith("Not well: model: arctic-embed-s: ")
-    assert "Do: scrubjay model pull" in last
+    assert last.startswith("Problem: model: arctic-embed-s: ")
+    assert "Fix: scrubjay model pull" in last
 
 
 # --- a log that was deleted by hand ----------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_the_default_model_is_said_to_read_english_best(run):
     done = run("doctor", "--json", env=default)
 
     assert states(done)["model"] == "ok"
-    assert "English best" in findings(done)["languages"]["found"]
+    assert "best for English" in findings(done)["languages"]["found"]
     assert "SCRUBJAY_EMBEDDER" in findings(done)["languages"]["do"]
 
 
@@ -314,5 +314,5 @@ def test_an_archive_folder_that_is_away_is_a_problem_until_it_is_back_or_accepte
     assert "Is its disk mounted?" in refused.err
 
     accepted = call("archive", "--accept-folder")
-    assert accepted.out.startswith("glacier: most of what was archived is not there")
+    assert accepted.out.startswith("glacier: most archived memories are missing")
     assert call("archive", stored("The lighthouse is blue"), "--tier", "glacier").code == 0

@@ -136,7 +136,7 @@ def test_a_global_space_that_is_no_name_is_refused(call):
     [
         (b"space = ", "config.toml cannot be read"),
         (b"\xff", "config.toml cannot be read"),
-        (b"colour = 1", "colour is no setting"),
+        (b"colour = 1", "unknown setting colour"),
         (b'port = "high"', "port in config.toml"),
         (b'log_level = "loud"', "one of debug"),
     ],

@@ -22,7 +22,7 @@ def test_jobs_are_listed(call, job):
 
 
 def test_no_jobs_are_said_to_be_none(call):
-    assert "no jobs" in call("jobs", "list").err
+    assert "No jobs" in call("jobs", "list").err
 
 
 def test_a_job_is_run_and_shown(call, job):

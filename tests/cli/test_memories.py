@@ -103,7 +103,7 @@ def test_a_search_in_a_space_that_nobody_used_says_so(call, stored):
     done = call("search", "Austin", "--space", "wrok")
 
     assert (done.code, done.out) == (0, "")
-    assert "no space wrok" in done.err
+    assert "No space wrok" in done.err
 
 
 def test_why_a_memory_was_found_can_be_asked(call, stored):
@@ -149,7 +149,7 @@ def test_a_list_without_anything_is_a_sentence_and_no_error(call):
     done = call("list")
 
     assert (done.code, done.out) == (0, "")
-    assert "no such memories" in done.err
+    assert "No memories found" in done.err
 
 
 def test_outdated_expired_and_forgotten_ones_are_listed_when_asked_for(call, stored):
@@ -251,7 +251,7 @@ def test_forgetting_can_be_undone(call, stored):
     assert call("show", id).code == 3
     assert "--undo" in call("show", id).err
     assert "a joke" in call("history", id).out
-    assert call("forget", "--undo", id).out == f"{id} is back.\n"
+    assert call("forget", "--undo", id).out == f"{id} restored.\n"
     assert call("show", id).code == 0
 
 
@@ -271,7 +271,7 @@ def test_erasing_needs_a_yes_and_leaves_nothing(call, stored, home):
 
     assert call("forget", "--hard", id).code == 2
     assert call("show", id).code == 0
-    assert call("forget", "--hard", "--yes", id).out == f"{id} is erased.\n"
+    assert call("forget", "--hard", "--yes", id).out == f"{id} erased.\n"
     assert call("forget", "--undo", id).code == 3
     assert b"Darjeeling" not in b"".join(path.read_bytes() for path in home.iterdir() if path.is_file())
 
@@ -316,7 +316,7 @@ def test_global_options_work_before_and_behind_the_command(call, tmp_path):
 
 def test_a_space_is_made_by_creating_or_by_storing(call):
     assert call("spaces", "create", "work", "--description", "What the team knows").out == "work\n"
-    assert "already there" in call("spaces", "create", "work").err
+    assert "already exists" in call("spaces", "create", "work").err
     assert call("spaces", "create", "work", "--json").json == {"space": "work", "created": False}
     call("store", "User likes tea", "--space", "play")
 

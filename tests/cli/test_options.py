@@ -54,7 +54,7 @@ def test_an_option_without_a_meaning_is_refused_wherever_it_stands(call, words, 
         done = call(*place)
 
         assert done.code == 2, place
-        assert f"{option} means nothing to `scrubjay {words[0]}" in done.err.replace("\n", " ")
+        assert f"{option} does not apply to `scrubjay {words[0]}" in done.err.replace("\n", " ")
 
 
 @pytest.mark.parametrize(("words", "option"), REFUSED, ids=lambda one: one if isinstance(one, str) else " ".join(one))

@@ -195,7 +195,7 @@ def test_a_lifted_clock_is_told_by_doctor_with_the_command_that_mends_it(call, l
     assert "scrubjay sync mend-clock" in finding["do"]
     assert said.code == 0
     assert "scrubjay sync mend-clock" in said.out
-    assert "All is well." not in said.out
+    assert "No problems found." not in said.out
 
 
 def test_a_lifted_clock_keeps_a_store_from_syncing_until_it_is_mended(call, lifted):
@@ -206,7 +206,7 @@ def test_a_lifted_clock_keeps_a_store_from_syncing_until_it_is_mended(call, lift
 
     mended = call("sync", "mend-clock")
 
-    assert (mended.code, mended.out + mended.err) == (0, "1 stamp mended.\n")
+    assert (mended.code, mended.out + mended.err) == (0, "1 timestamp fixed.\n")
     assert clock_of(call)["state"] == "ok"
     assert call("sync", "run", "drive").out.startswith("Synced: 1 created")
     assert call("list").out.index("Coffee") < call("list").out.index("Tea")
@@ -215,4 +215,4 @@ def test_a_lifted_clock_keeps_a_store_from_syncing_until_it_is_mended(call, lift
 def test_mending_says_in_json_how_much_it_did_and_nothing_twice(call, lifted):
     assert call("sync", "mend-clock", "--json").json == {"mended": 1}
     assert call("sync", "mend-clock", "--json").json == {"mended": 0}
-    assert "nothing to mend" in (done := call("sync", "mend-clock")).out + done.err
+    assert "nothing to fix" in (done := call("sync", "mend-clock")).out + done.err

@@ -58,7 +58,7 @@ def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call
 
     done = call("import", lines(*many[:80], b"{broken", *many[80:]))
     assert done.code == 1
-    assert "Lines 1 to 64 are done; go on with --from-line 65." in done.err
+    assert "Lines 1 to 64 are imported; resume with --from-line 65." in done.err
 
     done = call("import", lines(*many[:80], b"", *many[80:]), "--from-line", "65", "--json")
     assert done.json == {"stored": 36, "already_here": 0, "links": 0, "links_left_out": 0}
@@ -97,7 +97,7 @@ def test_importing_twice_changes_nothing(call, stored, tmp_path):
     done = call("import", file, "--json")
 
     assert done.json == {"stored": 0, "already_here": 1, "links": 0, "links_left_out": 0}
-    assert "1 was already here" in call("import", file).out
+    assert "1 was already there" in call("import", file).out
 
 
 def test_an_export_to_standard_output_can_be_piped_into_an_import(run, tmp_path):
@@ -108,7 +108,7 @@ def test_an_export_to_standard_output_can_be_piped_into_an_import(run, tmp_path)
 
     assert [json.loads(line)["type"] for line in exported.out.splitlines()] == ["scrubjay", "memory"]
     assert exported.err == ""
-    assert done.out == "1 memory and 0 links taken in.\n"
+    assert done.out == "1 memory and 0 links imported.\n"
 
 
 def test_an_export_that_fails_leaves_the_former_file(call, filled, tmp_path, home):
@@ -188,7 +188,7 @@ def test_an_export_of_a_misspelt_space_is_an_error_and_leaves_the_former_file(ca
     done = call("export", "--space", "wrok", to if to == "-" else str(former))
 
     assert (done.code, done.out) == (3, "")
-    assert "There is no space wrok." in done.err
+    assert "No space wrok." in done.err
     assert "`scrubjay spaces list`" in done.err
     assert former.read_text() == before
 

@@ -1,7 +1,7 @@
-"""What all commands share: examples at the end of the help, and global options that work behind the command too.
+"""What all commands share: examples at the end of the help, and global options that work after the command too.
 
-A command names the global options that mean nothing to it (`without`), and refuses them wherever they stand:
-`keys create --space work` would otherwise make a key for another space than its caller thinks.
+A command names the global options that do not apply to it (`without`), and refuses them wherever they are given:
+`keys create --space work` would otherwise create a key for a different space than its caller expects.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scrubjay.cli.session import Session
 
 
 class Examples:
-    """A command whose help ends with lines that one can type. Goes before a class of click's."""
+    """A command whose help ends with examples to type. Comes before a click class in the bases."""
 
     examples: str
 
@@ -31,7 +31,7 @@ class Examples:
 
 
 class Choosy(Examples):
-    """A command that refuses the global options named in `without`; `meant` says what to write instead of one."""
+    """A command that refuses the global options named in `without`; `meant` says what to use instead."""
 
     without: tuple[str, ...]
     meant: dict[str, str]
@@ -44,7 +44,7 @@ class Choosy(Examples):
         self.meant = meant or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        check_given(ctx)  # before the command's name; those behind it are checked as they are read
+        check_given(ctx)  # those before the command's name; those after it are checked as they are parsed
         parsed: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]  # click's, which comes behind
         return parsed
 
@@ -58,7 +58,7 @@ class Command(Choosy, click.Command):
 
 
 class Family(Choosy, click.Group):
-    """A command that has commands of its own, such as `spaces`. What means nothing to it means nothing to them."""
+    """A command with subcommands, such as `spaces`. Options that do not apply to it do not apply to them."""
 
     command_class = Command
 
@@ -66,7 +66,7 @@ class Family(Choosy, click.Group):
         super().__init__(*args, **attrs)
         self.params += global_options(hidden=self.without)
 
-    def command(  # type: ignore[override]  # click's also takes a function alone, and no command of ours is made so
+    def command(  # type: ignore[override]  # click's also takes a bare function; ours never do
         self, *args: Any, **attrs: Any
     ) -> Callable[[Callable[..., Any]], click.Command]:
         attrs.setdefault("without", self.without)
@@ -75,7 +75,7 @@ class Family(Choosy, click.Group):
 
 
 def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Note a global option, wherever it was given; what was not given changes nothing."""
+    """Record a global option, wherever it was given; an option not given changes nothing."""
     if value:
         session = ctx.ensure_object(Session)
         setattr(session, str(param.name), value)
@@ -84,13 +84,13 @@ def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
 
 
 def check_given(ctx: click.Context) -> None:
-    """:raises click.UsageError: if a global option was given that means nothing to this command"""
+    """:raises click.UsageError: if a global option was given that does not apply to this command"""
     command = ctx.command
     if not isinstance(command, Choosy) or ctx.resilient_parsing:
         return
     for option, value in ctx.ensure_object(Session).given.items():
         if option in command.without:
-            said = f"{option} means nothing to `{ctx.command_path}`."
+            said = f"{option} does not apply to `{ctx.command_path}`."
             if option in command.meant:
                 said += f" Did you mean {command.meant[option]} {value}?"
             raise click.UsageError(said, ctx)
@@ -109,15 +109,15 @@ def fresh_options() -> list[click.Option]:
         click.Option(
             ["--space"],
             metavar="NAME",
-            is_eager=True,  # so that it is refused before anything else is missed
+            is_eager=True,  # so that it is refused before missing arguments are reported
             callback=remember,
             expose_value=False,
-            help="The space to work in; auto names it after the repository you stand in.",
+            help="The space to work in; auto names it after the current repository.",
         ),
         click.Option(
             ["--json", "as_json"],
             is_flag=True,
-            is_eager=True,  # so that a bad value elsewhere is already reported as asked
+            is_eager=True,  # so that a bad value elsewhere is already reported as JSON
             callback=remember,
             expose_value=False,
             help="Print one JSON document; errors are JSON on standard error.",
@@ -136,6 +136,6 @@ def fresh_options() -> list[click.Option]:
             is_eager=True,
             callback=remember,
             expose_value=False,
-            help="Show where an error came from.",
+            help="Show a traceback for errors.",
         ),
     ]

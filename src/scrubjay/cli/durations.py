@@ -20,44 +20,44 @@ UNITS = {
 }
 SPAN = r"([0-9]+)\s*([A-Za-z]*)"
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-HOW_ON = "Write 2026-11-15, 2026-11, yesterday, last week, March 2026."
-HOW = "Write 45min, 12h, 30d, 6w or 1y, a date like 2026-12-01, or a time like 2026-12-01T10:00:00Z."
+HOW_ON = "Use 2026-11-15, 2026-11, yesterday, last week, March 2026."
+HOW = "Use 45min, 12h, 30d, 6w or 1y, a date like 2026-12-01, or a time like 2026-12-01T10:00:00Z."
 
 
 def span(text: str) -> timedelta | None:
     """A length of time, or None if the text does not look like one.
 
-    :raises InvalidInput: if it looks like one but has no such unit, or is nothing or endless
+    :raises InvalidInput: if it looks like one but its unit is unknown, or it is zero or too long
     """
     found = re.fullmatch(SPAN, text.strip())
     if found is None:
         return None
-    number, unit = int(found[1][:12]), found[2].lower()  # more digits are endless all the same
+    number, unit = int(found[1][:12]), found[2].lower()  # more digits are too long in any case
     if unit == "m":
-        raise InvalidInput(f"{text!r} could mean minutes or months.", hint="Write 5min, or 150d.")
+        raise InvalidInput(f"{text!r} could mean minutes or months.", hint="Use 5min or 150d.")
     if unit not in UNITS:
-        raise InvalidInput(f"{text!r} has no unit of time.", hint=HOW)
+        raise InvalidInput(f"{text!r} has no known unit of time.", hint=HOW)
     if number == 0:
-        raise InvalidInput(f"{text!r} is no time at all.", hint=HOW)
+        raise InvalidInput(f"Invalid time {text!r}.", hint=HOW)
     try:
         return number * UNITS[unit]
     except OverflowError:
-        raise InvalidInput(f"{text!r} is longer than calendars reach.") from None
+        raise InvalidInput(f"{text!r} is too long.") from None
 
 
 def ahead(text: str, now: datetime) -> datetime:
-    """:raises InvalidInput: if it is no time, or one that has passed"""
+    """:raises InvalidInput: if it is not a time, or has passed"""
     length = span(text)
     moment = _moment(text) if length is None else _shifted(text, now, length)
     if moment <= now:
-        raise InvalidInput(f"{text!r} has already passed.")
+        raise InvalidInput(f"{text!r} is in the past.")
     return moment
 
 
 def ago(text: str, now: datetime, *, end: bool = False) -> datetime:
     """A moment in the past, or any moment if it is written out; with `end`, a date alone is the end of its day.
 
-    :raises InvalidInput: if it is no time
+    :raises InvalidInput: if it is not a time
     """
     length = span(text)
     if length is not None:
@@ -71,14 +71,14 @@ def _moment(text: str) -> datetime:
         return parse_time(text.strip(), field="time")
     except (InvalidInput, OverflowError) as error:
         zone = isinstance(error, InvalidInput) and "zone" in error.message
-        raise InvalidInput(f"{text!r} {'has no time zone' if zone else 'is no time'}.", hint=HOW) from None
+        raise InvalidInput(f"{text!r} {'has no time zone' if zone else 'is not a time'}.", hint=HOW) from None
 
 
 def _shifted(text: str, start: datetime, by: timedelta) -> datetime:
     try:
         return start + by
     except OverflowError:
-        raise InvalidInput(f"{text!r} is further away than calendars reach.") from None
+        raise InvalidInput(f"{text!r} is out of range.") from None
 
 
 # --- as options ------------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def read_on(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     year = f"in {value.strip()}" if re.fullmatch(r"[0-9]{4}", value.strip()) else value
     found = periods(year, utc_now()) or periods(f"in {value}", utc_now())
     if len(found) != 1:
-        raise click.BadParameter(f"{value!r} is no day, week, month or year. {HOW_ON}")
+        raise click.BadParameter(f"{value!r} is not a day, week, month or year. {HOW_ON}")
     return found[0].start, found[0].end - timedelta(milliseconds=1)
 
 

@@ -5,7 +5,7 @@
 2    wrong usage, always as text
 3    no such memory, no such space
 130  interrupted
-141  nobody reads the output any more (| head), as other programs end then
+141  the reader of the output has gone (| head), as usual for programs
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 DONE, FAILED, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 3, 130, 141
 
 
-class NobodyReads(Exception):
+class OutputClosed(Exception):
     """The reader of our output has gone away."""
 
 
 def report(error: BaseException, session: Session) -> int:
-    """Say what went wrong, and give the exit code."""
+    """Print what went wrong and return the exit code."""
     match error:
         case SystemExit():
             return error.code if isinstance(error.code, int) else DONE
-        case NobodyReads() | BrokenPipeError():
+        case OutputClosed() | BrokenPipeError():
             silence()
             return CLOSED_PIPE
         case click.Abort() | KeyboardInterrupt():
@@ -53,7 +53,7 @@ def report(error: BaseException, session: Session) -> int:
 
 
 def described(error: BaseException) -> tuple[str, str, str | None]:
-    """Code, message and hint; for what nobody foresaw, how to learn more."""
+    """Code, message and hint; for unexpected errors, how to learn more."""
     if isinstance(error, Error):
         return error.code, error.message, error.hint
     if isinstance(error, OSError) and error.strerror:
@@ -67,7 +67,7 @@ def described(error: BaseException) -> tuple[str, str, str | None]:
 
 
 def say(code: str, message: str, hint: str | None, session: Session) -> None:
-    from scrubjay.cli.output import safe  # a message may quote what somebody stored
+    from scrubjay.cli.output import safe  # a message may quote stored text
 
     if session.as_json:
         import json
@@ -80,7 +80,7 @@ def say(code: str, message: str, hint: str | None, session: Session) -> None:
 
 
 def silence() -> None:
-    """Let what is still in our buffers go nowhere."""
+    """Discard what is still in our buffers."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -26,9 +26,9 @@ def filter_options(command: Decorated) -> Decorated:
 
 
 OPTIONS = (
-    click.option("--tag", "tags", multiple=True, help="Only with this tag; give it again for any of several."),
+    click.option("--tag", "tags", multiple=True, help="Only with this tag; repeat for any of several."),
     click.option(
-        "--category", "categories", multiple=True, type=CATEGORIES, metavar="NAME", help=f"Only of this one: {NAMES}."
+        "--category", "categories", multiple=True, type=CATEGORIES, metavar="NAME", help=f"Only this category: {NAMES}."
     ),
     click.option("--since", callback=read_since, metavar="WHEN", help="Only stored since then: 7d, 12h, 2026-11-01."),
     click.option("--until", callback=read_until, metavar="WHEN", help="Only stored until then."),
@@ -36,7 +36,7 @@ OPTIONS = (
     click.option("--user", metavar="NAME", help="Only this user's."),
     click.option("--conversation", metavar="ID", help="Only from this conversation."),
     click.option("--client", metavar="NAME", help="Only what this program stored."),
-    click.option("--caller", metavar="NAME", help="Only what came with this user's credential."),
+    click.option("--caller", metavar="NAME", help="Only what was stored with this user's credential."),
     click.option("--flag", metavar="NAME", help="Only what is flagged: secret, instruction."),
 )
 

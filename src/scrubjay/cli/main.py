@@ -21,52 +21,52 @@ from scrubjay.cli.session import Session
 
 SECTIONS = {
     "Remember": {
-        "store": "Keep a memory.",
-        "update": "Change a memory; its former state stays in the history.",
+        "store": "Store a memory.",
+        "update": "Update a memory; the earlier version stays in the history.",
         "supersede": "Mark a memory as outdated by a newer one.",
-        "conflicts": "List what a newer memory may have outdated, or settle it.",
-        "consolidate": "Make one memory of several that belong together.",
+        "conflicts": "List memories that a newer one may have outdated, or resolve them.",
+        "consolidate": "Merge several related memories into one.",
     },
     "Find": {
         "search": "Find memories by meaning and by words, best first.",
         "list": "List memories, newest first.",
         "show": "Show everything about a memory.",
-        "history": "Show a memory's former states, or bring one back.",
+        "history": "Show a memory's earlier versions, or restore one.",
         "duplicates": "List memories that say the same in the same words.",
         "decisions": "Show how decisions evolved, topic by topic.",
     },
     "Forget": {
-        "forget": "Forget memories: for thirty days they can be brought back.",
-        "prune": "Forget what has expired.",
-        "archive": "Put memories into cold storage, or bring them back.",
+        "forget": "Forget memories; they can be restored for thirty days.",
+        "prune": "Forget expired memories.",
+        "archive": "Move memories to cold storage, or restore them.",
     },
     "Move": {
-        "export": "Write every memory of a space as lines of JSON.",
-        "import": "Take in lines of JSON: an export, or a list of your own.",
+        "export": "Write every memory of a space as JSON lines.",
+        "import": "Import JSON lines: an export, or your own list.",
         "copy": "Copy a whole store into a new one: a file or a postgresql:// address.",
-        "sync": "Keep several stores the same: a second machine, a shared drive.",
+        "sync": "Keep several stores in sync: a second machine, a shared drive.",
         "backup": "Copy the whole memory, every space of it, to a new file.",
-        "restore": "Make a backup the memory again.",
+        "restore": "Restore the memory from a backup.",
     },
     "Serve agents": {
-        "mcp": "Be an MCP server on standard input and output; your client runs this.",
+        "mcp": "Run an MCP server on standard input and output; your client starts this.",
         "serve": "Serve the memory over HTTP.",
-        "keys": "Create, list, revoke or rotate what callers over HTTP prove themselves with.",
+        "keys": "Create, list, revoke or rotate credentials for HTTP callers.",
         "audit": "Show who did what, newest first.",
     },
-    "Look after": {
-        "doctor": "Check the memory's health, and say what to do about each finding.",
-        "model": "Fetch, list or check embedding models.",
-        "jobs": "See, carry on or cancel work in the background.",
-        "stores": "Keep memories as Markdown files that you can read, edit and put into git.",
-        "reembed": "Make every vector anew with the model of your settings.",
+    "Maintain": {
+        "doctor": "Check the memory's health and suggest a fix for each finding.",
+        "model": "Download, list or check embedding models.",
+        "jobs": "List, run or cancel background jobs.",
+        "stores": "Keep memories as Markdown files that you can read, edit and commit to git.",
+        "reembed": "Rebuild every vector with the configured model.",
         "spaces": "List, create or grant spaces, one per project or purpose.",
         "settings": "Show every setting, its value and where it comes from.",
         "completion": "Print the script that lets your shell complete commands.",
     },
 }
 COMMANDS = {name: sentence for section in SECTIONS.values() for name, sentence in section.items()}
-SPELT = {"import": ("import_", "import_"), "list": ("list", "list_")}  # where Python has taken the plain name
+SPELT = {"import": ("import_", "import_"), "list": ("list", "list_")}  # where Python reserves the plain name
 EXAMPLES = """
 scrubjay store "User moved to Austin" --tag home
 scrubjay search "Where does the user live?"
@@ -95,7 +95,7 @@ class Program(Examples, click.Group):
 
             near = get_close_matches(args[0], COMMANDS, n=1)
             more = f"Did you mean {near[0]!r}?" if near else "`scrubjay --help` lists them."
-            ctx.fail(f"There is no command {args[0]!r}. {more}")
+            ctx.fail(f"Unknown command {args[0]!r}. {more}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
@@ -104,10 +104,10 @@ class Program(Examples, click.Group):
                 formatter.write_dl([(name.ljust(10), sentence) for name, sentence in commands.items()])
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run, and leave with an exit code; click's own endings would show tracebacks and know no 3 or 130."""
+        """Run, and exit with a code; click's own handling would show tracebacks and has no 3 or 130."""
         session, as_program = Session(), not args and extra.get("args") is None
         if as_program:
-            gc.set_threshold(10_000)  # imports make hardly any garbage, and looking for it takes its time
+            gc.set_threshold(10_000)  # imports make hardly any garbage, and looking for it takes time
             sys.argv[1:] = map(as_typed, sys.argv[1:])
             if isinstance(sys.stdout, TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack letters that a memory has
@@ -126,11 +126,11 @@ class Program(Examples, click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise failures.NobodyReads from error  # click would make it exit code 1
+            raise failures.OutputClosed from error  # click would make it exit code 1
 
 
 def as_typed(argument: str) -> str:
-    """An argument whose bytes the locale could not read, read as UTF-8: what a terminal sends nearly always is."""
+    """An argument whose bytes the locale could not decode, read as UTF-8, which terminals nearly always send."""
     try:
         return os.fsencode(argument).decode("utf-8") if not argument.isascii() else argument
     except UnicodeError:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from scrubjay.cli.session import Session
     from scrubjay.engine.engine import Engine
 
-# Control characters, line separators, and marks that turn the direction of text and so can disguise it.
+# Control characters, line separators, and marks that change the direction of text and so can disguise it.
 CONTROL = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 CONTROL_BUT_LINES = CONTROL.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f")
 LONG = 300  # characters of a text in a table
-WHOLE = 16  # characters of ids and times, which are copied and therefore never broken
+WHOLE = 16  # characters of ids and times, which are copied and therefore never wrapped
 
 
 def safe(text: str, *, lines: bool = False) -> str:
@@ -43,7 +43,7 @@ def when(moment: datetime | None) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One document in UTF-8, whatever the terminal thinks of; our own values by the names of their fields."""
+    """One document in UTF-8, whatever the terminal's encoding; our own values by their field names."""
     import json
 
     from scrubjay.engine.results import plain
@@ -59,7 +59,7 @@ def write_bytes(data: bytes) -> None:
 
 
 def note(text: str, session: Session) -> None:
-    """A remark beside the result; programs find it in the document or not at all."""
+    """A remark for people, not part of the result and never printed with --json."""
     if not session.as_json:
         click.echo(safe(text), err=True)
 
@@ -70,7 +70,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 @contextmanager
 def told_of_a_new_space(engine: Engine, session: Session) -> Iterator[None]:
-    """Say if what is done here makes the space that it is done in: perhaps it was only misspelt."""
+    """Mention that an operation created its space: perhaps the name was misspelt."""
     space = engine.spaces[0]
     there = engine.has_space(space)
     yield
@@ -79,15 +79,15 @@ def told_of_a_new_space(engine: Engine, session: Session) -> Iterator[None]:
 
 
 def nothing(sentence: str, engine: Engine, session: Session) -> None:
-    """Say that there is no result; or that there could be none, because nobody has used such a space yet."""
+    """Say that there is no result, or that the space does not exist yet."""
     spaces = {space.name for space in engine.list_spaces()}
     if not spaces.intersection(engine.spaces):
-        sentence = f"There is no space {engine.spaces[0]} yet. `scrubjay spaces list` shows those there are."
+        sentence = f"No space {engine.spaces[0]} yet. `scrubjay spaces list` shows the existing ones."
     note(sentence, session)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows under headings on a terminal, where columns without anything are left out; else lines of tabs."""
+    """Rows under headings on a terminal, without empty columns; otherwise tab-separated lines."""
     if not (sys.stdout is not None and sys.stdout.isatty()):
         for row in rows:
             click.echo("\t".join(safe(cell) for cell in row))

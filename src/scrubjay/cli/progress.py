@@ -1,4 +1,4 @@
-"""How far long work is, on standard error, when a person looks at it."""
+"""A progress bar on standard error, when that is a terminal."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Report = Callable[[int, int | None], None]
-"""Called with what is done so far, and with all there is, if that is known."""
+"""Called with what is done so far, and with the total, if known."""
 
 
 @contextmanager
 def progress(title: str, *, shown: bool, total: int | None = None, in_bytes: bool = False) -> Iterator[Report]:
-    """A bar for the time of the block; nothing at all for pipes and log files."""
+    """A bar while the block runs; nothing for pipes and log files."""
     if not shown or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _done, _total: None
         return

@@ -17,7 +17,7 @@ class Session:
         self.space: str | None = None
         self.as_json = False
         self.debug = False
-        self.given: dict[str, object] = {}  # global options as they were typed, for commands that refuse some
+        self.given: dict[str, object] = {}  # global options as typed, for commands that refuse some
 
     def settings(self, **flags: Any) -> Settings:
         """:raises InvalidInput: naming the setting that has a bad value"""
@@ -26,13 +26,13 @@ class Session:
         return load(home=self.home, space=self.space, **flags)
 
     def engine(self, *, meaning: bool = True) -> Engine:
-        """The memory, to be used in a `with` block. Without meaning no model is opened: much quicker, and enough for
+        """The engine, to be used in a `with` block. Without meaning no model is opened: much faster, and enough for
         whatever neither embeds nor compares texts.
         """
         from scrubjay.values.memory import Provenance
         from scrubjay.wiring import open_engine
 
-        # A missing model is fetched by `model pull` or by a server: this process ends before it would be here.
+        # A missing model is downloaded by `model pull` or by a server: this process ends too soon.
         settings = self.settings(model_pull="never", embedder=None if meaning else "none")
         engine = open_engine(settings)
         return engine.bound_to(provenance=Provenance(client="scrubjay-cli", transport="cli"))

@@ -1,4 +1,4 @@
-"""What has become of a memory, in a word or two for people."""
+"""A memory's state, in a word or two for people."""
 
 from __future__ import annotations
 

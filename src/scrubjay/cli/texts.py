@@ -1,4 +1,4 @@
-"""Texts that come from the command line or, for `-`, from standard input."""
+"""Texts from the command line or, for `-`, from standard input."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ MOST_BYTES = 4 * MAX_CONTENT + 8  # the longest text, a byte order mark and a li
 
 
 def given_text(text: str) -> str:
-    """The text itself, or standard input to its end without the last line's end.
+    """The text itself, or all of standard input without the final newline.
 
-    :raises InvalidInput: if standard input is endless or not UTF-8
+    :raises InvalidInput: if standard input is too long or not UTF-8
     """
     if text != "-":
         return text

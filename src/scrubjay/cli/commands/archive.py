@@ -1,6 +1,6 @@
 """`scrubjay archive`
 
-Bringing back is `--undo`, as it is with `forget`: `scrubjay restore` is for backups.
+`--undo` restores, as with `forget`: `scrubjay restore` is for backups.
 """
 
 from __future__ import annotations
@@ -38,19 +38,28 @@ TIERS = click.Choice([tier.value for tier in Tier])
     """,
 )
 @click.argument("ids", nargs=-1, metavar="[ID...]")
-@click.option("--inactive", metavar="SPAN", help="What was not handed out for so long: 90d, 1y.")
-@click.option("--below", type=click.FloatRange(0, 1), metavar="SHARE", help="What is less important than this.")
+@click.option("--inactive", metavar="SPAN", help="Memories not returned for this long: 90d, 1y.")
+@click.option("--below", type=click.FloatRange(0, 1), metavar="SHARE", help="Memories less important than this.")
 @click.option(
-    "--category", "categories", multiple=True, type=CATEGORIES, metavar="NAME", help=f"What is of this one: {NAMES}."
+    "--category",
+    "categories",
+    multiple=True,
+    type=CATEGORIES,
+    metavar="NAME",
+    help=f"Memories of this category: {NAMES}.",
 )
-@click.option("--before", callback=read_since, metavar="WHEN", help="What was stored before then: 1y, 2026-01-01.")
-@click.option("--tier", type=TIERS, default="cold", show_default=True, help="Where to: docs/explanation/archive.md.")
-@click.option("--keep-vectors", is_flag=True, help="So that it is still found by meaning.")
-@click.option("--reason", help="Why, for the history.")
+@click.option("--before", callback=read_since, metavar="WHEN", help="Memories stored before this: 1y, 2026-01-01.")
+@click.option(
+    "--tier", type=TIERS, default="cold", show_default=True, help="Storage tier; see docs/explanation/archive.md."
+)
+@click.option("--keep-vectors", is_flag=True, help="Keep vectors, so that they are still found by meaning.")
+@click.option("--reason", help="Reason, kept in the history.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be archived.")
-@click.option("--undo", is_flag=True, help="Bring archived or forgotten memories back.")
-@click.option("--to", type=click.Choice(["database", "folder"]), help="Move all of glacier and deep_archive there.")
-@click.option("--accept-folder", is_flag=True, help="Take the archive folder for the right one, whatever it holds.")
+@click.option("--undo", is_flag=True, help="Restore archived or forgotten memories.")
+@click.option(
+    "--to", type=click.Choice(["database", "folder"]), help="Move everything in glacier and deep_archive there."
+)
+@click.option("--accept-folder", is_flag=True, help="Accept the archive folder as the right one, whatever it contains.")
 @click.pass_obj
 def archive(
     session: Session,
@@ -69,20 +78,22 @@ def archive(
     to: str | None,
     accept_folder: bool,
 ) -> None:
-    """Put memories into cold storage, or bring them back.
+    """Move memories to cold storage, or restore them.
 
-    Name them, or say which: all that you say must hold. Archived memories are not found unless asked for.
+    Give ids, or select by criteria, all of which must match. Searches leave archived memories out unless asked.
     """
     wanted = bool(inactive or below is not None or categories or before)
     if accept_folder or to:
         if ids or wanted or undo or dry_run or (accept_folder and to):
-            raise click.UsageError("--to and --accept-folder are about all archived memories, and go alone.")
+            raise click.UsageError(
+                "--to and --accept-folder apply to all archived memories and cannot be combined with anything."
+            )
         accept(session) if to is None else move(session, to)
         return
     if bool(ids) == wanted:
-        raise click.UsageError("Name memories, or say which with --inactive, --below, --category and --before.")
+        raise click.UsageError("Give ids, or select memories with --inactive, --below, --category or --before.")
     if undo and (wanted or dry_run):
-        raise click.UsageError("--undo takes ids alone.")
+        raise click.UsageError("--undo takes only ids.")
     from scrubjay.engine.archive.archiving import Terms
 
     terms = Terms(tier=Tier(tier), keep_vectors=keep_vectors, reason=reason)
@@ -101,7 +112,7 @@ def archive(
 
 
 def accept(session: Session) -> None:
-    """A folder that was moved, restored or given up is used again only when its owner says so."""
+    """A folder that was moved, restored or abandoned is used again only when its owner says so."""
     with session.engine(meaning=False) as engine:
         accepted = engine.cold_storage.accept_folder()
     if session.as_json:
@@ -109,12 +120,12 @@ def accept(session: Session) -> None:
         return
     for tier, there in accepted.items():
         if not there:
-            click.echo(f"{tier}: most of what was archived is not there; it cannot be restored from this folder.")
-    note("The archive folder is accepted.", session)
+            click.echo(f"{tier}: most archived memories are missing from this folder and cannot be restored from it.")
+    note("Archive folder accepted.", session)
 
 
 def move(session: Session, to: str) -> None:
-    """Ended at any point, it goes on when it is started again."""
+    """Interrupted at any point, it resumes when run again."""
     from scrubjay.engine.archive.moving import Place
     from scrubjay.wiring import archives_in_store
 
@@ -126,13 +137,13 @@ def move(session: Session, to: str) -> None:
     if session.as_json:
         print_json(moved)
     for name in () if session.as_json else moved.damaged:
-        click.echo(f"{name} is damaged and stays where it is.")
+        click.echo(f"{name} is damaged and was not moved.")
     note(f"{moved.memories:,} moved, {moved.bytes:,} bytes.", session)
     if moved.busy:
-        note(f"{len(moved.busy):,} are being worked on by others: run this again.", session)
+        note(f"{len(moved.busy):,} are in use by other processes: run this again.", session)
     if archives_in_store(session.settings()) is not (to == "database"):
         place = "database" if to == "database" else "the folder's full path"
-        note(f"New ones still go elsewhere: set SCRUBJAY_ARCHIVE to {place}.", session)
+        note(f"New archives still go elsewhere: set SCRUBJAY_ARCHIVE to {place}.", session)
     if moved.damaged or moved.busy:
         raise SystemExit(FAILED)
 
@@ -144,7 +155,7 @@ def described(
 
     idle = None if inactive is None else span(inactive)
     if inactive is not None and (idle is None or idle.days < 1):
-        raise click.UsageError("--inactive is a span of days: 90d, 6w, 1y.")
+        raise click.UsageError("--inactive must be a duration in days, weeks or years: 90d, 6w, 1y.")
     return Criteria(
         inactive_days=None if idle is None else idle.days,
         below_importance=below,
@@ -160,7 +171,7 @@ def show_archived(done: Archived, session: Session, *, dry_run: bool) -> None:
     rows = [(one.memory, one.archive or "", f"{one.hot_bytes:,}", f"{one.packed_bytes:,}") for one in done.memories]
     print_table(("memory", "archive", "bytes before", "packed"), rows)
     verb = "would be archived" if dry_run else "archived"
-    note(f"{len(done.memories):,} {verb}, {done.saved_bytes:,} bytes less." if rows else "Nothing fits.", session)
+    note(f"{len(done.memories):,} {verb}, {done.saved_bytes:,} bytes less." if rows else "Nothing matches.", session)
 
 
 def show_restored(done: Restored, session: Session) -> None:
@@ -168,4 +179,4 @@ def show_restored(done: Restored, session: Session) -> None:
         print_json(done)
         return
     for one in done.memories:
-        click.echo(f"{one.memory} is back.")
+        click.echo(f"{one.memory} restored.")

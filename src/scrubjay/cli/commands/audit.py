@@ -27,11 +27,11 @@ from scrubjay.cli.session import Session
 @click.option("--action", help="Only this action: stored, updated, forgotten, credential created …")
 @click.option("--client", help="Only what came through this program.")
 @click.option("--memory", metavar="ID", help="Only what happened to this memory.")
-@click.option("--shown", metavar="ID", help="Who was shown this memory, instead of who did what.")
+@click.option("--shown", metavar="ID", help="List who was shown this memory, instead of who did what.")
 @click.option("--in", "spaces", multiple=True, metavar="SPACE", help="Only in this space; repeat for several.")
-@click.option("--since", callback=read_since, metavar="WHEN", help="From then on: 7d, 2026-12-01 …")
-@click.option("--until", callback=read_until, metavar="WHEN", help="Up to then.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, help="At most so many lines. Default: 50.")
+@click.option("--since", callback=read_since, metavar="WHEN", help="Only since then: 7d, 2026-12-01 …")
+@click.option("--until", callback=read_until, metavar="WHEN", help="Only until then.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, help="Maximum number of lines. Default: 50.")
 @click.pass_obj
 def audit(
     session: Session,
@@ -49,8 +49,8 @@ def audit(
 ) -> None:
     """Show who did what, newest first.
 
-    Changes of memories in every space, and changes of who may do what. Texts are never part of it. With --shown: to
-    whom a memory was handed, for when it turns out wrong or poisoned.
+    Changes to memories in every space, and changes to permissions. Texts are never included. With --shown: who
+    received a memory, for when it turns out to be wrong or poisoned.
     """
     if shown is not None:
         return show_recalls(session, shown, limit)
@@ -85,7 +85,7 @@ def audit(
         ]
         print_table(("when", "user", "action", "what", "space", "through", "reason"), rows)
     else:
-        note("Nothing that fits was done.", session)
+        note("No matching entries.", session)
 
 
 def show_recalls(session: Session, memory: str, limit: int) -> None:
@@ -97,4 +97,4 @@ def show_recalls(session: Session, memory: str, limit: int) -> None:
         rows = [(when(one.at), one.user, one.client, one.space, str(len(one.memories))) for one in recalls]
         print_table(("when", "user", "through", "space", "memories"), rows)
     else:
-        note("Nobody was shown it, as far as the log reaches back.", session)
+        note("Not shown to anyone, as far back as the log goes.", session)

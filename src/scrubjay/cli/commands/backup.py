@@ -26,8 +26,8 @@ from scrubjay.cli.session import Session
 def backup(session: Session, file: str) -> None:
     """Copy the whole memory, every space of it, to a new file.
 
-    Servers may go on writing meanwhile: the copy holds everything that was acknowledged before it began. It is read to
-    its end before it gets its name, and FILE.sha256 is written beside it; `scrubjay restore` checks both.
+    Servers may keep writing meanwhile: the copy contains everything that was acknowledged before it began. It is read
+    back in full before it gets its name, and FILE.sha256 is written next to it; `scrubjay restore` checks both.
     """
     with (
         session.engine(meaning=False) as engine,

@@ -18,19 +18,19 @@ from scrubjay.values.memory import MAX_LIMIT, OpenConflict
     scrubjay conflicts --keep mem_4x1k9c0d2m7q mem_8w3b5n6p1r2t
     """,
 )
-@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, help="The most to show. Default: 20.")
+@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, help="Maximum number to show. Default: 20.")
 @click.option("--supersede", nargs=2, metavar="OLD NEW", help="OLD is outdated: searches show only NEW.")
 @click.option("--keep", nargs=2, metavar="OLD NEW", help="Both are true: do not ask again.")
 @click.pass_obj
 def conflicts(
     session: Session, /, *, limit: int, supersede: tuple[str, str] | None, keep: tuple[str, str] | None
 ) -> None:
-    """List what a newer memory may have outdated, or settle it.
+    """List memories that a newer one may have outdated, or resolve them.
 
-    Nothing is ever superseded by itself: a proposal stays open until somebody says what is true.
+    Nothing is superseded automatically: a proposal stays open until someone decides.
     """
     if supersede and keep:
-        raise click.UsageError("Give --supersede or --keep, not both.")
+        raise click.UsageError("Use either --supersede or --keep, not both.")
     with session.engine(meaning=False) as engine:
         if pair := supersede or keep:
             old, new = engine.settle(old=pair[0], new=pair[1], keep=bool(keep))
@@ -45,9 +45,9 @@ def conflicts(
             print_json(tuple(found))
         elif found:
             print_table(("likely", "old", "says", "new", "says", "stored"), [row(one) for one in found])
-            note("Settle one with --supersede OLD NEW or --keep OLD NEW.", session)
+            note("Resolve one with --supersede OLD NEW or --keep OLD NEW.", session)
         else:
-            nothing("Nothing is in doubt.", engine, session)
+            nothing("No open conflicts.", engine, session)
 
 
 def row(one: OpenConflict) -> tuple[str, ...]:

@@ -21,9 +21,9 @@ STRATEGIES = click.Choice(["ai_synthesis", "merge_all", "keep_primary"])
 )
 @click.argument("ids", nargs=-1, required=True, metavar="ID ID...")
 @click.option("--strategy", type=STRATEGIES, help="Default: ai_synthesis, or with --into keep_primary.")
-@click.option("--into", metavar="ID", help="The one that takes the others in, its text unchanged.")
+@click.option("--into", metavar="ID", help="The memory to merge the others into; its text does not change.")
 @click.option("--forget", is_flag=True, help="Forget the originals instead of archiving them.")
-@click.option("--instructions", help="What a configured language model should see to.")
+@click.option("--instructions", help="Instructions for the configured language model.")
 @click.pass_obj
 def consolidate(
     session: Session,
@@ -35,10 +35,10 @@ def consolidate(
     forget: bool,
     instructions: str | None,
 ) -> None:
-    """Make one memory of several that belong together.
+    """Merge several related memories into one.
 
-    The originals are archived and can be brought back with `scrubjay archive --undo`. Without a configured model the
-    text is put together by rules: every sentence once, of contradictions the newest.
+    The originals are archived and can be restored with `scrubjay archive --undo`. Without a configured model the
+    text is merged by rules: every sentence once, the newest of contradictory ones.
     """
     from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
 

@@ -28,18 +28,18 @@ from scrubjay.machine.paths import SQLITE, store_address
 def copy(session: Session, source: str, target: str) -> None:
     """Copy a whole store into a new one: a file or a postgresql:// address.
 
-    Memories with their vectors, former states, links, feeds, credentials: everything. Stop what writes to either first.
-    Until both sides were read at the end and compared by hashes, nothing else opens the new store. A copy that was cut
-    off goes on when the same command is given again.
+    Copies everything: memories with their vectors, earlier versions, links, feeds, credentials. First stop whatever
+    writes to either. Nothing else can open the new store until both sides have been read back and their hashes
+    compared. To resume an interrupted copy, run the same command again.
     """
-    from scrubjay.stores import copying  # the rest of the program has no use for it
+    from scrubjay.stores import copying  # nothing else in the program needs it
     from scrubjay.wiring import copyable, open_store, sqlite_file
 
     addresses = [store_address(source), store_address(target)]
     if addresses[0] == addresses[1]:
         raise InvalidInput("A store cannot be copied onto itself.")
     if addresses[0].startswith(SQLITE) and not sqlite_file(addresses[0]).exists():
-        raise NotFound("There is no store to copy from.", hint="Give its file, or its postgresql:// address.")
+        raise NotFound("No store to copy from.", hint="Give its file, or its postgresql:// address.")
     with (
         closing(open_store(addresses[0])) as one,
         closing(open_store(addresses[1], unfinished=True)) as other,
@@ -51,4 +51,4 @@ def copy(session: Session, source: str, target: str) -> None:
     else:
         memories = counted(counts["memories"], "memory", "memories")
         vectors = counted(counts["vectors"], "vector", "vectors")
-        note(f"{memories} and {vectors} copied; both sides are the same.", session)
+        note(f"{memories} and {vectors} copied; both sides are identical.", session)

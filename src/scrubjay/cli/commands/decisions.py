@@ -29,13 +29,15 @@ FORMATS = ("tree", "mermaid", "dot", "json")
 @click.argument("topic", required=False)
 @click.option("--format", "shape", type=click.Choice(FORMATS), default="tree", help="How to show it. Default: tree.")
 @click.option("--steps", type=click.IntRange(0, 10), default=1, help="How far to follow links. Default: 1.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=200, help="The most decisions to show. Default: 200.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=200, help="Maximum number of decisions to show. Default: 200."
+)
 @click.pass_obj
 def decisions(session: Session, topic: str | None, shape: str, steps: int, limit: int) -> None:
     """Show how decisions evolved, topic by topic.
 
-    Without a topic, lists the topics there are; a diagram (mermaid, dot or json) then shows all decisions. Of a topic
-    it shows the decisions, newest first, what became of each, and those that they build on, debate or synthesize.
+    Without a topic, lists all topics; a diagram (mermaid, dot or json) then shows all decisions. For a topic, shows
+    its decisions, newest first, their outcomes, and the decisions that they build on, debate or synthesize.
     """
     with session.engine(meaning=False) as engine:
         if topic is None and shape == "tree" and not session.as_json:
@@ -55,7 +57,7 @@ def decisions(session: Session, topic: str | None, shape: str, steps: int, limit
 def list_topics(engine: Engine, session: Session, limit: int) -> None:
     topics = engine.decisions.topics(limit=limit)
     if not topics:
-        nothing("Nothing has been decided yet.", engine, session)
+        nothing("No decisions yet.", engine, session)
         return
     rows = [(one.name, f"{one.decisions:,}", when(one.latest_at)) for one in topics]
     print_table(("topic", "decisions", "latest"), rows)

@@ -1,4 +1,4 @@
-"""Decisions as a diagram in the languages of Mermaid and Graphviz. Stored text is data: it can only ever be a label."""
+"""Decisions as a diagram for Mermaid or Graphviz. Stored text is data: it can only ever be a label."""
 
 from __future__ import annotations
 

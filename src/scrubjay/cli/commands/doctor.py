@@ -1,7 +1,7 @@
 """`scrubjay doctor`
 
 Each check yields findings: `ok`, `warning` (works, but could be better) or `problem`, and what to do about it. Checks
-write nothing, and one that cannot be made keeps no other from being made.
+write nothing, and a check that fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 RESCUE = (
-    "Stop every scrubjay and copy the home folder. What its file still holds: scrubjay export --salvage rescued.jsonl; "
+    "Stop every scrubjay and copy the home folder. Rescue what is readable: scrubjay export --salvage rescued.jsonl; "
     "then import it into a new home."
 )
 LOOKED_AT = 300  # memories that are compared with their neighbours
@@ -54,10 +54,10 @@ class Finding:
     """,
 )
 @click.option("--deep", is_flag=True, help="Read every page and text, and compare each with its hash.")
-@click.option("--rebuild", is_flag=True, help="First make words, missing vectors and the index of vectors anew.")
+@click.option("--rebuild", is_flag=True, help="First rebuild the word index, missing vectors and the vector index.")
 @click.pass_context
 def doctor(ctx: click.Context, deep: bool, rebuild: bool) -> None:
-    """Check the memory's health, and say what to do about each finding.
+    """Check the memory's health and suggest a fix for each finding.
 
     Changes nothing unless --rebuild is given. The exit code is 1 if there is a problem.
     """
@@ -67,9 +67,7 @@ def doctor(ctx: click.Context, deep: bool, rebuild: bool) -> None:
     if session.as_json:
         print_json({"ok": not problems, "findings": [asdict(finding) for finding in findings]})
     else:
-        print_table(
-            ("", "check", "found", "what to do"), [(one.state, one.check, one.found, one.do) for one in findings]
-        )
+        print_table(("", "check", "found", "fix"), [(one.state, one.check, one.found, one.do) for one in findings])
         note(summary(findings), session)
     if problems:
         ctx.exit(FAILED)
@@ -80,10 +78,10 @@ def summary(findings: Sequence[Finding]) -> str:
     problems, warnings = ([one for one in findings if one.state == state] for state in (PROBLEM, WARNING))
     if problems:
         more = f" (and {len(problems) - 1} more, above)" if len(problems) > 1 else ""
-        return f"Not well: {problems[0].check}: {problems[0].found} Do: {problems[0].do}{more}"
+        return f"Problem: {problems[0].check}: {problems[0].found} Fix: {problems[0].do}{more}"
     if warnings:
-        return f"It works, with warnings about: {', '.join(dict.fromkeys(one.check for one in warnings))}."
-    return "All is well."
+        return f"Works, with warnings about: {', '.join(dict.fromkeys(one.check for one in warnings))}."
+    return "No problems found."
 
 
 def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding]:
@@ -95,11 +93,11 @@ def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding
     except Error as error:
         yield Finding(PROBLEM, "settings", error.message, error.hint or "scrubjay settings --help")
         return
-    yield Finding(OK, "settings", "They can be read.")
+    yield Finding(OK, "settings", "Readable.")
     yield from home(settings.home)
     yield from model_files(settings)
-    if file is not None and not os.path.lexists(file):  # a link that leads nowhere is something
-        yield Finding(OK, "store", "There is none yet.", "The first memory makes it: scrubjay store TEXT")
+    if file is not None and not os.path.lexists(file):  # a dangling link counts as something
+        yield Finding(OK, "store", "None yet.", "The first memory creates it: scrubjay store TEXT")
         return
     if rebuild:
         yield from rebuilt(session)
@@ -110,21 +108,23 @@ def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding
 
 
 def home(folder: Path) -> Iterator[Finding]:
-    """Memories are private: nobody else should be able to open the folder they lie in."""
+    """Memories are private: no other user should be able to open their folder."""
     try:
         mode = folder.stat().st_mode & 0o777
     except FileNotFoundError:
-        yield Finding(OK, "home", f"{folder} is made with the first memory.")
+        yield Finding(OK, "home", f"{folder} will be created with the first memory.")
         return
     except OSError as error:
         yield Finding(PROBLEM, "home", f"{folder}: {error.strerror}.", "Choose another with --home or SCRUBJAY_HOME.")
         return
     if not folder.is_dir():
-        yield Finding(PROBLEM, "home", f"{folder} is no folder.", "Choose another with --home or SCRUBJAY_HOME.")
+        yield Finding(PROBLEM, "home", f"{folder} is not a folder.", "Choose another with --home or SCRUBJAY_HOME.")
     elif sys.platform != "win32" and mode & 0o077:
-        yield Finding(WARNING, "home", f"Others on this machine may open {folder} ({mode:04o}).", f"chmod 700 {folder}")
+        yield Finding(
+            WARNING, "home", f"Other users of this machine can open {folder} ({mode:04o}).", f"chmod 700 {folder}"
+        )
     else:
-        yield Finding(OK, "home", f"{folder} is yours alone.")
+        yield Finding(OK, "home", f"Only you can open {folder}.")
 
 
 def model_files(settings: Settings) -> Iterator[Finding]:
@@ -133,10 +133,12 @@ def model_files(settings: Settings) -> Iterator[Finding]:
         yield Finding(WARNING, "model", "None: memories are found by words only.", "Unset SCRUBJAY_EMBEDDER.")
         return
     if settings.embedder == "hashing":
-        yield Finding(WARNING, "model", "hashing is for tests and knows no meaning.", "Unset SCRUBJAY_EMBEDDER.")
+        yield Finding(
+            WARNING, "model", "hashing is for tests and does not capture meaning.", "Unset SCRUBJAY_EMBEDDER."
+        )
         return
     if settings.embedder == "remote":
-        yield Finding(OK, "model", f"{settings.remote_model}, on another server: texts are sent there.")
+        yield Finding(OK, "model", f"{settings.remote_model}, on another server: texts are sent to it.")
         return
     from scrubjay.embedders.catalogue import DEFAULT, find
     from scrubjay.embedders.download import verify
@@ -148,16 +150,16 @@ def model_files(settings: Settings) -> Iterator[Finding]:
         return
     wrong = verify(model, settings.models)
     if wrong:
-        found = f"{model.name}: {' '.join(wrong)} Until it is here, memories are found by words only."
+        found = f"{model.name}: {' '.join(wrong)} Until it is installed, memories are found by words only."
         yield Finding(PROBLEM, "model", found, PULL)
     else:
-        yield Finding(OK, "model", f"{model.name} is here and whole.")
+        yield Finding(OK, "model", f"{model.name} is installed and intact.")
     if settings.embedder == DEFAULT:
         yield Finding(
             OK,
             "languages",
-            "The default model reads English best; other languages are found by their words.",
-            "For another: SCRUBJAY_EMBEDDER=folder:PATH, with a model for your language.",
+            "The default model works best for English; other languages are found by their words.",
+            "For another language: SCRUBJAY_EMBEDDER=folder:PATH, with a model for it.",
         )
 
 
@@ -172,7 +174,7 @@ def rebuilt(session: Session) -> Iterator[Finding]:
     except Error as error:
         yield Finding(PROBLEM, "rebuild", error.message, error.hint or RESCUE)
     else:
-        yield Finding(OK, "rebuild", "Words and missing vectors were made anew.")
+        yield Finding(OK, "rebuild", "The word index and missing vectors were rebuilt.")
 
 
 def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
@@ -204,8 +206,8 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
 
 
 def remedy(error: Error) -> str:
-    own = (error.hint or "").partition("Run `scrubjay doctor`")[0].strip()  # which is what is being done
-    return own or (RESCUE if error.code == "storage_damaged" else "Try again; if it stays, restore an export.")
+    own = (error.hint or "").partition("Run `scrubjay doctor`")[0].strip()  # which is what the user is running
+    return own or (RESCUE if error.code == "storage_damaged" else "Try again; if it persists, restore an export.")
 
 
 def integrity(checkup: Checkup, *, deep: bool) -> Iterator[Finding]:
@@ -214,15 +216,15 @@ def integrity(checkup: Checkup, *, deep: bool) -> Iterator[Finding]:
     if not checkup.problems:
         size = f"{checkup.bytes_on_disk / 1_000_000:,.1f} MB, schema {checkup.schema}"
         facts = "".join(f", {name} {value}" for name, value in checkup.facts.items())
-        yield Finding(OK, "integrity", f"The store is whole ({size}{facts}).")
+        yield Finding(OK, "integrity", f"The store is intact ({size}{facts}).")
     if not deep:
         yield Finding(OK, "hashes", "Texts were not compared with their hashes.", "scrubjay doctor --deep")
     elif checkup.wrong_hashes:
         some = ", ".join(checkup.wrong_hashes[:5]) + (" …" if len(checkup.wrong_hashes) > 5 else "")
-        found = f"{len(checkup.wrong_hashes):,} texts have changed behind our back: {some}"
-        yield Finding(PROBLEM, "hashes", found, "Look at each: scrubjay show ID, scrubjay history ID")
+        found = f"{len(checkup.wrong_hashes):,} texts were changed outside scrubjay: {some}"
+        yield Finding(PROBLEM, "hashes", found, "Inspect each: scrubjay show ID, scrubjay history ID")
     else:
-        yield Finding(OK, "hashes", "Every text fits its hash.")
+        yield Finding(OK, "hashes", "Every text matches its hash.")
 
 
 REMEDIES = {
@@ -235,12 +237,12 @@ REMEDIES = {
 
 
 def lost(opened: Store) -> Iterator[Finding]:
-    """Changes that were missing when the store was written again; what is there since then is whole."""
+    """Changes that were missing when the store was next written; everything since then is intact."""
     from scrubjay.stores.promises.memories import LOST
 
     if noticed := opened.fact(LOST):
-        found = f"The last changes before {noticed} were lost: its -wal was deleted, or an older copy put in place."
-        yield Finding(WARNING, "changes", found, f"Restore a backup if you miss any. Not to be told again: {REBUILD}")
+        found = f"The last changes before {noticed} were lost: its -wal was deleted, or an older copy replaced it."
+        yield Finding(WARNING, "changes", found, f"Restore a backup if you miss any. To dismiss this: {REBUILD}")
 
 
 def counts(checkup: Checkup) -> Iterator[Finding]:
@@ -256,12 +258,12 @@ def counts(checkup: Checkup) -> Iterator[Finding]:
         yield Finding(OK, "vectors", f"All {total:,} are found by meaning.")
         return
     found = f"{checkup.with_vectors:,} of {total:,} are found by meaning; {checkup.pending:,} wait for the model."
-    do = f"A running server sees to it; or: {REBUILD}" if checkup.pending else REBUILD
+    do = f"A running server does it; or: {REBUILD}" if checkup.pending else REBUILD
     yield Finding(WARNING, "vectors", found, do)
 
 
 def clock(opened: Store) -> Iterator[Finding]:
-    """Whether others would sync with this store: they refuse changes that are stamped far ahead."""
+    """Whether others would sync with this store: they refuse changes with timestamps far ahead."""
     from scrubjay.engine.sync.local import MEND_CLOCK, MOST_AHEAD, ahead
     from scrubjay.stores.promises.memories import clock_at
     from scrubjay.values.times import utc_now
@@ -275,7 +277,7 @@ def clock(opened: Store) -> Iterator[Finding]:
 
 
 def twins(opened: Store) -> Iterator[Finding]:
-    """Memories that say the same as another one, among the newest: looking at all is for `scrubjay duplicates`."""
+    """Memories that repeat another one, among the newest; `scrubjay duplicates` checks all."""
     from itertools import islice
 
     from scrubjay.engine.access import EVERYTHING
@@ -288,14 +290,14 @@ def twins(opened: Store) -> Iterator[Finding]:
         same_place = [one for one in others if one.space == memory.space and one.seq < memory.seq]
         pairs += any(same_said(memory.text, one.text) for one in same_place)
     if pairs:
-        found = f"{pairs:,} of the newest {LOOKED_AT} memories say the same as an older one."
+        found = f"{pairs:,} of the newest {LOOKED_AT} memories repeat an older one."
         yield Finding(WARNING, "duplicates", found, "scrubjay duplicates")
     else:
         yield Finding(OK, "duplicates", f"None among the newest {LOOKED_AT} memories.", "All: scrubjay duplicates")
 
 
 def archive_place(settings: Settings, opened: Store) -> Iterator[Finding]:
-    """Whether the archive folder is there, and the one that the store knows."""
+    """Whether the archive folder exists and is the one that the store knows."""
     from scrubjay.engine.archive.marks import ELSEWHERE, MarkedObjects, absent
     from scrubjay.wiring import archive_folder, archives_in_store, open_archive
 
@@ -322,7 +324,7 @@ def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
 
     damaged = list(Engine(opened, None, archive=open_archive(settings)).cold_storage.damaged())
     for name, error in damaged[:5]:
-        do = error.hint or "Put the archive folder's backup in its place."
+        do = error.hint or "Restore the archive folder from its backup."
         yield Finding(PROBLEM, "archive", f"{name}: {error.message}", do)
     if len(damaged) > 5:
         yield Finding(PROBLEM, "archive", f"{len(damaged) - 5:,} more cannot be restored.", "See above.")
@@ -331,13 +333,13 @@ def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
 
 
 def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
-    """Vectors of two models cannot be compared, so a store keeps to the first."""
+    """Vectors of two models cannot be compared, so a store sticks to the first."""
     kept = opened.fact("model")
     if kept is None:
         yield Finding(OK, "fingerprint", "The store has no vectors yet.")
     elif kept.startswith("becoming "):
         yield Finding(
-            WARNING, "fingerprint", "Vectors are being made anew; only words are searched.", "Finish: scrubjay reembed"
+            WARNING, "fingerprint", "Vectors are being rebuilt; searches use words only.", "Finish: scrubjay reembed"
         )
     elif kept == ours:
         yield Finding(OK, "fingerprint", "The store's vectors come from this model.")
@@ -345,6 +347,6 @@ def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
         yield Finding(
             PROBLEM,
             "fingerprint",
-            f"The store's vectors come from another model ({kept}); only words are searched.",
-            "Set SCRUBJAY_EMBEDDER back, or take over to this model: scrubjay reembed",
+            f"The store's vectors come from another model ({kept}); searches use words only.",
+            "Set SCRUBJAY_EMBEDDER back, or switch to this model: scrubjay reembed",
         )

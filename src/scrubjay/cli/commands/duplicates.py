@@ -19,7 +19,9 @@ from scrubjay.values.memory import MAX_LIMIT
     scrubjay duplicates --limit 100 --json
     """,
 )
-@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, help="The most pairs to show. Default: 20.")
+@click.option(
+    "--limit", type=click.IntRange(1, MAX_LIMIT), default=20, help="Maximum number of pairs to show. Default: 20."
+)
 @click.pass_obj
 def duplicates(session: Session, /, *, limit: int) -> None:
     """List memories that say the same in the same words.
@@ -41,4 +43,4 @@ def duplicates(session: Session, /, *, limit: int) -> None:
             )
             note("scrubjay supersede OLDER NEWER, or scrubjay forget ID.", session)
         else:
-            nothing("No two memories say the same.", engine, session)
+            nothing("No duplicates.", engine, session)

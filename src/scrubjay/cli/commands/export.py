@@ -36,16 +36,16 @@ Write = Callable[[bytes], object]
     """,
 )
 @click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
-@click.option("--salvage", is_flag=True, help="Of a damaged store: every memory that its file still holds.")
+@click.option("--salvage", is_flag=True, help="Rescue every readable memory from a damaged store.")
 @click.pass_obj
 def export(session: Session, file: str, salvage: bool) -> None:
-    """Write every memory of a space as lines of JSON.
+    """Write every memory of a space as JSON lines.
 
-    With what is outdated, expired, archived or forgotten, and with the links between them; former states stay behind.
+    Includes outdated, expired, archived and forgotten memories and the links between them, but no earlier versions.
     FILE appears when it is complete, or not at all; without one the lines go to standard output.
 
-    With --salvage the file of a damaged store is read page by page, and never written: what one page holds is saved
-    whatever became of the others. Memories of every space, without links and without texts that were put away.
+    With --salvage the file of a damaged store is read page by page, and never written: each readable page is saved
+    whatever happened to the others. Exports every space, without links and archived texts.
     """
     if salvage:
         rescue(session, file)
@@ -68,15 +68,13 @@ def export(session: Session, file: str, salvage: bool) -> None:
 
 
 def checked(engine: Engine, file: str) -> str:
-    """The file, unless its former content would make way for nothing because a space is misspelt.
+    """The file, unless a misspelt space would replace its content with nothing.
 
     :raises SpaceNotFound: if there is no such space
     """
     if not any(engine.has_space(space) for space in engine.spaces):
         space = engine.spaces[0]
-        raise SpaceNotFound(
-            f"There is no space {space}.", hint="`scrubjay spaces list` shows those there are.", space=space
-        )
+        raise SpaceNotFound(f"No space {space}.", hint="`scrubjay spaces list` shows the existing ones.", space=space)
     return file
 
 
@@ -99,7 +97,7 @@ def rescue(session: Session, file: str) -> None:
         return
     note(f"{counted(saved, 'memory', 'memories')} in {safe(file)}.", session)
     if changed:
-        note(f"The texts of {len(changed):,} are not as they were written: {', '.join(changed[:20])}", session)
+        note(f"{len(changed):,} texts differ from what was stored: {', '.join(changed[:20])}", session)
 
 
 def as_line(value: dict[str, Any]) -> bytes:
@@ -123,6 +121,6 @@ def destination(file: str) -> Iterator[Write]:
                 draft.flush()
                 os.fsync(draft.fileno())
                 os.replace(draft.name, path)
-            except BaseException:  # also Ctrl-C: half a file never gets the name, nor stays
+            except BaseException:  # also Ctrl-C: a partial file never gets the name, and is removed
                 os.unlink(draft.name)
                 raise

@@ -28,10 +28,10 @@ from scrubjay.values.memory import Memory
 )
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--hard", is_flag=True, help="Erase for good, with history, words and vectors.")
-@click.option("--undo", is_flag=True, help="Bring back what was forgotten, one memory or a whole deed.")
-@click.option("--preview", is_flag=True, help="Only show what the filters name.")
-@click.option("--reason", help="Why, for the history.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--undo", is_flag=True, help="Restore what was forgotten: a memory, or a whole bulk operation.")
+@click.option("--preview", is_flag=True, help="Only show what the filters match.")
+@click.option("--reason", help="Reason, kept in the history.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @filter_options
 @click.pass_context
 def forget(
@@ -46,27 +46,27 @@ def forget(
     yes: bool,
     **filters: Any,
 ) -> None:
-    """Forget memories: for thirty days they can be brought back.
+    """Forget memories; they can be restored for thirty days.
 
-    With --hard they are erased for good, which is asked first. Ids that are not there do not keep the others from
-    being forgotten; the exit code is 3 then.
+    With --hard they are erased for good, after confirmation. If some ids are not found, the others are forgotten
+    anyway and the exit code is 3.
 
-    Instead of ids, filters name many at once, such as all that one program stored: --preview shows them, and one --undo
-    brings all of them back.
+    Instead of ids, filters select many at once, such as everything that one program stored: --preview shows them, and
+    a single --undo restores them all.
     """
     session: Session = ctx.obj
     if any(filters.values()):
         if ids or hard or undo:
-            raise click.UsageError("Name memories by their ids or by filters, and erase or bring back by ids only.")
+            raise click.UsageError("Give either ids or filters; --hard and --undo work with ids only.")
         return forget_many(ctx, filters, preview=preview, reason=reason, yes=yes)
     if not ids:
-        raise click.UsageError("Say which memories: ids, or filters such as --client.")
+        raise click.UsageError("Give ids, or filters such as --client.")
     if undo and ids[0].startswith("deed_"):
-        return undo_deed(session, ids[0])
+        return undo_bulk(session, ids[0])
     if undo and hard:
-        raise click.UsageError("--undo and --hard exclude each other.")
+        raise click.UsageError("--undo and --hard cannot be combined.")
     ids = tuple(dict.fromkeys(ids))
-    if hard and not yes and not agreed(ids):
+    if hard and not yes and not confirm_erasing(ids):
         note("Nothing was forgotten.", session)
         ctx.exit(FAILED)
     done: list[Memory] = []
@@ -82,11 +82,11 @@ def forget(
     for memory in () if session.as_json else done:
         click.echo(sentence(memory, hard=hard, undo=undo))
     if missing:
-        raise NotFound(f"Not found: {', '.join(missing)}.", hint="`scrubjay list --deleted` shows what is forgotten.")
+        raise NotFound(f"Not found: {', '.join(missing)}.", hint="`scrubjay list --deleted` shows forgotten memories.")
 
 
 def forget_many(ctx: click.Context, filters: dict[str, Any], *, preview: bool, reason: str | None, yes: bool) -> None:
-    """Everything that the filters name, as one deed; shown and asked first."""
+    """Everything that the filters match, as one bulk operation, after confirmation."""
     session: Session = ctx.obj
     which = chosen(**filters)
     with session.engine(meaning=False) as engine:
@@ -97,18 +97,18 @@ def forget_many(ctx: click.Context, filters: dict[str, Any], *, preview: bool, r
             rows = [(one.id, when(one.created_at), one.provenance.client, one.text) for one in named.memories]
             print_table(("id", "stored", "came from", "memory"), rows)
             return note(f"{counted(named.total, 'memory', 'memories')}.", session)
-        if not yes and not agreed_to(named.total):
+        if not yes and not confirm_forgetting(named.total):
             note("Nothing was forgotten.", session)
             ctx.exit(FAILED)
         done = engine.bulk.forget_all(which, reason=reason)
     if session.as_json:
         print_json({"deed": done.deed, "forgotten": done.count})
     else:
-        forgotten = counted(done.count, "memory is", "memories are")
-        click.echo(f"{forgotten} forgotten. For thirty days: scrubjay forget --undo {done.deed}")
+        forgotten = counted(done.count, "memory", "memories")
+        click.echo(f"{forgotten} forgotten. To undo within thirty days: scrubjay forget --undo {done.deed}")
 
 
-def undo_deed(session: Session, deed: str) -> None:
+def undo_bulk(session: Session, deed: str) -> None:
     with session.engine(meaning=False) as engine:
         done = engine.bulk.undo(deed)
         count = done.count
@@ -118,27 +118,27 @@ def undo_deed(session: Session, deed: str) -> None:
     if session.as_json:
         print_json({"deed": deed, "recovered": count})
     else:
-        click.echo(f"{counted(count, 'memory is', 'memories are')} back.")
+        click.echo(f"{counted(count, 'memory', 'memories')} restored.")
 
 
-def agreed_to(count: int) -> bool:
+def confirm_forgetting(count: int) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("Nobody can be asked here, so look with --preview and then give --yes.")
+        raise click.UsageError("Not a terminal: check with --preview, then pass --yes to confirm.")
     return click.confirm(f"Forget {counted(count, 'memory', 'memories')}?", err=True)
 
 
-def agreed(ids: tuple[str, ...]) -> bool:
-    """Ask at a terminal; where nobody can be asked, refuse."""
+def confirm_erasing(ids: tuple[str, ...]) -> bool:
+    """Ask at a terminal; refuse elsewhere."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("--hard cannot be undone. Nobody can be asked here, so give --yes too.")
+        raise click.UsageError("--hard cannot be undone. Not a terminal: pass --yes to confirm.")
     what = "1 memory" if len(ids) == 1 else f"{len(ids)} memories"
     return click.confirm(f"Erase {what} for good?", err=True)
 
 
 def sentence(memory: Memory, *, hard: bool, undo: bool) -> str:
     if undo:
-        return f"{safe(memory.id)} is back."
+        return f"{safe(memory.id)} restored."
     if hard:
-        return f"{safe(memory.id)} is erased."
+        return f"{safe(memory.id)} erased."
     until = when(memory.recoverable_until)
-    return f"{safe(memory.id)} is forgotten. Until {until}: scrubjay forget --undo {safe(memory.id)}"
+    return f"{safe(memory.id)} forgotten. To undo until {until}: scrubjay forget --undo {safe(memory.id)}"

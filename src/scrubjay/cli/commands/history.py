@@ -28,9 +28,9 @@ TOLD = (
 @click.option("--restore", type=click.IntRange(1), metavar="VERSION", help="Make this version the current one again.")
 @click.pass_obj
 def history(session: Session, id: str, restore: int | None) -> None:
-    """Show a memory's former states, or bring one back.
+    """Show a memory's earlier versions, or restore one.
 
-    The newest comes first. Restoring loses nothing: today's state joins the history.
+    Newest first. Restoring loses nothing: the current version joins the history.
     """
     with session.engine(meaning=restore is not None) as engine:
         memory = engine.get(id, deleted=True) if restore is None else engine.restore_version(id, restore)
@@ -38,13 +38,13 @@ def history(session: Session, id: str, restore: int | None) -> None:
     if session.as_json:
         print_json({"current": memory, "former": list(former)})
     elif restore is not None:
-        click.echo(f"{safe(memory.id)} is as it was at version {restore}, and is now at version {memory.version}.")
+        click.echo(f"{safe(memory.id)} restored to version {restore}; it is now at version {memory.version}.")
     else:
         print_table(("version", "since", "changed", "by", "reason", "memory"), list(rows(memory, former)))
 
 
 def rows(memory: Memory, former: Sequence[Version]) -> Iterator[tuple[str, ...]]:
-    """One per state, newest first. What a change says of itself stands with the state that it replaced."""
+    """One per version, newest first. A change's reason is shown with the version that it replaced."""
     states = [memory, *(version.memory for version in former)]
     for state, before in zip(states, [*former, None], strict=True):
         yield (

@@ -17,8 +17,8 @@ from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.errors import InvalidInput
 
-LONGEST_LINE = 4 * 1024 * 1024  # bytes; the longest memory with all it may carry, escaped, stays below
-NOTHING = {"type": "scrubjay", "format": 1}  # a line that brings nothing, so that line numbers stay those of the file
+LONGEST_LINE = 4 * 1024 * 1024  # bytes; more than the longest memory with all its fields, escaped
+NOTHING = {"type": "scrubjay", "format": 1}  # a line without effect, so that line numbers match the file's
 
 
 @click.command(
@@ -31,15 +31,15 @@ NOTHING = {"type": "scrubjay", "format": 1}  # a line that brings nothing, so th
     """,
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("--from-line", type=click.IntRange(1), default=1, metavar="N", help="Leave out the lines before it.")
+@click.option("--from-line", type=click.IntRange(1), default=1, metavar="N", help="Skip the lines before this one.")
 @click.pass_obj
 def import_(session: Session, file: str, from_line: int) -> None:
-    """Take in lines of JSON: an export, or a list of your own.
+    """Import JSON lines: an export, or your own list.
 
-    Each line is an object with at least "content". Memories that are already here, by their id, are left as they are,
-    so a broken-off import can simply be repeated; for lines without ids go on with --from-line.
+    Each line is an object with at least "content". Memories whose id already exists are left unchanged, so an
+    interrupted import can simply be repeated; for lines without ids, resume with --from-line.
     """
-    done = from_line - 1  # lines that are safely in
+    done = from_line - 1  # lines that are safely stored
 
     def advance(line: int) -> None:
         nonlocal done
@@ -52,9 +52,9 @@ def import_(session: Session, file: str, from_line: int) -> None:
             with progress("Importing", shown=not session.as_json, total=reader.size, in_bytes=True) as report:
                 result = engine.import_from(reader.lines(), progress=advance)
         except InvalidInput as error:
-            raise InvalidInput(error.message, hint=going_on(done, error.hint)) from error
+            raise InvalidInput(error.message, hint=resume_hint(done, error.hint)) from error
         except KeyboardInterrupt:
-            note(going_on(done, None), session)
+            note(resume_hint(done, None), session)
             raise
     if session.as_json:
         print_json(
@@ -66,16 +66,16 @@ def import_(session: Session, file: str, from_line: int) -> None:
             }
         )
     else:
-        already = f"; {counted(result.already_here, 'was', 'were')} already here" if result.already_here else ""
-        left_out = (
-            f"; {counted(result.links_left_out, 'link was', 'links were')} left out" if result.links_left_out else ""
-        )
+        already = f"; {counted(result.already_here, 'was', 'were')} already there" if result.already_here else ""
+        left_out = f"; {counted(result.links_left_out, 'link', 'links')} skipped" if result.links_left_out else ""
         memories, links = counted(result.stored, "memory", "memories"), counted(result.links, "link", "links")
-        click.echo(f"{memories} and {links} taken in{already}{left_out}.")
+        click.echo(f"{memories} and {links} imported{already}{left_out}.")
 
 
-def going_on(done: int, hint: str | None) -> str:
-    place = f"Lines 1 to {done:,} are done; go on with --from-line {done + 1}." if done else "Nothing was taken in."
+def resume_hint(done: int, hint: str | None) -> str:
+    place = (
+        f"Lines 1 to {done:,} are imported; resume with --from-line {done + 1}." if done else "Nothing was imported."
+    )
     return f"{hint} {place}" if hint else place
 
 
@@ -89,7 +89,7 @@ def opened(file: str) -> Iterator[IO[bytes]]:
 
 
 class Lines:
-    """The objects of a stream, one per line, and how far we are in it."""
+    """The objects of a stream, one per line, and the position in it."""
 
     def __init__(self, stream: IO[bytes], from_line: int) -> None:
         self.bytes_read = 0
@@ -110,7 +110,7 @@ class Lines:
             number += 1
             self.bytes_read += len(line)
             if len(line) > LONGEST_LINE:
-                raise InvalidInput(f"Line {number} is longer than a memory can be.", line=number)
+                raise InvalidInput(f"Line {number} is longer than any memory can be.", line=number)
             yield parsed(line, number) if line.strip() and number >= self._from_line else NOTHING
 
 
@@ -121,6 +121,6 @@ def parsed(line: bytes, number: int) -> Mapping[str, Any]:
         raise InvalidInput(f"Line {number} is not UTF-8.", line=number) from None
     except (ValueError, RecursionError):
         raise InvalidInput(
-            f"Line {number} is not JSON.", hint="Each line is an object of its own.", line=number
+            f"Line {number} is not JSON.", hint="Each line must be a JSON object.", line=number
         ) from None
     return value

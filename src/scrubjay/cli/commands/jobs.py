@@ -23,15 +23,15 @@ from scrubjay.values.memory import Job, JobStatus
     """,
 )
 def jobs() -> None:
-    """See, carry on or cancel work in the background.
+    """List, run or cancel background jobs.
 
-    A running server takes up what waits; without one it waits until there is, or until `scrubjay jobs run`.
+    A running server picks up waiting jobs; without one, use `scrubjay jobs run`.
     """
 
 
 @jobs.command("list", examples="scrubjay jobs list --unfinished")
-@click.option("--unfinished", is_flag=True, help="Only those that wait or run.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
+@click.option("--unfinished", is_flag=True, help="Only waiting or running jobs.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number to show.")
 @click.pass_obj
 def list_jobs(session: Session, unfinished: bool, limit: int) -> None:
     """List jobs, newest first; finished ones are kept for a week."""
@@ -43,14 +43,14 @@ def list_jobs(session: Session, unfinished: bool, limit: int) -> None:
     rows = [(one.id, one.kind, str(one.status), far(one), when(one.created_at), failure(one)) for one in found]
     print_table(("job", "kind", "status", "done", "created", "error"), rows)
     if not found:
-        note("There are no jobs.", session)
+        note("No jobs.", session)
 
 
 @jobs.command(examples="scrubjay jobs show job_4x1k9c0d2m7q")
 @click.argument("id")
 @click.pass_obj
 def show(session: Session, id: str) -> None:
-    """Show how a job stands, and its result."""
+    """Show a job's progress and result."""
     with session.engine(meaning=False) as engine:
         print_job(engine.jobs.get(id), session)
 
@@ -64,14 +64,14 @@ def cancel(session: Session, id: str) -> None:
         job = engine.jobs.cancel(id)
     print_job(job, session)
     if job.status is JobStatus.RUNNING:
-        note("It stops as soon as it notices.", session)
+        note("It will stop shortly.", session)
 
 
 @jobs.command(examples="scrubjay jobs run job_4x1k9c0d2m7q")
 @click.argument("id")
 @click.pass_obj
 def run(session: Session, id: str) -> None:
-    """Do a waiting job here and now, without a server."""
+    """Run a waiting job now, without a server."""
     with session.engine() as engine:
         print_job(engine.jobs.run(id), session)
 
@@ -87,7 +87,7 @@ def print_job(job: Job, session: Session) -> None:
 def facts(job: Job) -> Iterator[tuple[str, str]]:
     yield "job", job.id
     yield "kind", job.kind
-    yield "status", f"{job.status}, asked to stop" if job.cancelling and not job.finished else str(job.status)
+    yield "status", f"{job.status}, stopping" if job.cancelling and not job.finished else str(job.status)
     yield "done", far(job)
     for name, moment in (("created", job.created_at), ("started", job.started_at), ("finished", job.finished_at)):
         if moment is not None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 LOCKED = (
-    "No key is in use any more. The server stays locked: it refuses every request until you make a key "
-    "(`scrubjay keys create --user NAME --role owner`), or let it ask for none (`scrubjay keys open`)."
+    "No valid keys are left. The server stays locked: it refuses every request until you create a key "
+    "(`scrubjay keys create --user NAME --role owner`), or turn keys off (`scrubjay keys open`)."
 )
 
 
@@ -35,10 +35,10 @@ LOCKED = (
     """,
 )
 def keys() -> None:
-    """Create, list, revoke or rotate what callers over HTTP prove themselves with.
+    """Create, list, revoke or rotate credentials for HTTP callers.
 
-    A server that never had one listens on this machine only and asks for nothing. From the first one on every request
-    needs one, also after all of them are revoked or expired, until `scrubjay keys open`.
+    A server without credentials listens on this machine only and requires none. Once the first one is created, every
+    request needs one, even after all of them are revoked or expired, until `scrubjay keys open`.
     """
 
 
@@ -51,19 +51,19 @@ def keys() -> None:
     scrubjay keys create --user "auth0|1234" --kind token --in work
     """,
 )
-@click.option("--user", required=True, help="Whose calls these are; with --kind token, the subject of the tokens.")
+@click.option("--user", required=True, help="The user it authenticates; with --kind token, the subject of the tokens.")
 @click.option(
-    "--role", type=click.Choice([str(role) for role in Role]), default="member", help="What it may do. Default: member."
+    "--role", type=click.Choice([str(role) for role in Role]), default="member", help="Its role. Default: member."
 )
 @click.option(
     "--in",
     "spaces",
     multiple=True,
     metavar="SPACE",
-    help="A space that is there and that it reaches; repeat for several, * for all. Default: what the user is granted.",
+    help="An existing space it can access; repeat for several, * for all. Default: the user's granted spaces.",
 )
-@click.option("--name", default="", help="What it is for, for your own list.")
-@click.option("--expires", callback=read_ahead, metavar="WHEN", help="When it ends: 90d, 2026-12-01 …")
+@click.option("--name", default="", help="A label for your own list.")
+@click.option("--expires", callback=read_ahead, metavar="WHEN", help="When it expires: 90d, 2026-12-01 …")
 @click.option(
     "--kind",
     type=click.Choice([str(kind) for kind in CredentialKind]),
@@ -82,10 +82,10 @@ def create(
     expires: datetime | None,
     kind: str,
 ) -> None:
-    """Create a credential; a key is shown once, now.
+    """Create a credential; a key is shown only once.
 
-    An owner does everything in its spaces, a member writes as itself, a reader reads what is shared. Without --in it
-    reaches what its user is granted; for a user without grants that is the default space, for an owner every space.
+    An owner can do everything in its spaces, a member writes as itself, a reader reads what is shared. Without --in it
+    can access the spaces granted to its user: without grants, the default space; for an owner, every space.
     """
     wanted = CredentialKind(kind)
     password = asked_password() if wanted is CredentialKind.PASSWORD else None
@@ -117,7 +117,7 @@ def list_keys(session: Session) -> None:
             one.kind,
             one.user,
             one.role,
-            "granted ones" if one.spaces is None else ", ".join(one.spaces),
+            "granted" if one.spaces is None else ", ".join(one.spaces),
             state(one),
             when(one.created_at),
             one.name,
@@ -129,10 +129,10 @@ def list_keys(session: Session) -> None:
 
 @keys.command(examples='scrubjay keys revoke key_4x1k9c0d2m7q --reason "laptop lost"')
 @click.argument("id")
-@click.option("--reason", help="Why, for the audit.")
+@click.option("--reason", help="Reason, kept in the audit log.")
 @click.pass_obj
 def revoke(session: Session, id: str, reason: str | None) -> None:
-    """End a credential at once, with every session that it opened."""
+    """Revoke a credential immediately, with every session it opened."""
     with session.engine(meaning=False) as engine:
         done = engine.callers.revoke(id, reason=reason)
         last = engine.callers.locked() and not engine.callers.in_use()
@@ -141,44 +141,44 @@ def revoke(session: Session, id: str, reason: str | None) -> None:
 
         print_json({**plain(done), "locked_out": last})
     else:
-        note(f"{done.id} of {done.user} is revoked.", session)
+        note(f"{done.id} of {done.user} revoked.", session)
     if last:
         note(LOCKED, session)
 
 
 @keys.command("open", examples="scrubjay keys open")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def open_door(session: Session, *, yes: bool) -> None:
-    """Let the server ask for no key any more, after all of them were revoked or have expired.
+    """Stop requiring keys, after all of them were revoked or have expired.
 
-    Whoever reaches the server is then its owner, as before the first key: every program on this machine, and everyone
-    beyond a proxy on it. The next key that is created closes the door again.
+    Anyone who can reach the server then acts as its owner, as before the first key: every program on this machine, and
+    everyone behind a proxy on it. Creating another key locks the server again.
     """
     with session.engine(meaning=False) as engine:
         if engine.callers.locked() and not engine.callers.in_use() and not yes and not agreed():
-            note("Nothing was changed.", session)
+            note("Nothing changed.", session)
             return
         opened = engine.callers.open_door()
     if session.as_json:
         print_json({"opened": opened})
     elif opened:
-        note("The server asks for no key now: whoever reaches it is its owner.", session)
+        note("Keys are no longer required: anyone who can reach the server acts as its owner.", session)
     else:
-        note("The server asks for no key anyway.", session)
+        note("Keys were not required.", session)
 
 
 def agreed() -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("This makes everyone who reaches the server its owner. To confirm it, give --yes.")
-    return click.confirm("Make everyone who reaches the server its owner?", err=True)
+        raise click.UsageError("This lets anyone who can reach the server act as its owner. Pass --yes to confirm.")
+    return click.confirm("Let anyone who can reach the server act as its owner?", err=True)
 
 
 @keys.command(examples="scrubjay keys rotate key_4x1k9c0d2m7q")
 @click.argument("id")
 @click.pass_obj
 def rotate(session: Session, id: str) -> None:
-    """Give a key another secret, shown once, now; the old one ends at once."""
+    """Replace a key's secret, shown only once; the old one stops working immediately."""
     with session.engine(meaning=False) as engine:
         issued = engine.callers.rotate(id)
     show(issued, session)
@@ -193,7 +193,7 @@ def show(issued: Issued, session: Session) -> None:
     elif issued.secret is None:
         click.echo(credential.id)
     else:
-        note(f"The key of {credential.user} ({credential.id}), shown only now:", session)
+        note(f"Key for {credential.user} ({credential.id}), shown only once:", session)
         click.echo(issued.secret)
 
 

@@ -32,14 +32,14 @@ ORDERS = {
     scrubjay list --deleted
     """,
 )
-@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, help="The most to show. Default: 20.")
-@click.option("--offset", type=click.IntRange(0), default=0, help="How many to leave out first.")
+@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, help="Maximum number to show. Default: 20.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="How many to skip.")
 @click.option("--order", type=click.Choice([*ORDERS]), default="created", help="What to sort by. Default: created.")
 @click.option("--reverse", is_flag=True, help="Oldest, least or shortest first.")
-@click.option("--superseded", is_flag=True, help="Only what a newer memory has outdated.")
-@click.option("--expired", is_flag=True, help="Only what has expired.")
-@click.option("--deleted", is_flag=True, help="Only what was forgotten and can be brought back.")
-@click.option("--all", "all_states", is_flag=True, help="All of these too.")
+@click.option("--superseded", is_flag=True, help="Only memories that a newer one has outdated.")
+@click.option("--expired", is_flag=True, help="Only expired memories.")
+@click.option("--deleted", is_flag=True, help="Only forgotten memories that can still be restored.")
+@click.option("--all", "all_states", is_flag=True, help="Include all of these.")
 @filter_options
 @click.pass_obj
 def list_(
@@ -76,7 +76,7 @@ def list_(
             if len(page) < (page.total or 0):
                 note(f"{len(page):,} of {page.total:,}. More: --limit and --offset.", session)
         else:
-            nothing("There are no such memories.", engine, session)
+            nothing("No memories found.", engine, session)
 
 
 def row(memory: Memory) -> tuple[str, ...]:

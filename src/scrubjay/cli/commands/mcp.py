@@ -1,6 +1,6 @@
-"""`scrubjay mcp`, for when something stands before it on the command line.
+"""`scrubjay mcp`, for when options come before it on the command line.
 
-`scrubjay mcp …` itself never comes here: it is answered before click is imported (see `__main__.py`).
+`scrubjay mcp …` itself never gets here: it is answered before click is imported (see `__main__.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Elsewhere(Choosy, click.Command):
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def mcp(session: Session, arguments: tuple[str, ...]) -> None:
-    """Be an MCP server on standard input and output; your client runs this."""
+    """Run an MCP server on standard input and output; your client starts this."""
     given = {"--home": session.home, "--space": session.space}
     flags = [word for flag, value in given.items() if value for word in (flag, value)]
     command = [sys.executable, "-m", "scrubjay", "mcp", *flags, *arguments]

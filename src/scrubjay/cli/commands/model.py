@@ -15,7 +15,7 @@ from scrubjay.cli.session import Session
 WITHOUT_FILES = {
     "none": "No embedding model is configured.",
     "hashing": "The hashing embedder needs no files.",
-    "remote": "The configured model answers on another server; it needs no files here.",
+    "remote": "The configured model runs on another server; it needs no files here.",
 }
 
 
@@ -29,9 +29,9 @@ WITHOUT_FILES = {
     """,
 )
 def model() -> None:
-    """Fetch, list or check embedding models.
+    """Download, list or check embedding models.
 
-    A model finds memories by meaning. Without one everything is stored all the same, and found by words.
+    A model finds memories by meaning. Without one, memories are still stored and found by words.
     SCRUBJAY_EMBEDDER chooses it.
     """
 
@@ -47,12 +47,12 @@ def model() -> None:
     "source",
     type=click.Path(exists=True, path_type=Path),
     metavar="FILE_OR_FOLDER",
-    help="Take the files from here instead of the network: a folder, an .onnx file beside its vocab.txt, a zip.",
+    help="Take the files from here instead of the network: a folder, an .onnx file next to its vocab.txt, a zip.",
 )
-@click.option("--quiet", is_flag=True, help="Say nothing unless it fails.")
+@click.option("--quiet", is_flag=True, help="Print nothing unless it fails.")
 @click.pass_obj
 def pull(session: Session, source: Path | None, quiet: bool) -> None:
-    """Fetch the configured model, checked by its hashes; nothing happens if it is here."""
+    """Download the configured model and verify its hashes; does nothing if it is already installed."""
     settings = session.settings()
     if settings.embedder in WITHOUT_FILES:
         if not quiet:
@@ -62,7 +62,7 @@ def pull(session: Session, source: Path | None, quiet: bool) -> None:
     from scrubjay.embedders.download import pull as fetch
 
     chosen = find(settings.embedder)
-    # The model's file is nearly all there is to fetch; the vocabulary beside it would only make the bar jump.
+    # The model's file is nearly the whole download; the small vocabulary file would only make the bar jump.
     with progress(f"Fetching {chosen.name}", shown=not (quiet or session.as_json), in_bytes=True) as report:
         place = fetch(
             chosen,
@@ -73,13 +73,13 @@ def pull(session: Session, source: Path | None, quiet: bool) -> None:
     if session.as_json:
         print_json({"model": chosen.name, "folder": str(place), "fingerprint": chosen.fingerprint})
     elif not quiet:
-        note(f"{chosen.name} is here: {place}", session)
+        note(f"{chosen.name} is installed: {place}", session)
 
 
 @model.command("list", examples="scrubjay model list")
 @click.pass_obj
 def list_models(session: Session) -> None:
-    """List the models that scrubjay knows, and which are here."""
+    """List the known models, and which are installed."""
     from scrubjay.embedders.catalogue import CATALOGUE, find
 
     settings = session.settings()
@@ -122,7 +122,7 @@ def list_models(session: Session) -> None:
 @model.command(examples="scrubjay model check")
 @click.pass_context
 def check(ctx: click.Context) -> None:
-    """Compare the configured model's files with their hashes; exit code 1 if they are not right."""
+    """Compare the configured model's files with their hashes; exit code 1 if they do not match."""
     session: Session = ctx.obj
     settings = session.settings()
     name, wrong = settings.embedder, []
@@ -137,6 +137,6 @@ def check(ctx: click.Context) -> None:
         print_table(("problem",), [(sentence,) for sentence in wrong])
         note("Run: scrubjay model pull", session)
     else:
-        note(WITHOUT_FILES.get(name, f"{name} is here and whole."), session)
+        note(WITHOUT_FILES.get(name, f"{name} is installed and intact."), session)
     if wrong:
         ctx.exit(FAILED)

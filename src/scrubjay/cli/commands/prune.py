@@ -19,9 +19,9 @@ from scrubjay.cli.session import Session
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
 @click.pass_obj
 def prune(session: Session, dry_run: bool) -> None:
-    """Forget what has expired.
+    """Forget expired memories.
 
-    Expired memories are hidden anyway; pruned ones can be brought back for thirty days and are then gone.
+    Expired memories are already hidden; pruned ones can be restored for thirty days, then they are erased.
     """
     with session.engine(meaning=False) as engine:
         pruned = engine.prune(dry_run=dry_run)

@@ -20,17 +20,17 @@ from scrubjay.cli.session import Session
 )
 @click.pass_obj
 def reembed(session: Session) -> None:
-    """Make every vector anew with the model of your settings.
+    """Rebuild every vector with the configured model.
 
-    Until it is done memories are found by words only; they can be stored, changed and forgotten meanwhile. If it is
-    broken off, run it again: it goes on where it was.
+    Until it is done, memories are found by words only; they can be stored, changed and forgotten meanwhile. If it is
+    interrupted, run it again: it resumes where it stopped.
     """
     with session.engine() as engine, progress("Embedding", shown=not session.as_json, total=None) as report:
         result = engine.reembed(progress=report)
     if session.as_json:
         print_json({"model": result.model, "memories": result.memories, "failed": result.failed})
     elif not result.memories and not result.failed:
-        note("Every vector is this model's already.", session)
+        note("All vectors are already from this model.", session)
     else:
         note(f"{result.memories:,} memories have new vectors.", session)
         if result.failed:

@@ -22,13 +22,13 @@ from scrubjay.cli.session import Session
     """,
 )
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--replace", is_flag=True, help="Put the memory that is there aside. It is kept.")
+@click.option("--replace", is_flag=True, help="Replace the current memory, which is moved aside and kept.")
 @click.pass_obj
 def restore(session: Session, file: str, replace: bool) -> None:
-    """Make a backup the memory again.
+    """Restore the memory from a backup.
 
-    The backup is read to its end first; a damaged one is refused and nothing changes. Stop every server before you
-    replace a memory: as long as one has it open, it is not touched.
+    The backup is read in full first; a damaged one is refused and nothing changes. Stop every server before you
+    replace a memory: while one has it open, the command refuses.
     """
     from scrubjay import wiring
 
@@ -37,6 +37,6 @@ def restore(session: Session, file: str, replace: bool) -> None:
     if session.as_json:
         print_json({"restored": True, "replaced": None if aside is None else str(aside)})
         return
-    note(f"{safe(file)} is the memory now.", session)
+    note(f"Restored from {safe(file)}.", session)
     if aside is not None:
-        note(f"What was there lies in {safe(str(aside))}.", session)
+        note(f"The previous memory was moved to {safe(str(aside))}.", session)

@@ -23,10 +23,10 @@ from scrubjay.values.memory import MAX_LIMIT, Explanation, Hit, Query, State
     """,
 )
 @click.argument("query")
-@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=10, help="The most to show. Default: 10.")
-@click.option("--words", is_flag=True, help="Find by words only: at once, and without a model.")
-@click.option("--explain", is_flag=True, help="Say why each was found.")
-@click.option("--all", "all_states", is_flag=True, help="Also what is outdated, expired or archived.")
+@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=10, help="Maximum number to show. Default: 10.")
+@click.option("--words", is_flag=True, help="Search by words only: fast, and without a model.")
+@click.option("--explain", is_flag=True, help="Show why each was found.")
+@click.option("--all", "all_states", is_flag=True, help="Include outdated, expired and archived memories.")
 @filter_options
 @click.pass_obj
 def search(
@@ -34,13 +34,13 @@ def search(
 ) -> None:
     """Find memories by meaning and by words, best first.
 
-    The score says how well a memory fits, from 0 to 1, and means the same for every query.
+    The score says how well a memory matches, from 0 to 1, and is comparable between queries.
     """
     which = chosen(**filters, states=ALL_STATES - {State.DELETED}, expired=None) if all_states else chosen(**filters)
     with session.engine(meaning=not words) as engine:
         found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
         if found.degraded:
-            note(f"Found by words only: {found.degraded} `scrubjay doctor` knows more.", session)
+            note(f"Found by words only: {found.degraded} See `scrubjay doctor`.", session)
         for period in found.periods if explain else ():
             note(f"Preferred, for {period.words!r}: {when(period.start)} to {when(period.end)}.", session)
         if session.as_json:
@@ -48,7 +48,7 @@ def search(
         elif found.hits:
             print_table(("score", "id", "memory", "tags", "stored", "state", "why"), [row(hit) for hit in found])
         else:
-            nothing("Nothing found. Other words may help, or `scrubjay list`.", engine, session)
+            nothing("Nothing found. Try other words, or `scrubjay list`.", engine, session)
 
 
 def row(hit: Hit) -> tuple[str, ...]:

@@ -23,9 +23,9 @@ from scrubjay.dialects.table import DIALECTS
 def serve(session: Session, host: str | None, port: int | None) -> None:
     """Serve the memory over HTTP.
 
-    Prints where clients find it, and runs until Ctrl-C.
+    Prints its address and runs until Ctrl-C.
     """
     settings = session.settings(host=host, port=port, dialects=tuple(DIALECTS))
-    from scrubjay.servers.http import app  # takes most of a second: after what can be wrong with the settings
+    from scrubjay.servers.http import app  # takes most of a second: after the settings are checked
 
     app.serve(settings)

@@ -51,7 +51,7 @@ KEYS = ("name", "value", "from", "help")
 
 
 def shown_value(name: str, value: object) -> str:
-    """The value; of what is secret only that it is set."""
+    """The value; for secrets, only whether it is set."""
     if name.endswith(("_key", "_token")):
         return "…" if value else ""
     return without_password(str(value))

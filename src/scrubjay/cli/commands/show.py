@@ -18,7 +18,7 @@ from scrubjay.values.memory import Link, LinkKind, Memory
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-FORGOTTEN = "If it was forgotten: `scrubjay list --deleted` shows it, `scrubjay forget --undo ID` brings it back."
+FORGOTTEN = "If it was forgotten: `scrubjay list --deleted` shows it, `scrubjay forget --undo ID` restores it."
 
 
 @click.command(
@@ -33,7 +33,7 @@ FORGOTTEN = "If it was forgotten: `scrubjay list --deleted` shows it, `scrubjay 
 def show(session: Session, id: str) -> None:
     """Show everything about a memory.
 
-    With its links, and with the chain of memories that replaced each other, oldest first.
+    Includes its links and the chain of memories that replaced each other, oldest first.
     """
     with session.engine(meaning=False) as engine:
         try:
@@ -75,7 +75,7 @@ def replaced(engine: Engine, memory: Memory) -> Iterator[Memory]:
 
 
 def known(engine: Engine, ids: set[str]) -> Iterator[Memory]:
-    """Those that are still there."""
+    """Those that still exist."""
     for one in sorted(ids):
         try:
             yield engine.get(one)
@@ -84,7 +84,7 @@ def known(engine: Engine, ids: set[str]) -> Iterator[Memory]:
 
 
 def facts(memory: Memory) -> Iterator[tuple[str, str]]:
-    """What there is to say, in the order people ask; nothing is said of what is not there."""
+    """The memory's facts, in the order people ask for them; missing ones are left out."""
     given = {
         "id": memory.id,
         "state": state_of(memory),

@@ -22,15 +22,15 @@ from scrubjay.cli.session import Session
 def spaces() -> None:
     """List, create or grant spaces, one per project or purpose.
 
-    A memory lives in one space, and a search looks in one. `--space auto` names it after the repository you stand in
-    and looks in the default space as well.
+    A memory belongs to one space, and a search looks in one. `--space auto` names it after the current repository and
+    searches the default space as well.
     """
 
 
 @spaces.command("list", examples="scrubjay spaces list")
 @click.pass_obj
 def list_spaces(session: Session) -> None:
-    """List spaces, with how many memories each holds."""
+    """List spaces and how many memories each has."""
     with session.engine(meaning=False) as engine:
         found = engine.list_spaces()
     if session.as_json:
@@ -45,9 +45,9 @@ def list_spaces(session: Session) -> None:
 @click.option("--description", help="What belongs there.")
 @click.pass_obj
 def create(session: Session, name: str, description: str | None) -> None:
-    """Create a space; one that exists stays as it is.
+    """Create a space; an existing one does not change.
 
-    A space is also made by storing into it.
+    Storing a memory in a space also creates it.
     """
     with session.engine(meaning=False) as engine:
         new = engine.create_space(name, description=description)
@@ -56,13 +56,13 @@ def create(session: Session, name: str, description: str | None) -> None:
     elif new:
         click.echo(name)
     else:
-        note(f"Space {name} is already there.", session)
+        note(f"Space {name} already exists.", session)
 
 
 @spaces.command(examples="scrubjay spaces grants")
 @click.pass_obj
 def grants(session: Session) -> None:
-    """List who may enter which space over HTTP."""
+    """List who can access which space over HTTP."""
     with session.engine(meaning=False) as engine:
         found = engine.callers.grants()
     if session.as_json:
@@ -77,16 +77,16 @@ def grants(session: Session) -> None:
 @click.argument("user")
 @click.pass_obj
 def grant(session: Session, name: str, user: str) -> None:
-    """Let a user enter a space over HTTP; * stands for every space.
+    """Give a user access to a space over HTTP; * means every space.
 
-    What the user may do there is the role of its key. Keys that were made for named spaces stay within those.
+    The role of the user's key says what it may do there. Keys created for named spaces stay limited to those.
     """
     with session.engine(meaning=False) as engine:
         engine.callers.grant(name, user)
     if session.as_json:
         print_json({"space": name, "user": user, "granted": True})
     else:
-        note(f"{user} may enter {name}.", session)
+        note(f"{user} can access {name}.", session)
 
 
 @spaces.command(examples="scrubjay spaces revoke work alice")
@@ -94,10 +94,10 @@ def grant(session: Session, name: str, user: str) -> None:
 @click.argument("user")
 @click.pass_obj
 def revoke(session: Session, name: str, user: str) -> None:
-    """Take a grant back: none of the user's keys reaches the space any more."""
+    """Revoke a grant: none of the user's keys can access the space any more."""
     with session.engine(meaning=False) as engine:
         engine.callers.withdraw(name, user)
     if session.as_json:
         print_json({"space": name, "user": user, "granted": False})
     else:
-        note(f"{user} may no longer enter {name}.", session)
+        note(f"{user} can no longer access {name}.", session)

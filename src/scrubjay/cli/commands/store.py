@@ -24,14 +24,14 @@ from scrubjay.values.memory import Stored
     """,
 )
 @click.argument("text")
-@click.option("--tag", "tags", multiple=True, help="A tag; give it again for more.")
+@click.option("--tag", "tags", multiple=True, help="A tag; repeat for several.")
 @click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}. Default: found in the text.")
 @click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1. Default: found in the text.")
 @click.option(
     "--source",
     type=click.Choice(["explicit", "extracted"]),
     default="explicit",
-    help="Whether somebody asked for it or a model picked it out. Default: explicit.",
+    help="Whether someone asked for it or a model extracted it. Default: explicit.",
 )
 @click.option("--expires", callback=read_ahead, metavar="WHEN", help="Hide it after 30d, 12h, or on 2026-12-01.")
 @click.option("--title", help="A title. Default: the beginning of the text.")
@@ -52,11 +52,11 @@ def store(
     user: str | None,
     conversation: str | None,
 ) -> None:
-    """Keep a memory.
+    """Store a memory.
 
-    Prints its id. Earlier memories that it may outdate are named on standard error, with the command that marks them.
-    The TEXT - is read from standard input, without the end of its last line. A text that begins with a dash goes
-    behind --.
+    Prints its id. Earlier memories that it may outdate are listed on standard error, with the command that marks them
+    as outdated. If TEXT is -, it is read from standard input, without the final newline. Put a text that begins with a
+    dash after --.
     """
     content = given_text(text)
     with session.engine() as engine, told_of_a_new_space(engine, session):
@@ -80,7 +80,7 @@ def store(
 
 def advise(stored: Stored, session: Session) -> None:
     if stored.degraded:
-        note(f"Found by words only for now: {stored.degraded} `scrubjay doctor` knows more.", session)
+        note(f"Found by words only for now: {stored.degraded} See `scrubjay doctor`.", session)
     for earlier in stored.similar:
         note(f"It may outdate: {earlier.title}", session)
         note(f"  If so: scrubjay supersede {earlier.id} {stored.memory.id}", session)

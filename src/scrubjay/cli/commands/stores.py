@@ -29,9 +29,9 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
     """,
 )
 def stores() -> None:
-    """Keep memories as Markdown files that you can read, edit and put into git.
+    """Keep memories as Markdown files that you can read, edit and commit to git.
 
-    A store is a space with a folder. Whatever you do to its files is noticed by itself: edits, new files, renames,
+    A store is a space with a folder. Changes to its files are picked up automatically: edits, new files, renames,
     deletions. A folder called .scrubjay is the store of the project around it.
     """
 
@@ -39,7 +39,7 @@ def stores() -> None:
 @stores.command("list", examples="scrubjay stores list")
 @click.pass_obj
 def list_stores(session: Session) -> None:
-    """List stores, with their folders."""
+    """List stores and their folders."""
     with session.engine(meaning=False) as engine:
         found = engine.folders.list()
     if session.as_json:
@@ -79,13 +79,13 @@ def list_stores(session: Session) -> None:
 @click.argument("name")
 @click.argument("folder", type=FOLDER)
 @click.option("--description", help="What belongs there.")
-@click.option("--read-only", is_flag=True, help="Write nothing into it: its memories are changed by editing files.")
+@click.option("--read-only", is_flag=True, help="Never write to the folder: its memories are changed by editing files.")
 @click.pass_obj
 def add(session: Session, name: str, folder: Path, description: str | None, read_only: bool) -> None:
-    """Register a folder that you have, and take in what lies in it.
+    """Register an existing folder and import what is in it.
 
-    Every Markdown file is a memory, with or without front matter. Nothing is written into a file until its memory is
-    changed here.
+        Every Markdown file is a memory, with or without front matter. Nothing is written to a file until its memory is
+    Nothing is written to a file until its memory is
     """
     with session.engine() as engine, progress("Reading files", shown=not session.as_json) as report:
         done = engine.folders.add(name, folder, description=description, read_only=read_only, progress=report)
@@ -101,18 +101,18 @@ def add(session: Session, name: str, folder: Path, description: str | None, read
 )
 @click.argument("name", required=False)
 @click.argument("folder", type=FOLDER, required=False)
-@click.option("--project", is_flag=True, help="In .scrubjay, at the root of the project you stand in.")
+@click.option("--project", is_flag=True, help="In .scrubjay, at the root of the current project.")
 @click.option("--description", help="What belongs there.")
 @click.pass_obj
 def create(session: Session, name: str | None, folder: Path | None, project: bool, description: str | None) -> None:
-    """Create an empty store: in a folder of your choice, else under the home."""
+    """Create an empty store, in the given folder or under the home."""
     if project:
         from scrubjay.machine.projects import STORE_FOLDER, project_root, project_space, slug
 
         root = project_root(Path.cwd())
         name, folder = name or project_space(root) or slug(root.name), folder or root / STORE_FOLDER
     if name is None:
-        raise click.UsageError("Give the store a name, or say --project.")
+        raise click.UsageError("Give the store a name, or pass --project.")
     with session.engine(meaning=False) as engine:
         store = engine.folders.create(name, path=folder, description=description)
     if session.as_json:
@@ -125,22 +125,22 @@ def create(session: Session, name: str | None, folder: Path | None, project: boo
 @click.argument("name")
 @click.pass_obj
 def remove(session: Session, name: str) -> None:
-    """Take a store out of the list. Its files and its memories stay; they just no longer follow each other."""
+    """Remove a store from the list. Its files and memories stay, but are no longer kept in step."""
     with session.engine(meaning=False) as engine:
         engine.folders.remove(name)
     if session.as_json:
         print_json({"store": name, "removed": True})
     else:
-        note(f"Store {name} is no longer a folder. Its files stay, and its memories stay in the space.", session)
+        note(f"Store {name} removed. Its files stay, and its memories stay in the space.", session)
 
 
 @stores.command(examples="scrubjay stores reindex notes")
 @click.argument("name")
 @click.pass_obj
 def reindex(session: Session, name: str) -> None:
-    """Look at every file again, now, and say which cannot be read.
+    """Read every file again now, and list those that cannot be read.
 
-    Edits are noticed without it.
+    Edits are picked up without it.
     """
     with session.engine() as engine, progress("Reading files", shown=not session.as_json) as report:
         done = engine.folders.reindex(name, progress=report)
@@ -155,12 +155,12 @@ def reindex(session: Session, name: str) -> None:
 )
 @click.argument("name")
 @click.argument("folder", type=FOLDER, required=False)
-@click.option("--stop", is_flag=True, help="Write no new memories as files; those that are stay so.")
+@click.option("--stop", is_flag=True, help="Stop writing new memories as files; existing files stay.")
 @click.pass_obj
 def mirror(session: Session, name: str, folder: Path | None, stop: bool) -> None:
-    """Keep every memory of a space as a file from now on, whoever stores it.
+    """Write every memory of a space as a file from now on, whoever stores it.
 
-    Links between memories are wiki links, so a vault of Obsidian shows them.
+    Links between memories are wiki links, so Obsidian shows them.
     """
     if stop:
         with session.engine(meaning=False) as engine:
@@ -173,7 +173,7 @@ def mirror(session: Session, name: str, folder: Path | None, stop: bool) -> None
 
 
 def tell(session: Session, name: str, done: Indexed) -> None:
-    """What a look at a folder did, and what was left alone."""
+    """What reading a folder changed, and which files were skipped."""
     if session.as_json:
         from scrubjay.engine.results import plain
 
@@ -181,4 +181,4 @@ def tell(session: Session, name: str, done: Indexed) -> None:
         return
     note(f"{done.new:,} new, {done.changed:,} changed, {done.moved:,} moved, {done.gone:,} gone.", session)
     for problem in done.problems:
-        note(f"Left alone: {problem.name}: {problem.why}", session)
+        note(f"Skipped: {problem.name}: {problem.why}", session)

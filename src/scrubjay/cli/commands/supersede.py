@@ -21,7 +21,7 @@ from scrubjay.cli.session import Session
 def supersede(session: Session, old: str, new: str) -> None:
     """Mark a memory as outdated by a newer one.
 
-    Both stay; searches show only NEW. Forgetting NEW brings OLD back.
+    Both are kept; searches show only NEW. Forgetting NEW makes OLD current again.
     """
     with session.engine(meaning=False) as engine:
         outdated, successor = engine.supersede(old=old, new=new)

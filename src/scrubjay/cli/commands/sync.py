@@ -34,10 +34,10 @@ KEPT = ("ours", "theirs", "newest", "merged")
     """,
 )
 def sync() -> None:
-    """Keep several stores the same: a second machine, a shared drive.
+    """Keep several stores in sync: a second machine, a shared drive.
 
-    What was stored, changed, forgotten or erased on one side comes to the other. Each side may be used meanwhile, and
-    clocks may be wrong.
+    What is stored, changed, forgotten or erased on one side reaches the other. Both sides may be used meanwhile, and
+    their clocks may be wrong.
     """
 
 
@@ -50,13 +50,13 @@ def sync() -> None:
 )
 @click.argument("name")
 @click.argument("url", metavar="FILE")
-@click.option("--only", "spaces", multiple=True, metavar="SPACE", help="Sync this space only; may be repeated.")
+@click.option("--only", "spaces", multiple=True, metavar="SPACE", help="Sync only this space; repeat for several.")
 @click.pass_obj
 def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
-    """Name a store to sync with: another file, made if its folder is there, a database, or another scrubjay.
+    """Add a store to sync with: another file (created if its folder exists), a database, or another scrubjay server.
 
-    A store that began as a copy of this one is recognised, and gets an identity of its own. The key of another scrubjay
-    comes from SCRUBJAY_SYNC_KEY (NAME=KEY) or is asked for, and is kept in a file of the home that only you may read.
+    A store that began as a copy of this one is recognised and gets its own identity. The key of another server
+    comes from SCRUBJAY_SYNC_KEY (NAME=KEY) or a prompt, and is kept in a file in the home that only you can read.
     """
     with kept_key(session, name, url), session.engine(meaning=False) as engine:
         added = engine.sync.add(name, url, spaces=spaces or None)
@@ -68,7 +68,7 @@ def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
 
 @contextmanager
 def kept_key(session: Session, name: str, url: str) -> Iterator[None]:
-    """Ask for the key of another scrubjay, unless the settings have it; what proves of no use is forgotten again."""
+    """Ask for another server's key, unless the settings have it; a key that does not work is not kept."""
     from scrubjay.wiring import open_sync_keys
 
     keys = open_sync_keys(session.settings())
@@ -79,16 +79,16 @@ def kept_key(session: Session, name: str, url: str) -> Iterator[None]:
     keys.keep(url, asked_key(name) or known)
     try:
         yield
-    except BaseException:  # also Ctrl-C while the other side is asked: a key that was never tried is not kept
+    except BaseException:  # also Ctrl-C while connecting: a key that was never tried is not kept
         keys.keep(url, known)
         raise
 
 
 def asked_key(name: str) -> str:
-    """From a terminal without showing it, or the first line of standard input; none if that is empty."""
+    """From a terminal without echo, or the first line of standard input; None if that is empty."""
     if sys.stdin is not None and not sys.stdin.isatty():
         return sys.stdin.readline().strip()
-    asked = f"Key of {name} (Enter: the known one, or none)"
+    asked = f"Key for {name} (Enter to keep the known one, or for none)"
     return str(click.prompt(asked, default="", hide_input=True, show_default=False, err=True))
 
 
@@ -103,14 +103,14 @@ def list_endpoints(session: Session) -> None:
         return
     print_table(("endpoint", "where", "spaces", "last synced"), [row_of(one) for one in found])
     if not found:
-        note("There are none yet. `scrubjay sync add NAME FILE` names one.", session)
+        note("None yet. Add one with `scrubjay sync add NAME FILE`.", session)
 
 
 @sync.command(examples="scrubjay sync remove drive")
 @click.argument("name")
 @click.pass_obj
 def remove(session: Session, name: str) -> None:
-    """Forget a store to sync with; its memories stay on both sides."""
+    """Remove a store to sync with; its memories stay on both sides."""
     with session.engine(meaning=False) as engine:
         former = [one.url for one in engine.sync.endpoints() if one.name == name]
         engine.sync.remove(name)
@@ -124,7 +124,7 @@ def remove(session: Session, name: str) -> None:
     if session.as_json:
         print_json({"removed": name})
     else:
-        note(f"{name} is no longer synced with.", session)
+        note(f"{name} removed.", session)
 
 
 @sync.command(
@@ -135,18 +135,20 @@ def remove(session: Session, name: str) -> None:
     """
 )
 @click.argument("name")
-@click.option("--type", "kind", type=click.Choice(TYPES), default="incremental", show_default=True, help="Which way.")
+@click.option(
+    "--type", "kind", type=click.Choice(TYPES), default="incremental", show_default=True, help="Kind of sync."
+)
 @click.option(
     "--on-conflict", type=click.Choice(RESOLUTIONS), default="newest_wins", show_default=True,
-    help="Who wins where both sides changed the same memory; this store is the source.",
+    help="Which side wins when both changed the same memory; this store is the source.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+@click.option("--dry-run", is_flag=True, help="Only show what would happen.")
 @click.pass_obj
 def run(session: Session, name: str, kind: str, on_conflict: str, dry_run: bool) -> None:
-    """Sync with a store, both ways unless asked otherwise.
+    """Sync with a store, in both directions unless --type says otherwise.
 
-    Where both sides changed a memory the newer change stays by default; the other is kept in the record that `sync
-    conflicts --settled` shows. A sync that breaks off goes on where it was when it is run again.
+    When both sides changed a memory, the newer change wins by default; the other is kept in the record that `sync
+    conflicts --settled` shows. An interrupted sync resumes when it is run again.
     """
     from scrubjay.engine.sync.run import Resolution, SyncRequest, SyncType
 
@@ -165,10 +167,10 @@ def run(session: Session, name: str, kind: str, on_conflict: str, dry_run: bool)
     scrubjay sync conflicts --settled
     """
 )
-@click.option("--settled", is_flag=True, help="Those that were decided, with what was kept.")
+@click.option("--settled", is_flag=True, help="Show resolved conflicts and what was kept.")
 @click.pass_obj
 def conflicts(session: Session, settled: bool) -> None:
-    """List conflicts that wait for you: the same memory was changed on both sides."""
+    """List unresolved conflicts: memories that were changed on both sides."""
     with session.engine(meaning=False) as engine:
         found = engine.sync.conflicts(settled=settled)
     if session.as_json:
@@ -180,7 +182,7 @@ def conflicts(session: Session, settled: bool) -> None:
     ]
     print_table(("number", "memory", "endpoint", "ours", "theirs", "kept"), rows)
     if not found:
-        note("There are none.", session)
+        note("No conflicts.", session)
 
 
 @sync.command(
@@ -190,33 +192,33 @@ def conflicts(session: Session, settled: bool) -> None:
     """
 )
 @click.argument("number", type=int)
-@click.option("--keep", type=click.Choice(KEPT), required=True, help="Which state stays.")
+@click.option("--keep", type=click.Choice(KEPT), required=True, help="Which version to keep.")
 @click.pass_obj
 def resolve(session: Session, number: int, keep: str) -> None:
-    """Decide a conflict. The next sync tells the other side."""
+    """Resolve a conflict. The next sync passes it on to the other side."""
     with session.engine() as engine:
         memory = engine.sync.resolve(number, keep)
     if session.as_json:
         print_json(memory)
     else:
-        click.echo("The memory is erased." if memory is None else f"{memory.id} is settled.")
+        click.echo("The memory was erased." if memory is None else f"{memory.id} resolved.")
 
 
 @sync.command("mend-clock", examples="scrubjay sync mend-clock")
 @click.pass_obj
 def mend_clock(session: Session) -> None:
-    """Set the store's clock back after a wrong one has lifted it: another store's, or this machine's own.
+    """Reset the store's clock after a wrong one has moved it ahead: another store's, or this machine's own.
 
-    Until then, others refuse to sync with it. The order of changes stays. Mend every store that has the wrong stamps,
-    then sync; what still differs counts as a conflict once.
+    Until then, other stores refuse to sync with it. The order of changes is kept. Run it for every store with wrong
+    timestamps, then sync; what still differs counts as a conflict once.
     """
     with session.engine(meaning=False) as engine:
         mended = engine.sync.mend_clock()
     if session.as_json:
         print_json({"mended": mended})
     else:
-        said = f"{mended:,} stamp{'s' * (mended > 1)} mended."
-        note(said if mended else "The clock is not ahead; there is nothing to mend.", session)
+        said = f"{mended:,} timestamp{'s' * (mended > 1)} fixed."
+        note(said if mended else "The clock is not ahead; nothing to fix.", session)
 
 
 def shown_endpoint(endpoint: Endpoint) -> Any:

@@ -26,13 +26,13 @@ from scrubjay.cli.texts import given_text
 @click.argument("id")
 @click.option("--content", metavar="TEXT", help="The new text; - reads standard input.")
 @click.option("--title", help="The new title.")
-@click.option("--tag", "tags", multiple=True, help="A tag to add; give it again for more.")
-@click.option("--untag", "untags", multiple=True, metavar="TAG", help="A tag to take away.")
+@click.option("--tag", "tags", multiple=True, help="A tag to add; repeat for several.")
+@click.option("--untag", "untags", multiple=True, metavar="TAG", help="A tag to remove.")
 @click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}.")
 @click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1.")
 @click.option("--expires", callback=read_ahead, metavar="WHEN", help="Hide it after 30d, 12h, or on 2026-12-01.")
 @click.option("--no-expiry", is_flag=True, help="Never hide it.")
-@click.option("--reason", help="Why, for the history.")
+@click.option("--reason", help="Reason, kept in the history.")
 @click.pass_obj
 def update(
     session: Session,
@@ -49,12 +49,12 @@ def update(
     no_expiry: bool,
     reason: str | None,
 ) -> None:
-    """Change a memory; its former state stays in the history.
+    """Update a memory; the earlier version stays in the history.
 
     If the fact itself has changed, store the new one and `supersede` the old: then both can be found.
     """
     if expires is not None and no_expiry:
-        raise click.UsageError("--expires and --no-expiry exclude each other.")
+        raise click.UsageError("--expires and --no-expiry cannot be combined.")
     fields: dict[str, Any] = {"title": title, "category": category, "importance": importance, "expires_at": expires}
     fields = {name: value for name, value in fields.items() if value is not None}
     if no_expiry:
@@ -62,7 +62,7 @@ def update(
     if content is not None:
         fields["content"] = given_text(content)
     if not fields and not tags and not untags:
-        raise click.UsageError("Say what to change: --content, --tag, --importance … (see --help).")
+        raise click.UsageError("Nothing to update: pass --content, --tag, --importance … (see --help).")
     from scrubjay.engine.store.intake import TagChange
 
     retag = TagChange(add=tags, remove=untags) if tags or untags else None
