@@ -22,6 +22,7 @@ from bench.system import RandomEmbedder
 from scrubjay.archives.folder import FolderObjects
 from scrubjay.engine.archive.archiving import Criteria, Terms
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Tier
 
@@ -30,7 +31,7 @@ HOT = ("memories", "words", "vectors", "versions", "tags", "pending", "sqlite_au
 
 
 def opened(folder: Path) -> Engine:
-    return Engine(SqliteStore(folder / "memories.db"), RandomEmbedder(), archive=FolderObjects(folder / "archive"))
+    return engine_on(SqliteStore(folder / "memories.db"), RandomEmbedder(), archive=FolderObjects(folder / "archive"))
 
 
 def on_disk(folder: Path) -> tuple[int, int]:

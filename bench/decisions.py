@@ -17,6 +17,7 @@ from bench.sentences import memories, questions
 from bench.system import ROUNDS, RandomEmbedder, cost
 from scrubjay.engine.decisions.mentions import edges_in
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.settings import load
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Filter, Query, State
@@ -49,9 +50,9 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         model = open_embedder(load())
-        with Engine(SqliteStore(Path(folder) / "memories.db"), StandIn(model.fingerprint)) as jay:
+        with engine_on(SqliteStore(Path(folder) / "memories.db"), StandIn(model.fingerprint)) as jay:
             fill(jay, given.topics, given.each)
-        with Engine(SqliteStore(Path(folder) / "memories.db"), model) as jay:
+        with engine_on(SqliteStore(Path(folder) / "memories.db"), model) as jay:
             rows = measured(jay, given.topics)
     report.table(
         f"{given.topics * given.each:,} decisions in {given.topics:,} topics, ms of processor time",

@@ -20,6 +20,7 @@ from bench.sentences import memories
 from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.folders.registry import Registry
 from scrubjay.settings import load
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -43,7 +44,7 @@ def first_index(place: Path, count: int) -> None:
     embedder = LocalEmbedder(find("arctic-embed-s"), load().models)
     embedder.load()
     shares = []
-    with Engine(SqliteStore(place / "memories.db"), embedder, registry=Registry(place, place)) as jay:
+    with engine_on(SqliteStore(place / "memories.db"), embedder, registry=Registry(place, place)) as jay:
         jay.store("The first store loads what only stores need.")
         for part in range(PARTS):
             texts = [f"{text} ({part})" for text in memories(count)]
@@ -101,7 +102,7 @@ def edited(place: Path, folder: Path) -> None:
 
 
 def opened(place: Path) -> Engine:
-    return Engine(SqliteStore(place / "memories.db"), None, registry=Registry(place, place))
+    return engine_on(SqliteStore(place / "memories.db"), None, registry=Registry(place, place))
 
 
 def written(folder: Path, texts: Iterator[str] | list[str]) -> None:

@@ -38,6 +38,7 @@ from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.settings import load
 from scrubjay.stores.sqlite import vec1, vec1_tables
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -138,7 +139,7 @@ def filled(folder: Path, count: int, embedder: Embedder) -> Path:
     draft = folder / f"large-{count}.draft"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
-    with Engine(SqliteStore(draft / "memories.db"), embedder) as jay:
+    with engine_on(SqliteStore(draft / "memories.db"), embedder) as jay:
         jay.create_space("project")
         project = jay.bound_to(spaces=("project",))
         given = list(memories_of(min(count, STORED)))
@@ -160,7 +161,7 @@ def measured(home: Path, count: int, embedder: Embedder, rounds: int) -> dict[st
     with tempfile.TemporaryDirectory(dir=home.parent) as folder:
         copy = Path(folder) / "memories.db"
         shutil.copy(path, copy)
-        with Engine(SqliteStore(copy), embedder) as jay:
+        with engine_on(SqliteStore(copy), embedder) as jay:
             figures |= searches(jay, rounds)
             figures |= recalls(jay, copy, embedder)
             figures |= floors(copy, embedder, rounds)
@@ -183,7 +184,7 @@ def cost(work: Callable[[int], object], rounds: int) -> float:
 def searches(jay: Engine, rounds: int) -> dict[str, float]:
     asked = sentences.questions(rounds + 3)
     project = jay.bound_to(spaces=("project",))
-    vectors = cost(lambda n: jay._embedding.embedder.embed_query(asked[n]), rounds)  # type: ignore[union-attr]
+    vectors = cost(lambda n: jay.parts.embedding.embedder.embed_query(asked[n]), rounds)  # type: ignore[union-attr]
 
     def search(filter: Filter, engine: Engine = jay) -> float:
         return cost(lambda n: engine.search(Query(text=asked[n], limit=10, filter=filter)), rounds) - vectors
@@ -210,7 +211,7 @@ def stores(jay: Engine, rounds: int) -> dict[str, float]:
 
 def recalls(jay: Engine, path: Path, embedder: Embedder) -> dict[str, float]:
     """Of the ten nearest the share that is found, against comparing with every vector."""
-    store = jay._records
+    store = jay.records
     asked = [embedder.embed_query(question) for question in sentences.questions(QUESTIONS)]
     with apsw.Connection(str(path)) as con:
         rows = con.execute(

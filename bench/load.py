@@ -49,7 +49,7 @@ def serve(memories_count: int) -> None:
     from starlette.routing import Route
 
     from scrubjay.dialects.memento import memento
-    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.parts import engine_on
     from scrubjay.servers.http.app import build_app, listening
     from scrubjay.stores.sqlite.store import SqliteStore
 
@@ -67,7 +67,10 @@ def serve(memories_count: int) -> None:
 
         return JSONResponse({"seconds": await run_in_threadpool(search)})
 
-    with tempfile.TemporaryDirectory() as folder, Engine(SqliteStore(Path(folder) / "m.db"), RandomEmbedder()) as jay:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        engine_on(SqliteStore(Path(folder) / "m.db"), RandomEmbedder()) as jay,
+    ):
         jay.store_many([{"content": text} for text in memories(memories_count)])
         sites = []
         plain = [Route("/bare", bare, methods=["POST"]), Route("/engine", engine, methods=["POST"])]

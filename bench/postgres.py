@@ -27,6 +27,7 @@ from tests.stores.contract import suite
 
 from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.copying import MEMORY, TABLES
 from scrubjay.stores.postgres.copying import PostgresCopy
 from scrubjay.stores.postgres.store import PostgresStore
@@ -169,7 +170,7 @@ class Looked(Embedder):
 def whole_search(store: PostgresStore, data: Data) -> None:
     """What a caller waits for, all but embedding: both ways of finding, a second look, the page, counting its reads."""
     questions = [(data.question(), vector) for vector in data.vectors(40)]
-    jay = Engine(store, Looked(dict(questions)), caller=Caller(user="u1"))  # closed by who opened the store
+    jay = engine_on(store, Looked(dict(questions)), caller=Caller(user="u1"))  # closed by who opened the store
     for question, _ in questions[30:]:
         jay.search(question)
     for name, (wanted, _) in FILTERS.items():

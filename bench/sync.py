@@ -20,6 +20,7 @@ from statistics import median
 
 from bench.sentences import memories
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.engine.sync.local import StorePeer
 from scrubjay.engine.sync.peer import Peer
 from scrubjay.remote.peer import HttpLine, RemotePeer
@@ -35,15 +36,15 @@ FEW = 1_000
 def cost(count: int, folder: Path, *, over_http: bool = False) -> dict[str, float]:
     """Milliseconds of processor time per run, by what was changed."""
     folder = Path(tempfile.mkdtemp(dir=folder))
-    other = Engine(SqliteStore(folder / "other.db"), None)
+    other = engine_on(SqliteStore(folder / "other.db"), None)
     with other, served(other) if over_http else nullcontext() as address:
 
         def connect(_endpoint: Endpoint, _create: bool) -> Peer:
             if address is not None:
                 return RemotePeer("other", HttpLine(address, private=True))
-            return StorePeer(other._records, now=other.now, user="local", owned=False)
+            return StorePeer(other.records, now=other.now, user="local", owned=False)
 
-        jay = Engine(SqliteStore(folder / "jay.db"), None, connect=connect, endpoints={"other": "other"})
+        jay = engine_on(SqliteStore(folder / "jay.db"), None, connect=connect, endpoints={"other": "other"})
         with jay:
             return measured(jay, count)
 

@@ -23,6 +23,7 @@ from bench import report
 from bench.sentences import memories, questions
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.engine.statistics import Granularity, StatsQuery
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import AccessLevel, Category, Filter, NewMemory, Order, Query, Weights
@@ -81,9 +82,9 @@ def main() -> None:
     parser.add_argument("--memories", type=int, default=100_000)
     count = parser.parse_args().memories
     with tempfile.TemporaryDirectory() as folder:
-        with Engine(SqliteStore(Path(folder) / "memories.db"), RandomEmbedder()) as jay:
+        with engine_on(SqliteStore(Path(folder) / "memories.db"), RandomEmbedder()) as jay:
             filled(jay, count)
-        with Engine(SqliteStore(Path(folder) / "memories.db"), RandomEmbedder()) as jay:
+        with engine_on(SqliteStore(Path(folder) / "memories.db"), RandomEmbedder()) as jay:
             rows = measured(jay, count)
     report.table(
         f"{count:,} memories, ms of processor time",
@@ -113,7 +114,7 @@ def measured(jay: Engine, count: int) -> list[tuple[str, float, str, float, str]
             rows.append((f"list by {order} {'down' if descending else 'up'}", listed, "", 0.0, "≤ 50 ms"))
     stats = cost(lambda _: jay.statistics(StatsQuery(trends=Granularity.DAY)))
     rows.append(("statistics with a trend by day", stats, "", 0.0, "≤ 50 ms"))
-    bare = Engine(jay._records, None)
+    bare = engine_on(jay.records, None)
     store = cost(lambda n: bare.store(f"A new thing number {n} of {count}"))
     ids = [memory.id for memory in jay.list(limit=3 * ROUNDS)]
     update = cost(lambda n: jay.update(ids[n], importance=(n % 10) / 10))

@@ -19,6 +19,7 @@ from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.embedders.local import LocalEmbedder, checked
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.folders.registry import Registry
 from scrubjay.settings import load
 from scrubjay.stores.promises.memories import Store
@@ -127,7 +128,7 @@ def open_engine(open_store: Callable[[str], Store], tmp_path: Path, clock: Clock
     def open_one(embedder: object = "hashing", file: str = "memories.db", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
         usual = {"wait_seconds": 60.0, "clock": clock, "registry": Registry(tmp_path, tmp_path, walk_seconds=0)}
-        engine = Engine(open_store(file), chosen, **{**usual, **options})
+        engine = engine_on(open_store(file), chosen, **{**usual, **options})
         opened.append(engine)
         return engine
 

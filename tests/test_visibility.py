@@ -234,20 +234,20 @@ def sync(world):
     import tempfile
 
     from scrubjay.engine.access import EVERYTHING
-    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.parts import engine_on
     from scrubjay.engine.sync.local import StorePeer
     from scrubjay.stores.sqlite.store import SqliteStore
 
-    with tempfile.TemporaryDirectory() as folder, Engine(SqliteStore(Path(folder) / "other.db"), None) as other:
+    with tempfile.TemporaryDirectory() as folder, engine_on(SqliteStore(Path(folder) / "other.db"), None) as other:
 
         def connect(_url, _create):
-            return StorePeer(other._records, now=world.clock, user="local", owned=False)
+            return StorePeer(other.records, now=world.clock, user="local", owned=False)
 
-        world.engine._connect, world.engine._endpoints = connect, {"other": "other"}
+        world.engine.parts.connect, world.engine.parts.endpoints = connect, {"other": "other"}
         world.engine.sync.run(destination="other")
-        if other._records.get([world.it], EVERYTHING):
+        if other.records.get([world.it], EVERYTHING):
             return "travels"
-        return "tombstone" if world.it in other._records.stamps([world.it], EVERYTHING) else "stays"
+        return "tombstone" if world.it in other.records.stamps([world.it], EVERYTHING) else "stays"
 
 
 CELLS = {

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
     """The engine of these settings, bound to the local owner."""
     from scrubjay.engine.archive.prices import read as read_prices
-    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.parts import Parts
 
-    return Engine(
+    parts = Parts(
         open_store(
             settings.store,
             replica=settings.replica or None,
@@ -65,6 +65,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         least_similarity=settings.least_similarity,
         registry=open_registry(settings, here(settings)),
     )
+    return parts.owner
 
 
 def open(target: str | Path | None = None, *, embedder: Embedder | None = None) -> Engine:

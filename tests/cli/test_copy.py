@@ -11,7 +11,7 @@ import pytest
 
 from scrubjay.dialects.table import find
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import CopyUnfinished
 from scrubjay.servers.http.app import build_app
 from scrubjay.stores.postgres.store import PostgresStore
@@ -172,7 +172,7 @@ def test_keys_are_there_before_any_memory(way, environment):
 def test_a_server_that_has_the_target_open_is_not_ready_and_does_not_write(way, environment):
     """It was empty when the server opened it."""
     source, target = way
-    with opened(target) as store, Engine(store, HashingEmbedder()) as engine:
+    with opened(target) as store, engine_on(store, HashingEmbedder()) as engine:
         killed(source, target, 12, environment)
 
         with pytest.raises(CopyUnfinished):

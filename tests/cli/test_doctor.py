@@ -179,9 +179,10 @@ import os, signal, sys
 from pathlib import Path
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 
-jay = Engine(SqliteStore(Path(sys.argv[1])), HashingEmbedder())
+jay = engine_on(SqliteStore(Path(sys.argv[1])), HashingEmbedder())
 jay.store("User has learnt to knit")
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -8,7 +8,7 @@ import pytest
 
 import scrubjay
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Role
 from tests.servers.sites import running
@@ -93,13 +93,13 @@ def test_a_restored_store_signs_under_another_origin(call, home, tmp_path):
     call("update", memory, "--content", "User lives in Paris")
     call("sync", "run", "drive")
     with scrubjay.open(home / "memories.db", embedder=HashingEmbedder()) as jay:
-        before = jay._records.origin
+        before = jay.records.origin
 
     assert call("restore", str(tmp_path / "backup.db"), "--replace").code == 0
     assert call("sync", "run", "drive").code == 0
 
     with scrubjay.open(home / "memories.db", embedder=HashingEmbedder()) as jay:
-        assert jay._records.origin != before
+        assert jay.records.origin != before
         assert jay.get(memory).content == "User lives in Paris"
 
 
@@ -108,7 +108,7 @@ def test_a_restored_store_signs_under_another_origin(call, home, tmp_path):
 
 @pytest.fixture
 def far(tmp_path):
-    with Engine(SqliteStore(tmp_path / "far.db"), HashingEmbedder()) as engine:
+    with engine_on(SqliteStore(tmp_path / "far.db"), HashingEmbedder()) as engine:
         yield engine
 
 

@@ -18,6 +18,7 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.dialects.validation import Checker
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite.store import SqliteStore
 
@@ -105,7 +106,7 @@ def jay(tmp_path_factory) -> Engine:
     registry = Registry(home, home, walk_seconds=0)
     with (
         chdir(tmp_path_factory.mktemp("started")),
-        Engine(SqliteStore(home / "memories.db"), HashingEmbedder(), registry=registry) as engine,
+        engine_on(SqliteStore(home / "memories.db"), HashingEmbedder(), registry=registry) as engine,
     ):
         yield engine
 

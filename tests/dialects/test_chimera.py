@@ -738,7 +738,7 @@ def test_a_shared_conversation_is_read_by_all_and_deleted_by_who_began_it(jay, p
 
 
 def test_a_conversation_of_before_is_shared_and_deleted_by_owners_only(jay, people):
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx.conversations.put(Conversation(id="old", space="default", created_at=jay.now(), updated_at=jay.now()))
 
     body = done(people[1], "get_conversation", conversation_id="old")["conversation"]
@@ -756,7 +756,7 @@ def test_a_conversation_is_private_or_shared(people):
 
 
 def test_a_private_conversation_is_found_in_another_workspace_by_its_user_only(jay, people):
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx.create_space("work", at=jay.now())
     done(people[0], "create_conversation", conversation_id="c1", workspace_id="work", access_level="private")
 

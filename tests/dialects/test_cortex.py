@@ -11,7 +11,7 @@ import pytest
 
 from scrubjay.dialects.cortex import PAGE, cortex
 from scrubjay.dialects.table import find
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import SectionNotFound
 from scrubjay.folders.paths import to_slug
 from scrubjay.folders.registry import Registry
@@ -839,7 +839,7 @@ def test_a_store_is_not_made_at_a_path_that_depends_on_where_the_server_was_star
     monkeypatch.chdir(tmp_path)
     home = tmp_path / "home"
     home.mkdir()
-    with Engine(SqliteStore(home / "memories.db"), None, registry=Registry(home, home)) as engine:
+    with engine_on(SqliteStore(home / "memories.db"), None, registry=Registry(home, home)) as engine:
         reply = find("cortex").call(engine, "create_store", {"name": "notes", "path": "notes"})
 
     assert reply.failed

@@ -12,7 +12,7 @@ import pytest
 from scrubjay.dialects import base
 from scrubjay.dialects.memento import memento
 from scrubjay.dialects.table import find
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Forbidden, NotFound
 from scrubjay.servers.http.app import build_app
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -267,7 +267,7 @@ def test_recalls_are_counted_by_day_and_by_hour_of_the_week(site, jay, clock):
 
 
 def test_a_store_is_named_synced_with_decided_about_and_forgotten(site, jay, tmp_path, clock):
-    jay._connect = lambda endpoint, create: open_peer(endpoint, create=create, user="local", now=jay.now)
+    jay.parts.connect = lambda endpoint, create: open_peer(endpoint, create=create, user="local", now=jay.now)
     file = tmp_path / "drive.db"
     site.ask("POST", "/sync/endpoints", {"name": "far", "url": "gopher://x"}, status=400)
     site.ask("POST", "/sync/run", {"name": "drive"}, status=404)
@@ -277,7 +277,7 @@ def test_a_store_is_named_synced_with_decided_about_and_forgotten(site, jay, tmp
     assert site.ask("POST", "/sync/run", {"name": "drive", "dry_run": True})["synced"]["created"] == 1
     assert site.ask("POST", "/sync/run", {"name": "drive"})["synced"]["created"] == 1
 
-    with Engine(SqliteStore(file), None, clock=clock) as drive:
+    with engine_on(SqliteStore(file), None, clock=clock) as drive:
         clock.move(seconds=1)
         jay.update(memory["id"], content="User lives in Rome")
         drive.update(memory["id"], content="User lives in Paris")

@@ -7,7 +7,7 @@ import pytest
 
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.sqlite.store import SqliteStore
 
@@ -20,7 +20,7 @@ OPERATIONS = [
 
 @pytest.fixture
 def engine(tmp_path):
-    with Engine(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as engine:
+    with engine_on(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as engine:
         yield engine
 
 

@@ -7,7 +7,7 @@ import pytest
 from scrubjay.dialects.table import find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.conversations import fence
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 
 TOLD = "(decision; failed: it could not keep up with the orders)"
@@ -15,7 +15,7 @@ TOLD = "(decision; failed: it could not keep up with the orders)"
 
 @pytest.fixture
 def engine(tmp_path):
-    with Engine(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as engine:
+    with engine_on(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as engine:
         saved = find("mama").call(
             engine,
             "save",

@@ -456,10 +456,10 @@ def test_s14_without_retention_it_is_purged_by_itself(jay, clock):
     later = stored(jay, "two")
     ok(jay, "forget_memory", {"memory_id": later})
 
-    assert jay._housekeeper.purge() == 1
+    assert jay.parts.housekeeper.purge() == 1
     clock.move(days=31)
-    assert jay._housekeeper.purge() == 1
-    assert jay._housekeeper.purge() == 0
+    assert jay.parts.housekeeper.purge() == 1
+    assert jay.parts.housekeeper.purge() == 0
 
 
 def test_s15_cascade_forgets_what_a_client_linked_one_step_far(jay):

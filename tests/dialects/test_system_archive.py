@@ -366,7 +366,7 @@ def test_s23_metadata_only_restores_neither_content_nor_vectors(jay):
     assert body["memories_restored"][0]["embeddings_regenerated"] is False
     [shown] = ok(jay, "list_memories", {"filters": {"status": ["archived"]}})["memories"]
     assert "content" not in shown
-    assert jay._records.vectors([memory]) == {}
+    assert jay.records.vectors([memory]) == {}
 
 
 def test_low_priority_is_done_by_a_job(jay):

@@ -13,7 +13,7 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.embedders.remote import BATCH, RemoteEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import EmbeddingError, InvalidInput
 from scrubjay.settings import load
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -296,22 +296,22 @@ def test_without_an_address_the_settings_say_what_is_missing():
 
 def test_a_memory_stored_while_the_server_is_down_is_found_by_words_and_later_by_meaning(server, tmp_path):
     server.answers = [status(400)]
-    with Engine(SqliteStore(tmp_path / "memories.db"), RemoteEmbedder(server.url, "mine")) as jay:
+    with engine_on(SqliteStore(tmp_path / "memories.db"), RemoteEmbedder(server.url, "mine")) as jay:
         stored = jay.store("Ottilie keeps bees in the greenhouse")
         assert stored.degraded
         assert [hit.memory.id for hit in jay.search("greenhouse")] == [stored.memory.id]
 
         server.answers = [vectors]
-        jay._backlog.finish()
+        jay.parts.backlog.finish()
         assert jay.check().with_vectors == 1
 
 
 def test_a_server_that_dies_while_a_model_takes_over_is_an_error_and_the_next_run_goes_on(server, tmp_path):
     path = tmp_path / "memories.db"
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         ids = jay.store_many({"content": f"fact {number} about harbours"} for number in range(3 * BATCH))
     server.answers = [vectors, vectors, status(503)]  # the question whether it is there, one batch, and no more
-    with Engine(SqliteStore(path), RemoteEmbedder(server.url, "mine", pause=lambda _: None)) as jay:
+    with engine_on(SqliteStore(path), RemoteEmbedder(server.url, "mine", pause=lambda _: None)) as jay:
         with pytest.raises(EmbeddingError) as caught:
             jay.reembed()
 

@@ -10,6 +10,7 @@ import pytest
 
 from scrubjay.archives.folder import FolderObjects
 from scrubjay.engine.archive import archiving
+from scrubjay.engine.archive.archives import remove_due
 from scrubjay.engine.archive.archiving import Criteria, Terms
 from scrubjay.engine.archive.restoring import Mode
 from scrubjay.engine.holding import holding
@@ -104,23 +105,23 @@ def test_the_text_of_a_decision_keeps_its_reasoning(jay):
 @pytest.mark.parametrize("mode", [Mode.FULL, Mode.EXPEDITED])
 def test_a_decision_gets_the_vector_that_it_had(jay, mode):
     decision = jay.decisions.save("harbour_fees", "Raise them", reasoning="Dredging costs more").memory
-    before = jay._records.vectors([decision.id])[decision.id]
+    before = jay.records.vectors([decision.id])[decision.id]
     jay.cold_storage.archive([decision.id])
 
     jay.cold_storage.restore([decision.id], mode=mode)
-    jay._backlog.finish()
+    jay.parts.backlog.finish()
 
-    assert (jay._records.vectors([decision.id])[decision.id] == before).all()
+    assert (jay.records.vectors([decision.id])[decision.id] == before).all()
 
 
 def test_vectors_that_were_retained_are_searched_and_not_made_anew(jay):
     memory = kept(jay)
     jay.cold_storage.archive([memory.id], Terms(keep_vectors=True))
-    vector = jay._records.vectors([memory.id])[memory.id]
+    vector = jay.records.vectors([memory.id])[memory.id]
     [back] = jay.cold_storage.restore([memory.id]).memories
 
     assert not back.embedded
-    assert (jay._records.vectors([memory.id])[memory.id] == vector).all()
+    assert (jay.records.vectors([memory.id])[memory.id] == vector).all()
 
 
 def test_expedited_brings_the_text_at_once_and_vectors_later(jay):
@@ -130,17 +131,17 @@ def test_expedited_brings_the_text_at_once_and_vectors_later(jay):
 
     assert not back.embedded
     assert [hit.memory.id for hit in jay.search("harbour master", words_only=True)] == [memory.id]
-    jay._backlog.finish()
-    assert memory.id in jay._records.vectors([memory.id])
+    jay.parts.backlog.finish()
+    assert memory.id in jay.records.vectors([memory.id])
 
 
 def test_without_regeneration_a_memory_is_found_by_words_only(jay):
     memory = kept(jay)
     jay.cold_storage.archive([memory.id])
     jay.cold_storage.restore([memory.id], embed=False)
-    jay._backlog.finish()
+    jay.parts.backlog.finish()
 
-    assert jay._records.vectors([memory.id]) == {}
+    assert jay.records.vectors([memory.id]) == {}
     assert [hit.memory.id for hit in jay.search("harbour master")] == [memory.id]
 
 
@@ -154,7 +155,7 @@ def test_metadata_only_brings_the_description_and_leaves_text_and_vectors(jay, f
     assert (bare.title, bare.metadata) == ("", {})
     assert (described.title, described.metadata, described.content) == (TEXT, {"who": "Ottilie"}, "")
     assert described.status is Status.ARCHIVED
-    assert jay._records.vectors([memory.id]) == {}
+    assert jay.records.vectors([memory.id]) == {}
     assert len(objects(folder)) == 1
     jay.cold_storage.restore([memory.id])
     assert jay.get(memory.id).content == TEXT
@@ -309,7 +310,7 @@ def test_while_it_is_being_archived_others_changes_are_refused(jay, monkeypatch)
     jay.cold_storage.archive([memory.id])
 
     assert len(refused) == 1
-    assert jay._records.jobs.held([memory.id]) == []
+    assert jay.records.jobs.held([memory.id]) == []
 
 
 def test_the_archive_has_a_quota(open_engine, folder):
@@ -342,7 +343,7 @@ def broken(path: Path, damage: str) -> None:
 def test_a_damaged_object_is_refused_and_nothing_changes(jay, folder, damage):
     memory, other = kept(jay), kept(jay, "other")
     jay.cold_storage.archive([memory.id, other.id], Terms(tier=Tier.GLACIER))
-    archive = jay._records.archives([memory.id])[memory.id]
+    archive = jay.records.archives([memory.id])[memory.id]
     [path] = [one for one in objects(folder) if one.name == archive.id]
     broken(path, damage)
 
@@ -357,7 +358,7 @@ def test_a_damaged_object_is_refused_and_nothing_changes(jay, folder, damage):
 def test_a_damaged_row_is_refused_too(jay):
     memory = kept(jay)
     jay.cold_storage.archive([memory.id])
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx._con.execute("UPDATE archives SET packed = substr(packed, 1, 20)")
 
     with pytest.raises(ArchiveDamaged):
@@ -406,7 +407,7 @@ def test_nothing_is_archived_on_a_disk_that_is_not_mounted_and_what_is_there_sta
     assert list(folder.rglob("*")) == []
     assert jay.get(second.id).content == "other"
     assert jay.get(second.id).status is Status.ACTIVE
-    assert jay._records.objects_due(jay.now() + timedelta(days=1), 9) == []
+    assert jay.records.objects_due(jay.now() + timedelta(days=1), 9) == []
     with pytest.raises(ArchiveUnavailable):
         jay.cold_storage.restore([first.id])
 
@@ -449,7 +450,7 @@ def test_a_full_disk_archives_nothing_and_leaves_nothing(open_engine, folder):
 
     assert objects(folder) == []
     assert {jay.get(id).status for id in ids} == {Status.ACTIVE}
-    assert jay._records.objects_due(jay.now() + timedelta(days=1), 9) == []
+    assert jay.records.objects_due(jay.now() + timedelta(days=1), 9) == []
     jay.update(ids[0], importance=0.9)  # nothing is held
 
 
@@ -469,7 +470,7 @@ def test_what_a_killed_process_left_is_removed_an_hour_later(open_engine, folder
     assert len(objects(folder)) == 1
 
     clock.move(hours=2)
-    open_engine(archive=FolderObjects(folder))._tidy()
+    remove_due(open_engine(archive=FolderObjects(folder)))
 
     assert objects(folder) == []
     assert jay.get(memory.id).content == TEXT

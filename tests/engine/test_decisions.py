@@ -187,9 +187,9 @@ def test_a_reference_to_what_one_may_not_see_makes_no_link(jay):
 def test_a_cycle_of_links_ends(jay):
     a = jay.decisions.save("a", "A").memory
     b = jay.decisions.save("b", "B", reasoning=f"builds_on: {a.name}").memory
-    with jay._records.writing() as tx:
-        jay._ledger.link(tx, LinkKind.BUILDS_ON, a, b)
-        jay._ledger.link(tx, LinkKind.BUILDS_ON, a, a)
+    with jay.records.writing() as tx:
+        jay.ledger.link(tx, LinkKind.BUILDS_ON, a, b)
+        jay.ledger.link(tx, LinkKind.BUILDS_ON, a, a)
 
     graph = jay.decisions.graph("a", steps=10)
 
@@ -318,7 +318,7 @@ def test_a_large_number_that_was_imported_does_not_hide_later_checkpoints(jay, n
 
 def test_a_memory_that_took_the_name_of_a_checkpoint_is_not_found_under_it(jay):
     """Imports could do that once."""
-    jay.add_all([jay.admitted({"content": "Thief", "detail": {"name": "checkpoint_1"}}, id="default/checkpoint_1")])
+    jay.add_all([jay.build_memory({"content": "Thief", "detail": {"name": "checkpoint_1"}}, id="default/checkpoint_1")])
 
     with pytest.raises(NotFound):
         jay.get("checkpoint_1")

@@ -87,7 +87,7 @@ def test_what_was_stored_without_a_vector_gets_one_when_the_embedder_is_back(ope
     assert jay.check().pending == 1
 
     embedder.fault = None
-    jay._backlog.drain()
+    jay.parts.backlog.drain()
 
     assert jay.check().pending == 0
     hit = jay.search("user lives in seattle", explain=True)[0]
@@ -102,7 +102,7 @@ def test_what_was_stored_without_a_vector_is_judged_when_it_has_one(open_engine,
     jay.close()
 
     jay = open_engine(model_shared(model))
-    jay._backlog.drain()
+    jay.parts.backlog.drain()
 
     assert [(link.source, link.target) for link in jay.links(new.id)] == [(new.id, old.id)]
 
@@ -120,7 +120,7 @@ def test_a_missing_model_is_fetched_in_the_background_where_allowed(open_engine)
         embedder.there = True
 
     jay = open_engine(embedder, fetch=fetch)
-    jay._embedding.warm().result(timeout=60)
+    jay.parts.embedding.warm().result(timeout=60)
 
     assert jay.store("now with a vector").degraded is None
 
@@ -169,12 +169,12 @@ def test_a_text_that_fails_again_and_again_is_left_alone(open_engine):
     embedder = Picky()
     jay = open_engine(embedder)
     jay.store("poison")
-    while jay._records.pending(limit=1)[0].attempts < GIVE_UP:
+    while jay.records.pending(limit=1)[0].attempts < GIVE_UP:
         with suppress(EmbeddingError):
-            jay._backlog.drain()
+            jay.parts.backlog.drain()
 
     calls = embedder.calls
-    jay._backlog.drain()
+    jay.parts.backlog.drain()
 
     assert embedder.calls == calls
     assert jay.check().pending == 1
@@ -187,10 +187,10 @@ def test_a_model_that_is_away_for_long_is_no_texts_fault(open_engine):
     jay.store("User lives in Seattle")
     for _ in range(2 * GIVE_UP):
         with suppress(EmbeddingError):
-            jay._backlog.drain()
+            jay.parts.backlog.drain()
 
     embedder.fault = None
-    jay._backlog.drain()
+    jay.parts.backlog.drain()
 
     assert jay.check().pending == 0
 
@@ -200,7 +200,7 @@ def test_the_parts_past_the_first_two_follow_in_the_background(open_engine):
     text = "\n".join(f"On day {number} the ferry was late." for number in range(1_500))
     jay.store(text[:49_000])
 
-    jay._backlog.drain()
+    jay.parts.backlog.drain()
 
     assert jay.check().pending == 0
     assert jay.check().with_vectors == 1

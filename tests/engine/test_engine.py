@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.access import EVERYTHING
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unprocessable
 from scrubjay.stores.promises.memories import Request
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -136,7 +136,7 @@ def test_a_fact_at_the_end_of_a_very_long_memory_is_found(real_jay):
     filler = "The meeting went on about budgets, rooms and the weather without any result. " * 640
     memory = real_jay.store(filler[:49_900] + " Ottilie keeps bees on the roof of the town hall.").memory
     real_jay.store_many({"content": f"Somebody grows tomatoes on balcony {number}"} for number in range(50))
-    real_jay._backlog.drain()
+    real_jay.parts.backlog.drain()
 
     for words_only in (True, False):
         hits = real_jay.search("Where does Ottilie keep her bees?", words_only=words_only)
@@ -186,7 +186,7 @@ def test_who_was_shown_a_memory_is_remembered(jay):
     memory = jay.store("User lives in Seattle").memory
     jay.bound_to(provenance=Provenance(client="editor")).search("Seattle")
 
-    [recall] = jay._records.recalls(memory.id)
+    [recall] = jay.records.recalls(memory.id)
 
     assert (recall.client, recall.memories) == ("editor", (memory.id,))
 
@@ -212,7 +212,7 @@ def test_a_topic_is_embedded_with_its_text_however_the_text_came(jay):
     [expected] = HashingEmbedder().embed([changed.embeddable])
 
     assert changed.embeddable.startswith("harbour fees")
-    assert (jay._records.vectors([memory.id])[memory.id] == expected).all()
+    assert (jay.records.vectors([memory.id])[memory.id] == expected).all()
 
 
 def test_all_that_expired_is_pruned_by_a_request_that_is_done_once(jay, clock):
@@ -275,7 +275,7 @@ def test_every_change_is_told_in_the_feed_without_its_text(jay):
     jay.update(memory.id, content="another secret text")
     jay.forget(memory.id, reason="tidy")
 
-    events = jay._records.events("default")
+    events = jay.records.events("default")
 
     assert [(event.number, event.action) for event in events] == [(1, "stored"), (2, "updated"), (3, "forgotten")]
     assert "secret" not in repr(events)
@@ -460,7 +460,7 @@ def test_naming_another_user_is_forbidden_for_members(jay):
 )
 def test_no_call_ever_returns_what_its_caller_may_not_see(tmp_path_factory, writes):
     folder = tmp_path_factory.mktemp("tenants")
-    with Engine(SqliteStore(folder / "m.db"), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(folder / "m.db"), HashingEmbedder()) as jay:
         grants = {"ann": frozenset({"a"}), "bob": frozenset({"b"})}
         for number, (user, space, level) in enumerate(writes):
             owner = jay.bound_to(caller=Caller(user=user), spaces=(space,))
@@ -520,7 +520,7 @@ def test_only_its_author_or_an_owner_erases_a_shared_memory(jay, ann, bob):
     assert ann.recover(first).content == "One"
     ann.forget(first, hard=True)
     jay.forget(second, hard=True)
-    assert jay._records.get([first, second], EVERYTHING) == []
+    assert jay.records.get([first, second], EVERYTHING) == []
 
 
 def test_who_may_not_erase_a_memory_cannot_let_its_time_run_out_either(ann, bob, clock):
@@ -535,8 +535,8 @@ def test_who_may_not_erase_a_memory_cannot_let_its_time_run_out_either(ann, bob,
 
 def test_erasing_with_what_is_linked_leaves_what_belongs_to_others(ann, bob):
     hers, his = ann.store("Hers").memory, bob.store("His").memory
-    with bob._records.writing() as tx:
-        bob._ledger.link(tx, LinkKind.RELATED, his, hers)
+    with bob.records.writing() as tx:
+        bob.ledger.link(tx, LinkKind.RELATED, his, hers)
 
     assert bob.forget(his.id, hard=True, cascade=True).related == 0
     assert ann.get(hers.id).content == "Hers"

@@ -14,11 +14,11 @@ import pytest
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.archive.archiving import Criteria
-from scrubjay.engine.engine import Engine
 from scrubjay.engine.files import stores
 from scrubjay.engine.files.links import NoteLinks
 from scrubjay.engine.files.two_way import Filing
 from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import (
     Conflict,
     Error,
@@ -268,7 +268,7 @@ def test_plain_markdown_is_a_memory(jay, vault):
     assert note.tags == ("work", "work/boats")
     assert note.created_at == note.updated_at == datetime.fromtimestamp(1_700_000_000, UTC)
     assert jay.paths.get(STORE, "tide-table").title == "Tide Table"
-    ends = {jay.get(link.target).path for link in jay._records.links([note.id]) if link.source == note.id}
+    ends = {jay.get(link.target).path for link in jay.records.links([note.id]) if link.source == note.id}
     assert ends == {"tide-table", "people/ottilie"}
     assert not jay.folders.problems(STORE)
 
@@ -278,14 +278,14 @@ def test_reading_plain_markdown_writes_nothing(jay, vault):
     for _ in range(3):
         look(jay)
         jay.search("harbour")
-        jay._write_files(patient=True)
+        jay.write_files(patient=True)
     file(vault, "Tide Table").rename(file(vault, "Tides"))
     look(jay)
     look(jay)
 
     before[file(vault, "Tides")] = before.pop(file(vault, "Tide Table"))
     assert everything(vault) == before
-    assert jay._records.waiting() == {}
+    assert jay.records.waiting() == {}
     assert jay.paths.get(STORE, "tides").content == "High at noon"
 
 
@@ -347,9 +347,9 @@ def test_a_vault_of_1000_notes_opens_as_a_store(bare, tmp_path, read_only):
     assert (len(found.entries), found.unreadable) == (count, 0)
     note = bare.paths.get("vault", "daily-notes/day-7")
     assert note.title == "Day 7"
-    assert {link.source == note.id for link in bare._records.links([note.id])} == {True, False}
+    assert {link.source == note.id for link in bare.records.links([note.id])} == {True, False}
     assert everything(vault) == before
-    assert bare._records.waiting() == {}
+    assert bare.records.waiting() == {}
     assert (vault / MARKER).exists() is not read_only
 
 
@@ -408,7 +408,7 @@ def test_properties_of_other_programs_survive_every_change_here(jay, folder, lef
 def related(jay, path):
     """Where the links of a memory lead."""
     id = jay.paths.get(STORE, path).id
-    links = jay._records.links([id], kinds=frozenset({LinkKind.RELATED}))
+    links = jay.records.links([id], kinds=frozenset({LinkKind.RELATED}))
     return {jay.get(link.target).path for link in links if link.source == id and link.stands}
 
 
@@ -432,7 +432,7 @@ def test_a_link_that_is_taken_out_of_a_text_is_a_relation_no_longer(jay, vault):
 
     assert related(jay, "harbour-notes") == {"people/ottilie"}
     assert related(jay, given.path) == {"tide-table"}
-    assert jay._records.waiting() == {}
+    assert jay.records.waiting() == {}
 
 
 def test_links_in_a_note_that_got_front_matter_here_are_followed(jay, vault):
@@ -460,7 +460,7 @@ def test_links_in_a_text_that_is_changed_here_are_followed(jay, vault):
 
     assert related(jay, "tide-table") == set()
     assert "related" not in file(vault, "Tide Table").read_text()
-    assert jay._records.waiting() == {}
+    assert jay.records.waiting() == {}
 
 
 def test_links_of_a_text_that_was_written_before_a_kill_are_followed_later(open_engine, vault, monkeypatch):
@@ -527,7 +527,7 @@ def test_nothing_is_changed_in_a_read_only_store(sealed, tmp_path, change):
 
     assert everything(tmp_path / "vault") == before
     assert sorted(one.name for one in (tmp_path / "vault").iterdir()) == ["Harbour Notes.md", "Tide Table.md", "people"]
-    assert sealed._records.waiting() == {}
+    assert sealed.records.waiting() == {}
 
 
 def test_a_read_only_folder_is_followed(sealed, tmp_path):
@@ -555,10 +555,10 @@ def test_an_empty_read_only_folder_may_be_a_disk_that_is_not_there(sealed, tmp_p
 
 @pytest.mark.parametrize("change", [{"content": "Changed here"}, {"tags": ("here",)}])
 def test_what_was_changed_before_a_folder_became_read_only_is_read_from_its_file_again(jay, folder, filed, change):
-    registry = jay._registry
+    registry = jay.registry
     edited = jay.update(filed, **change)
     place = file(folder, "project/harbour")
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx.keep_as_file([filed])
     place.write_text("---\ntags: [people]\n---\nWhat the file says\n")
     registry.add(Registered(name=STORE, path=folder, read_only=True))
@@ -569,7 +569,7 @@ def test_what_was_changed_before_a_folder_became_read_only_is_read_from_its_file
     assert edited.version < jay.get(filed).version
     assert (jay.get(filed).content, jay.get(filed).tags) == ("What the file says", ("people",))
     assert place.read_bytes() == before
-    assert jay._records.waiting() == {}
+    assert jay.records.waiting() == {}
 
 
 def test_read_only_stands_in_the_registry_and_in_lists(sealed, tmp_path):
@@ -816,7 +816,7 @@ def test_another_folder_in_the_registry_deletes_nothing(jay, folder, filed, tmp_
     other = tmp_path / "other"
     Folder(other).prepare()
     (other / "x.md").write_text("---\n---\nSomething else\n")
-    jay._registry.add(Registered(name=STORE, path=other))
+    jay.registry.add(Registered(name=STORE, path=other))
     look(jay)
     look(jay)
 
@@ -927,19 +927,19 @@ def test_a_forgotten_memory_lets_go_of_a_name_that_another_has_taken(jay, folder
 
 
 def test_a_row_whose_file_was_never_written_gets_it(jay, folder, filed):
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         current = jay.get(filed)
-        jay._ledger.change(tx, replace(current, tags=("late",)), "updated", "tags")
+        jay.ledger.change(tx, replace(current, tags=("late",)), "updated", "tags")
     assert document(folder, "project/harbour").tags == ("people",)
     look(jay)
 
     assert document(folder, "project/harbour").tags == ("late",)
-    assert jay._records.waiting() == {}
+    assert jay.records.waiting() == {}
 
 
 def test_an_entry_in_the_outbox_means_write_and_never_deleted(jay, folder, filed):
-    with jay._records.writing() as tx:
-        jay._ledger.change(tx, replace(jay.get(filed), tags=("late",)), "updated", "tags")
+    with jay.records.writing() as tx:
+        jay.ledger.change(tx, replace(jay.get(filed), tags=("late",)), "updated", "tags")
     file(folder, "project/harbour").unlink()
     look(jay)
 
@@ -950,13 +950,13 @@ def test_an_entry_in_the_outbox_means_write_and_never_deleted(jay, folder, filed
 def test_a_file_written_but_not_noted_is_not_taken_for_an_edit(jay, folder, filed):
     """Killed after the rename, before the store knew; then the memory changed once more."""
     place = file(folder, "project/harbour")
-    before = jay._records.file_of(filed)
+    before = jay.records.file_of(filed)
     jay.update(filed, content="Second text")
-    after = jay._records.file_of(filed)
-    with jay._records.writing() as tx:
+    after = jay.records.file_of(filed)
+    with jay.records.writing() as tx:
         tx.in_sync(filed, name=before.name, hash=before.hash, stamp="", version=before.agreed_version)
         tx.keep_as_file([filed])
-        jay._ledger.change(tx, replace(jay.get(filed), content="Third text"), "updated", "content")
+        jay.ledger.change(tx, replace(jay.get(filed), content="Third text"), "updated", "content")
     assert parsed(place.read_bytes()).content == "Second text"
     assert after.hash != before.hash
     look(jay)
@@ -966,7 +966,7 @@ def test_a_file_written_but_not_noted_is_not_taken_for_an_edit(jay, folder, file
 
 
 def test_a_new_file_written_but_not_noted_is_not_doubled(jay, folder, filed):
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx.drop_files([filed])
         tx.keep_as_file([filed])
     look(jay)
@@ -1154,7 +1154,7 @@ def test_a_mirror_of_many_is_complete(jay, tmp_path, monkeypatch):
     brought = {f"mem_00000000000{n}" for n in range(5)}
 
     assert {parsed(one.read_bytes()).id for one in (tmp_path / "vault").rglob("*.md")} == {*ids, *more, *brought}
-    assert jay._records.waiting() == {}
+    assert jay.records.waiting() == {}
 
 
 def test_what_stops_being_mirrored_stays(jay, tmp_path):
@@ -1197,7 +1197,7 @@ def test_whatever_a_memory_says_its_file_can_be_written(jay, folder, text):
     assert len(name.encode()) < 250
     look(jay)
     assert jay.get(id).content == text
-    assert not jay._records.waiting()
+    assert not jay.records.waiting()
 
 
 def test_memories_of_the_same_words_have_files_of_their_own_and_links_lead_to_them(jay, folder):
@@ -1205,7 +1205,7 @@ def test_memories_of_the_same_words_have_files_of_their_own_and_links_lead_to_th
     start = "The harbour master said that the quay will be swept on "
     _, second = (jay.store(f"{start}{day} and then some more words follow").memory for day in ("Monday", "Friday"))
     jay.store("See the other", related=(second.id,))
-    jay._write_files(patient=True)
+    jay.write_files(patient=True)
     look(jay)
 
     tail = second.id[-6:]
@@ -1247,7 +1247,7 @@ def test_a_clone_elsewhere_keeps_ids_times_and_levels(jay, tmp_path, open_engine
     clock.move(days=1)
     shutil.copytree(tmp_path / "vault", tmp_path / "clone")
     home = tmp_path / "elsewhere"
-    with Engine(SqliteStore(home / "m.db"), HashingEmbedder(), clock=clock, registry=Registry(home, home)) as other:
+    with engine_on(SqliteStore(home / "m.db"), HashingEmbedder(), clock=clock, registry=Registry(home, home)) as other:
         other.folders.add("clone", tmp_path / "clone")
         there = other.bound_to(spaces=("clone",)).get(memory.id)
 
@@ -1276,7 +1276,7 @@ def test_what_another_user_keeps_private_is_not_written_into_a_folder(jay, ann, 
     look(jay)
 
     assert files_below(vault) == ["a/b.md"]
-    assert jay._records.waiting() == {}
+    assert jay.records.waiting() == {}
     assert [ann.get(one.id).content for one in (before, later)] == ["Known before", "Stored later"]
     ann.revise(later.id, access_level="shared")
     assert files_below(vault) == ["a/b.md", "a/later.md"]
@@ -1304,9 +1304,9 @@ def test_an_edit_of_a_file_that_leaves_is_not_lost(jay, ann, folder):
 
 def test_private_files_of_former_versions_leave_the_folder(jay, ann, folder):
     id = ann.paths.add(STORE, "a/b", "Text").memory.id
-    with jay._records.writing() as tx:  # as a former version would: private, and its file in step
+    with jay.records.writing() as tx:  # as a former version would: private, and its file in step
         [memory] = tx.get([id], EVERYTHING)
-        private = jay._ledger.change(tx, replace(memory, access_level=AccessLevel.PRIVATE), "updated")
+        private = jay.ledger.change(tx, replace(memory, access_level=AccessLevel.PRIVATE), "updated")
         known = tx.file_of(id)
         tx.in_sync(id, name=known.name, hash=known.hash, stamp=known.stamp, version=private.version)
         tx.set_fact(f"folder-private:{STORE}", "")
@@ -1342,8 +1342,8 @@ def test_a_private_file_in_a_repository_is_left_alone_and_reported(jay, tmp_path
 def test_a_file_names_no_memory_that_may_not_lie_beside_it(jay, ann, folder):
     shared = ann.paths.add(STORE, "a/b", "Text").memory
     secret = ann.store("Secret", path="hidden/words", access_level="private").memory
-    with jay._records.writing() as tx:
-        jay._ledger.link(tx, LinkKind.RELATED, shared, secret)
+    with jay.records.writing() as tx:
+        jay.ledger.link(tx, LinkKind.RELATED, shared, secret)
     look(jay)
 
     assert "hidden/words" not in file(folder, "a/b").read_text()
@@ -1357,7 +1357,7 @@ def test_a_new_file_does_not_become_the_private_memory_of_another(jay, ann, fold
         file(folder, name).write_text(f"---\n{id}---\n\nThe same text\n")
     look(jay)
 
-    assert jay._records.file_of(secret.id) is None
+    assert jay.records.file_of(secret.id) is None
     assert jay.paths.get(STORE, "a/b").id != secret.id
     assert jay.paths.get(STORE, "a/c").access_level == "shared"
 
@@ -1442,7 +1442,7 @@ def patient(monkeypatch):
 @pytest.fixture
 def bare(tmp_path):
     """An engine that finds nothing by meaning: quick with many files."""
-    with Engine(SqliteStore(tmp_path / "m.db"), None, registry=Registry(tmp_path, tmp_path, walk_seconds=0)) as bare:
+    with engine_on(SqliteStore(tmp_path / "m.db"), None, registry=Registry(tmp_path, tmp_path, walk_seconds=0)) as bare:
         yield bare
 
 
@@ -1532,7 +1532,7 @@ def is_read(jay):
 
 
 def test_whoever_waits_for_another_look_is_told_how_far_it_is(jay, folder, filed, hasty):
-    shelf = jay._shared.shelves.of(STORE)
+    shelf = jay.parts.shelves.of(STORE)
     shelf.read = (640, 2_000)
 
     with shelf.lock, pytest.raises(StillReading, match="Still reading: 640 of 2,000 files"):
@@ -1547,7 +1547,7 @@ def test_closing_does_not_wait_for_files_that_are_still_to_be_read(open_engine, 
     jay.close()
 
     assert not any(thread.name == f"reading {STORE}" for thread in threading.enumerate())
-    assert 64 <= len(open_engine()._records.entries(STORE, "", EVERYTHING)) < 600
+    assert 64 <= len(open_engine().records.entries(STORE, "", EVERYTHING)) < 600
 
 
 def test_threads_look_at_once_and_nothing_is_doubled(jay, folder, filed):
@@ -1566,7 +1566,7 @@ def test_a_closed_engine_has_stopped_watching(jay, folder, filed):
     jay.folders.watch()
     jay.close()
 
-    assert not jay._shared.shelves.watcher._thread.is_alive()
+    assert not jay.parts.shelves.watcher._thread.is_alive()
 
 
 def test_a_watched_folder_is_taken_in_without_a_call(open_engine, tmp_path):
@@ -1578,16 +1578,16 @@ def test_a_watched_folder_is_taken_in_without_a_call(open_engine, tmp_path):
 
     def seen():
         place.write_text("---\n---\nSeen by itself\n")
-        return jay._records.at_path(STORE, "a/watched", jay._audience(Filter())) is not None
+        return jay.records.at_path(STORE, "a/watched", jay.audience(Filter())) is not None
 
     wait_until(seen)
 
 
 def test_a_relation_is_written_into_both_worlds(jay, folder, filed):
     other = jay.store("Beside it").memory
-    with jay._records.writing() as tx:
-        jay._ledger.link(tx, LinkKind.RELATED, jay.get(filed), other)
-    jay._write_files()
+    with jay.records.writing() as tx:
+        jay.ledger.link(tx, LinkKind.RELATED, jay.get(filed), other)
+    jay.write_files()
 
     assert f'related: ["[[{other.path}]]"]' in file(folder, "project/harbour").read_text()
 
@@ -1642,7 +1642,7 @@ def test_a_chain_of_decisions_survives_a_clone(jay, tmp_path, clock):
     jay.decisions.checkpoint("Half done", next_steps="The rest")
     home = tmp_path / "elsewhere"
     shutil.copytree(tmp_path / "vault", tmp_path / "clone")
-    with Engine(SqliteStore(home / "m.db"), HashingEmbedder(), clock=clock, registry=Registry(home, home)) as other:
+    with engine_on(SqliteStore(home / "m.db"), HashingEmbedder(), clock=clock, registry=Registry(home, home)) as other:
         other.folders.add("clone", tmp_path / "clone")
         there = other.bound_to(spaces=("clone",))
         current = [memory.content for memory in there.list(Filter(kinds=frozenset({Kind.DECISION})))]

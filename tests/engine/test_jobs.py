@@ -104,7 +104,7 @@ def test_progress_is_seen_while_it_runs(jay, kind):
 
 def test_work_that_knows_nothing_of_jobs_reports_through_its_engine(jay, kind):
     def run(engine, _arguments, handle):
-        engine._progress(1, 2, "one")
+        engine.progress(1, 2, "one")
         seen.append(engine.jobs.get(handle.id).done)
         return {}
 

@@ -9,6 +9,7 @@ import pytest
 
 from scrubjay.archives.folder import MARK, MARKER, FolderObjects
 from scrubjay.dialects.table import find
+from scrubjay.engine.archive.archives import remove_due
 from scrubjay.engine.archive.archiving import Terms
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, StorageFull
 from scrubjay.servers.http.app import build_app
@@ -36,7 +37,7 @@ def archived(jay, number=1):
 
 def forget_the_mark(jay, folder):
     """As the version before left a store and its folder."""
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx._con.execute("DELETE FROM facts WHERE key LIKE 'archive:%'")
     (folder / "glacier" / MARKER).write_bytes(MARK)
 
@@ -54,7 +55,7 @@ def refuses(jay):
     with pytest.raises(ArchiveUnavailable):
         jay.cold_storage.archive([memory.id], GLACIER)
     assert jay.get(memory.id) == memory
-    assert jay._records.objects_due(jay.now() + timedelta(days=1), 9) == []
+    assert jay.records.objects_due(jay.now() + timedelta(days=1), 9) == []
     return True
 
 
@@ -63,9 +64,9 @@ def test_a_folder_of_the_version_before_is_recognised_by_what_it_holds(jay, open
     forget_the_mark(jay, folder)
 
     later = open_engine(archive=FolderObjects(folder))
-    later._tidy()  # what a server does when it starts
+    remove_due(later)  # what a server does when it starts
 
-    mark = later._records.fact("archive:glacier")
+    mark = later.records.fact("archive:glacier")
     assert mark
     assert FolderObjects(folder).mark("glacier") == mark
     later.cold_storage.restore(ids)
@@ -76,7 +77,7 @@ def test_a_disk_that_is_away_when_the_version_after_starts_is_not_set_up_again(j
     forget_the_mark(jay, folder)
     away = unmount(folder)
     later = open_engine(archive=FolderObjects(folder))
-    later._tidy()
+    remove_due(later)
 
     assert refuses(later)
     assert list(folder.iterdir()) == []
@@ -90,7 +91,7 @@ def test_a_mount_point_with_a_few_stranded_objects_is_not_taken_for_the_disk(jay
     archived(jay, 3)
     away = unmount(folder)
     clock.move(hours=1)
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx._con.execute("DELETE FROM facts WHERE key LIKE 'archive:%'")
         tx._con.execute("UPDATE archives SET object = 'glacier/arch_elsewhere' || id")
     [stranded] = archived(open_engine(file="other.db", archive=FolderObjects(folder)))
@@ -106,7 +107,7 @@ def test_whoever_dies_between_mark_and_store_leaves_a_folder_that_is_used(jay, f
 
     archived(jay)
 
-    assert jay._records.fact("archive:glacier") == "m1"
+    assert jay.records.fact("archive:glacier") == "m1"
 
 
 def test_two_stores_may_share_a_folder(jay, open_engine, folder):
@@ -170,7 +171,7 @@ def test_a_folder_that_cannot_be_marked_is_not_remembered(open_engine, folder):
     with pytest.raises(StorageFull):
         jay.cold_storage.archive([memory.id], GLACIER)
 
-    assert jay._records.fact("archive:glacier") is None
+    assert jay.records.fact("archive:glacier") is None
 
 
 def test_an_owner_may_accept_a_folder_that_was_emptied(jay, folder):
@@ -187,15 +188,15 @@ def test_an_owner_may_accept_a_folder_that_was_emptied(jay, folder):
 def test_a_server_says_that_its_archive_is_away_and_stays_in_service(jay, folder, caplog):
     archived(jay)
     with client_of(build_app(jay, [find("memento")])) as client:
-        jay._tidy()
+        remove_due(jay)
         assert client.get("/readyz").json() == {"status": "ok"}
         away = unmount(folder)
-        jay._tidy()
-        jay._tidy()
+        remove_due(jay)
+        remove_due(jay)
         ready = client.get("/readyz")
         assert (ready.status_code, ready.json()) == (200, {"status": "ok", "archive": "unavailable"})
         assert [record.message for record in caplog.records if "mounted" in record.message] == [jay.archive_trouble]
         folder.rmdir()
         away.rename(folder)
-        jay._tidy()
+        remove_due(jay)
         assert client.get("/readyz").json() == {"status": "ok"}

@@ -10,6 +10,7 @@ import pytest
 
 from scrubjay.archives.folder import FolderObjects
 from scrubjay.engine.archive import moving
+from scrubjay.engine.archive.archives import remove_due
 from scrubjay.engine.archive.archiving import Terms
 from scrubjay.engine.archive.moving import Place
 from scrubjay.engine.holding import holding
@@ -52,7 +53,7 @@ def filled(jay) -> dict[str, str]:
 
 
 def lying_in_the_folder(jay, ids) -> int:
-    return sum(archive.object is not None for archive in jay._records.archives(list(ids)).values())
+    return sum(archive.object is not None for archive in jay.records.archives(list(ids)).values())
 
 
 def shown(jay, ids) -> dict[str, str]:
@@ -111,7 +112,7 @@ def test_a_shared_folder_serves_both_servers_and_another_one_is_refused(postgres
     )
     with one, other, stray:
         texts = filled(one)
-        stray._tidy()
+        remove_due(stray)
         assert "share" in (stray.archive_trouble or "")
         with pytest.raises(ArchiveUnavailable):
             stray.cold_storage.restore(list(texts))
@@ -177,7 +178,7 @@ def test_what_is_damaged_stays_and_is_named(jay, folder):
     texts = filled(jay)
     path = objects(folder)[0]
     path.write_bytes(b"other")
-    [damaged] = [id for id, one in jay._records.archives(list(texts)).items() if one.id == path.name]
+    [damaged] = [id for id, one in jay.records.archives(list(texts)).items() if one.id == path.name]
 
     moved = jay.cold_storage.move(Place.DATABASE)
 
@@ -188,7 +189,7 @@ def test_what_is_damaged_stays_and_is_named(jay, folder):
 def test_a_row_that_is_damaged_is_not_moved_out(jay, folder):
     texts = filled(jay)
     jay.cold_storage.move(Place.DATABASE)
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx._con.execute("UPDATE archives SET packed = substr(packed, 1, 20) WHERE tier = 'glacier'")
 
     moved = jay.cold_storage.move(Place.FOLDER)
@@ -199,7 +200,7 @@ def test_a_row_that_is_damaged_is_not_moved_out(jay, folder):
 
 def test_what_others_work_on_is_left_for_another_run(jay):
     texts = filled(jay)
-    [held] = [id for id, one in jay._records.archives(list(texts)).items() if one.tier is Tier.GLACIER]
+    [held] = [id for id, one in jay.records.archives(list(texts)).items() if one.tier is Tier.GLACIER]
 
     with holding(jay, [held]):
         moved = jay.cold_storage.move(Place.DATABASE)
@@ -210,7 +211,7 @@ def test_what_others_work_on_is_left_for_another_run(jay):
 
 def test_who_reads_while_it_moves_sees_the_text(jay, monkeypatch):
     texts = filled(jay)
-    real, once = jay._records.archives, []
+    real, once = jay.records.archives, []
 
     def moved_meanwhile(ids):
         found = real(ids)
@@ -219,7 +220,7 @@ def test_who_reads_while_it_moves_sees_the_text(jay, monkeypatch):
             jay.cold_storage.move(Place.DATABASE)
         return found
 
-    monkeypatch.setattr(jay._records, "archives", moved_meanwhile)
+    monkeypatch.setattr(jay.records, "archives", moved_meanwhile)
 
     assert shown(jay, texts) == texts
 
@@ -267,12 +268,12 @@ def test_a_move_that_dies_at_any_point_loses_nothing_and_goes_on(open_engine, fo
     jay = open_engine(archive=FolderObjects(folder))
     assert shown(jay, texts) == texts
     clock.move(hours=2)  # its holds and announcements have ended
-    jay._tidy()
+    remove_due(jay)
     assert shown(jay, texts) == texts
 
     jay.cold_storage.move(to)
 
-    jay._tidy()
+    remove_due(jay)
     assert shown(jay, texts) == texts
     assert lying_in_the_folder(jay, texts) == len(objects(folder)) == (4 if to is Place.FOLDER else 0)
 
@@ -296,6 +297,7 @@ import os, sys
 from pathlib import Path
 from scrubjay.archives.folder import FolderObjects
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.engine.archive.moving import Place
 from scrubjay.stores.sqlite.store import SqliteStore
 
@@ -308,7 +310,7 @@ class Last(FolderObjects):
         super().remove(name)
         os.kill(os.getpid(), 9)
 
-Engine(SqliteStore(Path(sys.argv[1])), None, archive=Last(Path(sys.argv[2]))).cold_storage.move(Place(sys.argv[3]))
+engine_on(SqliteStore(Path(sys.argv[1])), None, archive=Last(Path(sys.argv[2]))).cold_storage.move(Place(sys.argv[3]))
 """
 
 
@@ -323,7 +325,7 @@ def test_a_process_that_is_killed_in_a_move_loses_nothing(open_engine, folder, t
     assert subprocess.run(child, timeout=60, check=False).returncode == -9
 
     assert shown(jay, texts) == texts
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx._con.execute("DELETE FROM holds")  # two minutes later
     jay.cold_storage.move(to)
     assert shown(jay, texts) == texts

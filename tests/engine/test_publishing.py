@@ -187,7 +187,7 @@ def as_an_earlier_program_left_it(jay, ann) -> str:
     for change in ({"content": CLEAN}, {"access_level": "shared"}, {"importance": 0.9}):
         ann.update(private.id, **change)
     made = {name: getattr(private, name) for name in ("path", "title", "auto_tags")}
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         memory, *former = jay.get(private.id), *(one.memory for one in jay.history(private.id))
         tx.reword(replace(memory, **made), [replace(one, **made) for one in former])
     return private.id
@@ -207,7 +207,7 @@ def test_traces_that_an_earlier_program_left_are_removed_once(jay, ann, bob):
     assert leaked(repr(list(ann.history(id))).lower()) == list(SECRETS), "its author keeps what it was"
     assert jay.get(id).version == 4
     assert Repairs(jay).run() == 0
-    assert jay._records.fact("mended") == "done"
+    assert jay.records.fact("mended") == "done"
 
 
 @BOTH
@@ -225,7 +225,7 @@ def test_a_repair_leaves_everything_else_alone(jay, ann):
 
 def test_a_repair_goes_on_where_it_was_cut_off(jay, ann, bob):
     first, second = as_an_earlier_program_left_it(jay, ann), as_an_earlier_program_left_it(jay, ann)
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx.set_fact("mended", str(jay.get(first).seq))
 
     assert Repairs(jay).run() == 1
@@ -236,14 +236,14 @@ def test_a_repair_goes_on_where_it_was_cut_off(jay, ann, bob):
 def test_a_repair_that_another_process_finished_first_is_finished(jay, ann, monkeypatch):
     as_an_earlier_program_left_it(jay, ann)
     ours = Repairs(jay)
-    lease = jay._records.lease
+    lease = jay.records.lease
 
     def after_the_other(*args, **named):
         monkeypatch.undo()
         assert Repairs(jay).run() == 1
         return lease(*args, **named)
 
-    monkeypatch.setattr(jay._records, "lease", after_the_other)
+    monkeypatch.setattr(jay.records, "lease", after_the_other)
 
     assert ours.run() == 0
 
@@ -263,7 +263,7 @@ def test_what_was_archived_with_traces_is_shown_and_restored_without(jay, ann, b
 def test_a_mirrored_file_gets_the_new_name(jay, ann, tmp_path):
     jay.folders.mirror("default")
     as_an_earlier_program_left_it(jay, ann)
-    jay._write_files(patient=True)
+    jay.write_files(patient=True)
     [folder] = {file.parent for file in tmp_path.rglob("inbox/*.md")}
     assert leaked(" ".join(file.name for file in folder.iterdir()))
 

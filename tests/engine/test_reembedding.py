@@ -8,6 +8,7 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.engine.upkeep import reembedding
 from scrubjay.errors import EmbeddingError, Locked, ModelMissing
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -51,7 +52,7 @@ def fill(jay: Engine, count: int = 150) -> list[str]:
 
 
 def dimensions(jay: Engine) -> set[int]:
-    with jay._records._reading() as con:
+    with jay.records._reading() as con:
         return {length // 4 for (length,) in con.execute("SELECT DISTINCT length(vector) FROM vectors")}
 
 
@@ -78,7 +79,7 @@ def test_a_decisions_topic_is_in_its_new_vector_too(open_engine):
     jay.reembed()
 
     [expected] = Wider().embed([decision.embeddable])
-    assert (jay._records.vectors([decision.id])[decision.id] == expected).all()
+    assert (jay.records.vectors([decision.id])[decision.id] == expected).all()
 
 
 def test_a_store_that_is_this_models_already_is_left_alone(open_engine):
@@ -177,7 +178,7 @@ def test_two_at_once_do_not_work_against_each_other(open_engine, monkeypatch):
     monkeypatch.setattr(reembedding, "PATIENCE_SECONDS", 0.3)
     fill(open_engine(), 10)
     jay = open_engine(Wider())
-    assert jay._records.lease("embedding", holder="another", seconds=15)
+    assert jay.records.lease("embedding", holder="another", seconds=15)
 
     with pytest.raises(Locked):
         jay.reembed()
@@ -185,7 +186,7 @@ def test_two_at_once_do_not_work_against_each_other(open_engine, monkeypatch):
 
 def test_killed_at_any_moment_it_goes_on(tmp_path):
     path = tmp_path / "memories.db"
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         jay.store_many({"content": f"fact {number}"} for number in range(400))
     with Child("reembed", path) as child:
         for _ in range(2):
@@ -200,7 +201,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
         assert child.process.wait() == 0, child.errors.decode()
 
     assert told[-1]["finished"] <= 400 - 2 * 64 + 64
-    with Engine(SqliteStore(path), Wider()) as jay:
+    with engine_on(SqliteStore(path), Wider()) as jay:
         assert jay.check().with_vectors == 400
         assert dimensions(jay) == {768}
         assert [hit.memory.content for hit in jay.search("fact 7", limit=1)] == ["fact 7"]

@@ -29,13 +29,13 @@ ANN, BOB = Caller(user="ann", role=Role.MEMBER), Caller(user="bob", role=Role.ME
 
 
 def stats(jay: Engine, **asked: Any) -> Statistics:
-    return statistics(jay._records, jay.caller, jay.spaces, StatsQuery(**asked), now=jay.now())
+    return statistics(jay.records, jay.caller, jay.spaces, StatsQuery(**asked), now=jay.now())
 
 
 def archive(jay: Engine, id: str) -> None:
     memory = jay.get(id)
-    with jay._records.writing() as tx:
-        jay._ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status")
+    with jay.records.writing() as tx:
+        jay.ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status")
 
 
 def kept(jay: Engine, content: str = "User likes tea", **fields: Any) -> str:
@@ -185,7 +185,7 @@ def test_importance_is_high_from_seven_tenths_and_low_below_three(jay: Engine):
 def test_sizes_are_those_of_texts_and_vectors(jay: Engine):
     """The embedder of the tests makes vectors of a known length, one for a short text."""
     memory = kept(jay, "tea é", metadata={"a": 1})
-    vector = 4 * len(jay._records.vectors([memory])[memory])
+    vector = 4 * len(jay.records.vectors([memory])[memory])
 
     found = stats(jay).storage_size
 
@@ -359,7 +359,7 @@ def test_deletions_per_week_are_those_of_the_time(jay: Engine, clock: Clock):
 def test_consolidations_are_shown_once_they_are_counted(jay: Engine, clock: Clock):
     memory, *_ = [kept(jay, f"Number {n}") for n in range(8)]
     assert stats(jay).consolidation_rate.memories_consolidated == 0
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx.count_consolidation(memory, sources=3, at=clock.time)
         tx.count_consolidation(memory, sources=2, at=clock.time)
 
@@ -389,7 +389,7 @@ def test_repeated_texts_cost_deduplication(jay: Engine):
 
 def test_categories_that_agree_with_their_neighbours_are_accurate(jay: Engine):
     memories = [kept(jay, f"Number {n}") for n in range(4)]
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         for memory in memories[:3]:
             tx.judge_category(memory, agreed=memory != memories[0])
 

@@ -102,7 +102,7 @@ def test_what_counts_for_everyone_is_as_it_was(people):
         assert current(people[name]) == [new], name
         assert people[name].get(old).superseded_by == new
     assert people["local"].get(old).valid_until is not None
-    assert people["local"]._records.asides(old) == []
+    assert people["local"].records.asides(old) == []
 
 
 @BOTH
@@ -127,7 +127,7 @@ def test_hiding_the_older_memory_too_makes_it_count_for_all_who_are_left(people)
 
     people["ann"].update(older, access_level="private")
 
-    assert people["local"]._records.asides(older) == []
+    assert people["local"].records.asides(older) == []
     assert people["ann"].get(older).superseded_by == newer
 
 
@@ -141,7 +141,7 @@ def test_deleting_and_recovering_the_successor_concerns_those_who_saw_it(people)
     assert (current(people["ann"]), current(people["bob"])) == ([new], [old])
     people["ann"].forget(new, hard=True)
     assert current(people["ann"]) == current(people["bob"]) == [old]
-    assert people["local"]._records.asides(old) == []
+    assert people["local"].records.asides(old) == []
 
 
 @BOTH
@@ -236,7 +236,7 @@ def test_a_conflict_that_ann_has_settled_privately_is_still_open_for_bob(people)
 def test_a_mirrored_file_does_not_name_a_hidden_memory(people, tmp_path):
     people["local"].folders.mirror("default")
     old, new = pair(people)
-    people["local"]._write_files(patient=True)
+    people["local"].write_files(patient=True)
     texts = [file.read_text() for file in tmp_path.rglob("*.md") if old in file.read_text()]
 
     assert texts
@@ -247,7 +247,7 @@ def test_a_mirrored_file_does_not_name_a_hidden_memory(people, tmp_path):
 def test_stores_of_today_are_told_apart_by_a_repair(people):
     jay = people["local"]
     old, new = people["bob"].store(OLD).memory, people["ann"].store(NEW, access_level=AccessLevel.PRIVATE).memory
-    with jay._records.writing() as tx:  # as an earlier program wrote it
+    with jay.records.writing() as tx:  # as an earlier program wrote it
         tx.relate(a_link(new.id, old.id, kind=LinkKind.SUPERSEDES))
         tx.point(old.id, supersedes=None, superseded_by=new.id)
         tx.point(new.id, supersedes=old.id, superseded_by=None)
@@ -263,7 +263,7 @@ def test_settling_twice_writes_nothing(people):
     old, _ = pair(people)
     jay = people["local"]
 
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         before = tx.asides(old)
         assert supersession.settle(tx, supersession.plain(tx, jay.get(old))) is False
         assert tx.asides(old) == before

@@ -41,7 +41,7 @@ def made(engine, clock, *contents):
     for content in contents:
         clock.move(hours=1)
         memories.append(engine.store(content, created_at=clock()).memory)
-    return synthesis.synthesised(memories, engine._embedding, lambda: engine._shared.judge)
+    return synthesis.synthesised(memories, engine.parts.embedding, lambda: engine.parts.judge)
 
 
 @pytest.mark.parametrize(

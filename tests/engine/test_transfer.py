@@ -10,7 +10,7 @@ import pytest
 
 from scrubjay.dialects.mama import mama
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Caller, LinkKind, Memory, Role
@@ -18,7 +18,7 @@ from scrubjay.values.memory import Caller, LinkKind, Memory, Role
 
 @pytest.fixture
 def other(tmp_path, clock):
-    with Engine(SqliteStore(tmp_path / "other" / "memories.db"), HashingEmbedder(), clock=clock) as engine:
+    with engine_on(SqliteStore(tmp_path / "other" / "memories.db"), HashingEmbedder(), clock=clock) as engine:
         yield engine
 
 
@@ -231,7 +231,7 @@ def test_an_imported_memory_takes_no_name_away_from_another_space(jay):
 
 def test_an_id_of_an_earlier_import_does_not_stop_checkpoints(jay):
     attic = jay.bound_to(spaces=("attic",))
-    jay.add_all([jay.admitted({"content": "In the way"}, id="attic/checkpoint_1")])
+    jay.add_all([jay.build_memory({"content": "In the way"}, id="attic/checkpoint_1")])
 
     saved = mama.call(attic, "save", {"type": "checkpoint", "summary": "Half of the shelves are up"}).body
 
@@ -282,15 +282,15 @@ def test_links_to_what_the_importer_may_not_see_or_change_are_left_out(jay):
     result = bob.import_from(lines)
 
     assert (result.links, result.links_left_out) == (2, 6)
-    assert {end for link in jay._records.links([mine]) for end in (link.source, link.target)} == {mine, shared}
-    assert jay._records.links([hidden, elsewhere]) == []
+    assert {end for link in jay.records.links([mine]) for end in (link.source, link.target)} == {mine, shared}
+    assert jay.records.links([hidden, elsewhere]) == []
 
 
 def test_an_export_names_no_memory_that_its_reader_may_not_see(jay):
     ann, bob = (jay.bound_to(caller=Caller(user=user, role=Role.MEMBER)) for user in ("ann", "bob"))
     hidden, shared = ann.store("Hers", access_level="private").memory, ann.store("Ours").memory
-    with ann._records.writing() as tx:
-        ann._ledger.link(tx, LinkKind.RELATED, hidden, shared)
+    with ann.records.writing() as tx:
+        ann.ledger.link(tx, LinkKind.RELATED, hidden, shared)
 
     assert hidden.id not in json.dumps(list(bob.export()))
     assert [line["source"] for line in ann.export() if line["type"] == "link"] == [hidden.id]

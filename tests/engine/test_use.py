@@ -6,14 +6,14 @@ import pytest
 
 from scrubjay.dialects.table import find
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Provenance
 
 
 @pytest.fixture
 def engine(tmp_path):
-    with Engine(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as engine:
+    with engine_on(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as engine:
         for number in range(15):
             engine.store(f"Tea is served in room {number}")
         yield engine

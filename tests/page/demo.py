@@ -13,6 +13,7 @@ from pathlib import Path
 
 from scrubjay.embedders.base import Embedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.settings import load
 from scrubjay.values.memory import LinkKind, Memory, Provenance, Query
 from scrubjay.values.times import utc_now
@@ -85,7 +86,7 @@ class Demo:
     def __init__(self, home: Path, embedder: Embedder) -> None:
         self.weeks = Weeks()
         url = f"sqlite:///{home / 'memories.db'}"
-        with Engine(open_store(url), embedder, clock=self.weeks) as engine:
+        with engine_on(open_store(url), embedder, clock=self.weeks) as engine:
             self.engine = engine
             self.facts = self._facts()
             self.decision = self._decisions()
@@ -163,8 +164,8 @@ class Demo:
 
 def propose(engine: Engine, newer: Memory, older: Memory) -> None:
     """An open conflict; the embedder of tests finds none by itself."""
-    with engine._records.writing() as tx:
-        engine._ledger.link(tx, LinkKind.MAY_OUTDATE, newer, older, score=0.9, given=False)
+    with engine.records.writing() as tx:
+        engine.ledger.link(tx, LinkKind.MAY_OUTDATE, newer, older, score=0.9, given=False)
 
 
 if __name__ == "__main__":

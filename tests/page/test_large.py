@@ -94,10 +94,10 @@ def test_a_graph_of_five_thousand_stays_usable(server, look):
     with site.engine() as jay:
         ids = jay.store_many({"content": text(number)} for number in range(NODES))
         memories = [jay.get(id) for id in ids]
-        with jay._records.writing() as tx:
+        with jay.records.writing() as tx:
             for number in range(1, NODES):
                 source, target = memories[number], memories[number // 7]
-                jay._ledger.link(tx, LinkKind.RELATED, source, target)
+                jay.ledger.link(tx, LinkKind.RELATED, source, target)
     looking = look(site)
     begun = time.perf_counter()
     page = looking.go(f"#/graph/{memories[0].id}")

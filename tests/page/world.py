@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from scrubjay.embedders.base import Embedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.memory import LinkKind, Memory
 from scrubjay.wiring import open_store
@@ -47,7 +47,7 @@ LONG = "\n".join(f"Line {number} of the long report on the dredging of berth 7."
 class World(Demo):
     def __init__(self, home: Path, embedder: Embedder) -> None:
         super().__init__(home, embedder)
-        with Engine(open_store(f"sqlite:///{home / 'memories.db'}"), embedder, clock=self.weeks) as engine:
+        with engine_on(open_store(f"sqlite:///{home / 'memories.db'}"), embedder, clock=self.weeks) as engine:
             self.engine = engine
             self.note, self.plain_note, self.long = (self._keep(text, "notes") for text in (NOTE, PLAIN_NOTE, LONG))
             self._repeats()
@@ -78,14 +78,14 @@ class World(Demo):
         for other in others:
             propose(self.engine, hub, other)
         for at, other in enumerate(others):
-            with self.engine._records.writing() as tx:
+            with self.engine.records.writing() as tx:
                 self._link(tx, LinkKind.RELATED, other, others[(at + 1) % len(others)])
-        with self.engine._records.writing() as tx:
+        with self.engine.records.writing() as tx:
             self._link(tx, LinkKind.RELATED, hub, self.note)
         return hub
 
     def _link(self, tx: Transaction, kind: LinkKind, one: Memory, other: Memory) -> None:
-        self.engine._ledger.link(tx, kind, one, other, score=0.8, given=True)
+        self.engine.ledger.link(tx, kind, one, other, score=0.8, given=True)
 
     def _rest(self) -> None:
         chance = random.Random(17)

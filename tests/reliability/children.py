@@ -17,6 +17,7 @@ import scrubjay
 from scrubjay.embedders.base import Vector
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Error
 from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -76,7 +77,7 @@ def reembed(path: str) -> None:
             time.sleep(0.05)
             return super().embed(texts)
 
-    with Engine(SqliteStore(Path(path)), Wider()) as jay:
+    with engine_on(SqliteStore(Path(path)), Wider()) as jay:
         result = jay.reembed(progress=lambda done, total: say(done=done, total=total))
     say(finished=result.memories)
 
@@ -114,7 +115,7 @@ def opened_at(home: str) -> Engine:
     """With folders, under a home."""
     place = Path(home)
     registry = Registry(place, place, walk_seconds=0)
-    return Engine(SqliteStore(place / "memories.db"), HashingEmbedder(), registry=registry)
+    return engine_on(SqliteStore(place / "memories.db"), HashingEmbedder(), registry=registry)
 
 
 @job
@@ -185,7 +186,7 @@ class Undo(Exception):
 def live_through_a_day(path: str) -> None:
     """A fixed script of library calls under a clock of its own; says everything that could depend on the place."""
     clock = Clock()
-    with Engine(SqliteStore(Path(path)), HashingEmbedder(), clock=clock) as jay:
+    with engine_on(SqliteStore(Path(path)), HashingEmbedder(), clock=clock) as jay:
         old = jay.store("User lives in Zürich since März 🏔", expires_at=clock().replace(year=2027)).memory
         clock.move(hours=14)
         new = jay.store("User lives in 東京 now", tags=("home",)).memory
@@ -215,7 +216,7 @@ def read_as_nobody(path: str, id: str) -> None:
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
-    with Engine(SqliteStore(Path(path)), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(Path(path)), HashingEmbedder()) as jay:
         say(found=len(jay.search("harbour")), listed=len(jay.list()), got=jay.get(id).content)
         try:
             jay.store("one more")
@@ -264,9 +265,9 @@ def tend_and_write(path: str, seed: str) -> None:
     """Make the index of a store step by step and write between the steps; says what was acknowledged. The words of its
     texts are those of no other seed."""
     texts = Texts(Random(int(seed)), word("", int(seed)) + "v")
-    with Engine(SqliteStore(Path(path), index_from=1_000), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(Path(path), index_from=1_000), HashingEmbedder()) as jay:
         while True:
-            jay._records.tend()
+            jay.records.tend()
             text = texts.next()
             say(id=jay.store(text).memory.id, text=text)
 

@@ -11,7 +11,7 @@ import apsw
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.access import EVERYTHING
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Error
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Memory, Status
@@ -82,14 +82,14 @@ OLD = ("changed", "outdated", "forgotten", "erased", "untouched")
 
 def prepare(path: Path) -> dict[str, str]:
     """A store to be changed; the ids by name."""
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         return {name: jay.store(f"{name} as before").memory.id for name in OLD}
 
 
 def change_everything(path: Path, ids: dict[str, str]) -> dict[str, str | None]:
     """Run the script; what went wrong with each step, None if it was acknowledged."""
     try:
-        jay = Engine(SqliteStore(path), HashingEmbedder())
+        jay = engine_on(SqliteStore(path), HashingEmbedder())
     except Error as error:
         return {"open": error.code}
     steps: dict[str, Callable[[], object]] = {

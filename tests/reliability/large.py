@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.grown import grow
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 
 SEED = 2_000  # memories stored one by one, at most
@@ -15,7 +15,7 @@ SEED = 2_000  # memories stored one by one, at most
 
 def fill(path: Path, count: int) -> None:
     """A store of so many memories about harbours, with words, vectors, tags, feed and, if it is large, an index."""
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         jay.store_many(
             {"content": f"fact {number} about harbour {number % 977}", "tags": (f"pier-{number % 50}",)}
             for number in range(min(count, SEED))

@@ -6,7 +6,7 @@ import threading
 from contextlib import closing
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite import backup as sqlite_backup
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
@@ -33,7 +33,7 @@ def test_a_backup_under_eight_writers_holds_all_that_was_acknowledged_before_it_
         for listener in listeners:
             listener.start()
         copies = []
-        with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+        with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
             for number in range(backups):
                 before = dict(written)
                 while len(written) < len(before) + 8:

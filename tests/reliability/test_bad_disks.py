@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import StorageError, StorageFull
 from scrubjay.stores.sqlite import backup as sqlite_backup
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -123,7 +123,7 @@ def test_a_file_that_may_not_grow_refuses_writes_answers_reads_and_recovers_by_i
 def test_a_full_disk_gets_no_store_no_backup_and_no_restored_memory_and_nothing_half_made(small_disk, tmp_path):
     """What was there before is there afterwards, byte for byte, and works."""
     path, copy = small_disk / "home" / "memories.db", small_disk / "copy.db"
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         jay.store_many({"content": f"The harbour has pier {number}"} for number in range(200))
         jay.backup(tmp_path / "copy.db")
         fill_up(small_disk)
@@ -194,14 +194,14 @@ def assert_whole(path: Path, stored: dict[str, str]) -> None:
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "left by a crash"])
 def test_a_store_on_a_read_only_file_system_can_be_read_and_says_that_it_cannot_be_written(small_disk, closed):
     path = small_disk / "home" / "memories.db"
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         id = jay.store("The harbour is called Vik.").memory.id
     if not closed:
         with Child("abandon", path) as child:
             assert child.process.wait() == 0, child.errors.decode()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
 
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         assert jay.get(id).content == "The harbour is called Vik."
         assert [hit.memory.id for hit in jay.search("harbour")] == [id]
         assert len(jay.list()) == (1 if closed else 2)
@@ -216,7 +216,7 @@ def test_a_store_of_somebody_else_can_be_read_and_says_that_it_cannot_be_written
     other runs of tests close to all others whenever they begin.
     """
     path = quick_path / "memories.db"
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         id = jay.store("The harbour is called Vik.").memory.id
     for file in (path, path.with_name("memories.db.lock")):
         file.chmod(0o444)

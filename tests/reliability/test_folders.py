@@ -26,7 +26,7 @@ def files_of(home: Path) -> dict[str, str]:
 def rows_of(home: Path) -> dict[str, str]:
     with opened_at(str(home)) as jay:
         entries = jay.paths.list("default").entries
-        assert jay._records.waiting() == {}
+        assert jay.records.waiting() == {}
         return {entry.path: jay.paths.get("default", entry.path).content for entry in entries}
 
 
@@ -38,7 +38,7 @@ def test_a_kill_between_row_and_file_heals_at_the_next_look(tmp_path):
         with lock.held(seconds=1) as had:
             assert had
             child.tell()
-            wait_until(lambda: jay._records.waiting() == {"default": 1})
+            wait_until(lambda: jay.records.waiting() == {"default": 1})
             child.kill()
             child.process.wait()
         assert files_of(tmp_path) == {}
@@ -80,7 +80,7 @@ def test_whenever_it_is_killed_rows_and_files_agree_afterwards(tmp_path, chance,
 def test_a_running_server_notices_a_new_file_without_a_call(tmp_path):
     with opened_at(str(tmp_path)) as jay:
         jay.paths.add("default", "a/first", "First")
-        everything = jay._audience(Filter())
+        everything = jay.audience(Filter())
     with real_server(tmp_path), closing(SqliteStore(tmp_path / "memories.db")) as store:
 
         def noticed() -> bool:

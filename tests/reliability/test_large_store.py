@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite import vec1_tables
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.large import fill
@@ -20,7 +20,7 @@ from tests.servers.peer import Peer
 def test_killed_while_the_index_is_made_and_memories_are_written_nothing_is_lost(tmp_path, chance, rounds):
     """Each round goes on with what the last one left; afterwards the index holds exactly the vectors there are."""
     path = tmp_path / "memories.db"
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         jay.store_many({"content": f"fact {number} of many"} for number in range(1_500))
     acknowledged: dict[str, str] = {}
     for _ in range(rounds):

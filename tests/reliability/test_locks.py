@@ -12,6 +12,7 @@ import pytest
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import StorageBusy
 from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -27,7 +28,7 @@ NEVER = 3600.0  # seconds; who waited for the writer so long would fail by the t
 
 @pytest.fixture
 def home(tmp_path) -> Path:
-    with Engine(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as jay:
         jay.store_many({"content": f"The harbour has pier {number}"} for number in range(50))
     return tmp_path
 
@@ -70,7 +71,9 @@ def test_every_read_answers_while_another_process_holds_a_write_transaction(home
 def test_no_operation_that_only_reads_waits_for_a_writer(home, writer):
     """Every one of every dialect, by what it declares; one that took the write lock would be refused after a moment."""
     registry = Registry(home, home, walk_seconds=0)
-    with Engine(SqliteStore(home / "memories.db", timeout_seconds=0.05), HashingEmbedder(), registry=registry) as jay:
+    with engine_on(
+        SqliteStore(home / "memories.db", timeout_seconds=0.05), HashingEmbedder(), registry=registry
+    ) as jay:
         words = {"id": next(iter(jay.list(limit=1))).id, "store": "default"}
         answers = {
             f"{dialect.name} {operation.name}": dialect.call(jay, operation.name, sample(operation.takes, words))
@@ -127,7 +130,7 @@ def test_a_server_answers_reads_beside_a_held_lock_and_a_write_in_the_end_with_a
 
 @pytest.mark.parametrize("verb", ["store", "update", "supersede", "forget"])
 def test_a_write_that_waited_too_long_changed_nothing_and_may_be_repeated(home, writer, verb):
-    with Engine(SqliteStore(home / "memories.db", timeout_seconds=0.2), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(home / "memories.db", timeout_seconds=0.2), HashingEmbedder()) as jay:
         first, second = jay.list(limit=2)
         attempt = {
             "store": lambda: jay.store("one more"),
@@ -151,7 +154,7 @@ def test_a_writer_that_dies_with_the_lock_holds_nobody_up(home, writer):
     writer.kill()
     writer.process.wait()
 
-    with Engine(SqliteStore(home / "memories.db", timeout_seconds=NEVER), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(home / "memories.db", timeout_seconds=NEVER), HashingEmbedder()) as jay:
         jay.store("after the funeral")
 
     assert checked(home / "memories.db").memories == 51

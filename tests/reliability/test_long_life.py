@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.large import fill
 from tests.reliability.rounds import short_and_long, wait_until
@@ -26,7 +26,7 @@ def test_texts_that_wait_for_vectors_delay_neither_the_first_answer_nor_the_firs
     """They were stored while there was no model. The server embeds them beside its work, and all of them in the end."""
     path = tmp_path / "memories.db"
     fill(path, memories)
-    with Engine(SqliteStore(path), None) as jay:
+    with engine_on(SqliteStore(path), None) as jay:
         jay.store_many({"content": f"waiting fact {number}"} for number in range(waiting))
 
     begun = time.monotonic()
@@ -56,7 +56,7 @@ def test_texts_that_wait_for_vectors_delay_neither_the_first_answer_nor_the_firs
 
 @short_and_long(("kept", "erased"), (150, 300), (2_000, 10_000))
 def test_a_store_after_many_erasures_one_by_one_is_smaller_than_three_times_what_lives(quick_path, kept, erased):
-    with Engine(SqliteStore(quick_path / "memories.db"), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(quick_path / "memories.db"), HashingEmbedder()) as jay:
         jay.store_many(long_facts("kept", kept))
         for fact in long_facts("passing", erased):
             jay.forget(jay.store(fact["content"]).memory.id, hard=True)
@@ -66,7 +66,7 @@ def test_a_store_after_many_erasures_one_by_one_is_smaller_than_three_times_what
 
 @pytest.mark.long
 def test_a_store_after_most_of_it_was_erased_is_smaller_than_three_times_what_lives(quick_path):
-    with Engine(SqliteStore(quick_path / "memories.db"), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(quick_path / "memories.db"), HashingEmbedder()) as jay:
         ids = jay.store_many(long_facts("fact", 2_500))
         for id in ids[:2_000]:
             jay.forget(id, hard=True)
@@ -81,7 +81,10 @@ def long_facts(name: str, count: int) -> Iterator[dict[str, str]]:
 def times_what_lives(folder: Path) -> float:
     """The store's size against one that holds the same living memories and nothing else."""
     used, fresh = folder / "memories.db", folder / "fresh.db"
-    with Engine(SqliteStore(used), HashingEmbedder()) as jay, Engine(SqliteStore(fresh), HashingEmbedder()) as other:
+    with (
+        engine_on(SqliteStore(used), HashingEmbedder()) as jay,
+        engine_on(SqliteStore(fresh), HashingEmbedder()) as other,
+    ):
         taken_in = other.import_from(jay.export())
     size, live = used.stat().st_size, fresh.stat().st_size
     print(f"{taken_in.stored} memories live: {size / MIB:.2f} MiB against {live / MIB:.2f} MiB: {size / live:.2f}")

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.rounds import PATIENCE, short_and_long
 from tests.reliability.wholeness import checked
@@ -76,7 +76,7 @@ def test_a_key_makes_one_memory_and_one_answer_through_two_servers_and_kills(tmp
 
     different = {key: len({str(answer) for answer in of_key}) for key, of_key in answers.items()}
     assert {key: number for key, number in different.items() if number != 1} == {}
-    with Engine(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as jay:
         there = sorted(memory.content for memory in jay.list(limit=keys + 10))
     assert there == sorted(f"Fact number {key}" for key in range(keys))
     checked(tmp_path / "memories.db", pending=True)

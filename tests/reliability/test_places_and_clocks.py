@@ -13,7 +13,7 @@ import pytest
 
 from scrubjay.dialects.table import find
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Filter
 from tests.reliability.processes import Child
@@ -205,7 +205,7 @@ def test_a_leap_day_and_a_change_of_the_clocks_are_moments_like_others(open_engi
 @short_and_long("stores", 2_000, 10_000)
 def test_stores_under_a_frozen_clock_have_ids_and_an_order_of_their_own(quick_path, clock, stores):
     path = quick_path / "memories.db"
-    with Engine(SqliteStore(path), HashingEmbedder(), clock=clock) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder(), clock=clock) as jay:
         ids = jay.store_many({"content": f"text {number}"} for number in range(stores))
         listed = [memory.id for start in range(0, stores, 1000) for memory in jay.list(limit=1000, offset=start)]
 

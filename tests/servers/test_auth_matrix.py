@@ -17,6 +17,7 @@ from scrubjay.dialects.base import Dialect, Operation, Pieces, Reach
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.servers.http.admission import is_open
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.rate_limits import Limits, MonotonicStorage
@@ -89,7 +90,7 @@ class House:
     apart: str  # alice's shared one, in a space of her own
 
     def changes(self) -> int:
-        return sum(self.jay._records.last_event(space.name) for space in self.jay.list_spaces())
+        return sum(self.jay.records.last_event(space.name) for space in self.jay.list_spaces())
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +102,7 @@ def fresh_budgets(house):
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
     clock = Clock()
-    with Engine(SqliteStore(tmp_path_factory.mktemp("house") / "m.db"), HashingEmbedder(), clock=clock) as jay:
+    with engine_on(SqliteStore(tmp_path_factory.mktemp("house") / "m.db"), HashingEmbedder(), clock=clock) as jay:
         callers = jay.callers
         for space in ("attic", "cellar"):
             jay.create_space(space)
@@ -240,13 +241,13 @@ def test_no_answer_to_others_holds_what_is_private(house, row, who):
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.operation.changes], ids=str)
 def test_a_space_of_others_takes_no_writes(house, row):
-    before = house.jay._records.last_event("attic")
+    before = house.jay.records.last_event("attic")
     for who in ("bob", "rita", "otto"):
         for everything in (False, True):
             arguments = sample(row.operation.takes, {"id": house.apart}, everything=everything)
             row.ask(house.http, arguments, headers={"x-api-key": house.keys[who]}, space="attic")
 
-    assert house.jay._records.last_event("attic") == before
+    assert house.jay.records.last_event("attic") == before
 
 
 def test_naming_another_user_is_refused(house):

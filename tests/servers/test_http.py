@@ -22,7 +22,7 @@ import uvicorn
 from mcp import Client
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import InvalidInput, StorageError
 from scrubjay.servers.http.app import build_app, listening
 from scrubjay.servers.http.connection import config_of
@@ -428,7 +428,7 @@ def test_not_ready_when_the_store_does_not_answer(jay):
 def test_not_ready_any_more_once_a_call_has_met_damage(tmp_path, http):
     """The file was opened without a look at every page; the first call that comes upon a bad one turns it red."""
     path = tmp_path / "memories.db"
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         jay.store_many({"content": f"fact {number} " + "and more " * 50} for number in range(100))
     with closing(apsw.Connection(str(path))) as con:
         [(page,)] = con.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'memories_by_created'")

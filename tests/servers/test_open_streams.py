@@ -31,7 +31,7 @@ def site(jay):
     @small.operation("long", title="Long", changes=False, takes=ANY, gives=ANY, asks=True)
     def long(engine, args):
         """Says that it has begun, and then nothing until the test is over."""
-        engine._progress(1, 2, "half of it")
+        engine.progress(1, 2, "half of it")
         done.wait(PATIENCE)
         return {}
 

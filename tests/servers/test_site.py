@@ -19,7 +19,7 @@ import pytest
 
 from scrubjay.dialects.base import Pieces, Route, Stream
 from scrubjay.dialects.system.memories import system
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import TimedOut
 from scrubjay.servers.http.access_log import JsonLines
 from scrubjay.servers.http.app import Server, build_app, listening
@@ -240,7 +240,7 @@ def test_without_a_key_other_addresses_are_refused_at_the_start(tmp_path):
 
 
 def test_a_store_with_only_revoked_keys_starts_locked_and_says_what_to_do(tmp_path):
-    with Engine(SqliteStore(tmp_path / "memories.db"), None) as jay:
+    with engine_on(SqliteStore(tmp_path / "memories.db"), None) as jay:
         jay.callers.revoke(jay.callers.create("alice").credential.id)
     process = start(tmp_path)
     try:
@@ -257,7 +257,7 @@ def test_a_store_with_only_revoked_keys_starts_locked_and_says_what_to_do(tmp_pa
 
 
 def test_with_a_key_other_addresses_are_served_under_the_names_that_are_allowed(tmp_path):
-    with Engine(SqliteStore(tmp_path / "memories.db"), None) as jay:
+    with engine_on(SqliteStore(tmp_path / "memories.db"), None) as jay:
         key = jay.callers.create("alice").secret
     process = start(tmp_path, SCRUBJAY_HOST="0.0.0.0", SCRUBJAY_ALLOWED_HOSTS="memory.example")
     try:

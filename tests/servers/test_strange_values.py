@@ -17,6 +17,7 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.engine.archive.restoring import Mode
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
+from scrubjay.engine.parts import engine_on
 from scrubjay.errors import InvalidInput
 from scrubjay.servers.http.app import build_app
 from scrubjay.stores import copying
@@ -132,9 +133,9 @@ def held(jay: Engine, metadata) -> str:
     """A memory as an older scrubjay let it in: now, and in a former version."""
     id = jay.store("The number of grains of sand", access_level="shared", conversation_id="sand").memory.id
     for count in (1, 2):
-        with jay._records.writing() as tx:
+        with jay.records.writing() as tx:
             memory = replace(jay.get(id), metadata={**metadata, "count": count})
-            jay._ledger.change(tx, memory, "updated", "metadata")
+            jay.ledger.change(tx, memory, "updated", "metadata")
     return id
 
 
@@ -199,8 +200,8 @@ def test_an_archive_holds_its_digits(jay):
 def test_a_copy_of_the_store_holds_its_digits(jay, tmp_path):
     id = held(jay, {"n": BIG})
     with closing(sqlite_store(tmp_path / "copy.db")) as other:
-        copying.copy(copyable(jay._records), copyable(other), lambda *_: None)
-    with Engine(sqlite_store(tmp_path / "copy.db"), None) as copied:
+        copying.copy(copyable(jay.records), copyable(other), lambda *_: None)
+    with engine_on(sqlite_store(tmp_path / "copy.db"), None) as copied:
         assert copied.get(id).metadata["n"] == BIG
 
 
@@ -211,7 +212,7 @@ def test_stores_that_sync_agree_on_its_digits(jay, clock, tmp_path):
     elsewhere = sqlite_store(tmp_path / "elsewhere.db")
     with (
         site(jay) as http,
-        Engine(
+        engine_on(
             elsewhere,
             None,
             clock=clock,
@@ -221,8 +222,8 @@ def test_stores_that_sync_agree_on_its_digits(jay, clock, tmp_path):
         other.sync.add("first", str(http.base_url))
         other.sync.run(destination="first")
         assert other.get(id).metadata["n"] == BIG
-        with other._records.writing() as tx:
-            other._ledger.change(tx, replace(other.get(id), metadata={"n": BIG + 1}), "updated", "metadata")
+        with other.records.writing() as tx:
+            other.ledger.change(tx, replace(other.get(id), metadata={"n": BIG + 1}), "updated", "metadata")
         other.sync.run(destination="first")
 
     assert jay.get(id).metadata["n"] == BIG + 1
@@ -233,7 +234,7 @@ def test_a_backup_holds_its_digits(jay, tmp_path):
 
     jay.backup(tmp_path / "backup.db")
 
-    with Engine(sqlite_store(tmp_path / "backup.db"), None) as kept:
+    with engine_on(sqlite_store(tmp_path / "backup.db"), None) as kept:
         assert kept.get(id).metadata["n"] == BIG
         assert [one.memory.metadata.get("n") for one in kept.history(id)] == [BIG, None]
 
@@ -299,8 +300,8 @@ def test_a_former_version_with_it_can_be_restored(jay):
 
 def test_a_file_of_it_is_written_and_an_edit_keeps_its_digits(jay, tmp_path):
     id = jay.paths.add("default", "beach/sand", "The number of grains of sand").memory.id
-    with jay._records.writing() as tx:
-        jay._ledger.change(tx, replace(jay.get(id), metadata={"n": BIG}), "updated", "metadata")
+    with jay.records.writing() as tx:
+        jay.ledger.change(tx, replace(jay.get(id), metadata={"n": BIG}), "updated", "metadata")
     file = tmp_path / "stores" / "default" / "beach" / "sand.md"
     file.write_text(file.read_text().replace("grains of sand", "grains of salt"))
 

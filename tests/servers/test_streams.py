@@ -14,7 +14,7 @@ import pytest
 
 from scrubjay.dialects.table import find
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.streams import OF_ONE_USER, Streams
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -60,7 +60,7 @@ def streams():
 
 @pytest.fixture
 def jay(store):
-    return Engine(store, HashingEmbedder())
+    return engine_on(store, HashingEmbedder())
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_three_hundred_idle_streams_ask_no_more_than_one(stack, address, store, 
 
 def test_what_another_process_writes_is_told(stack, address, jay, tmp_path):
     _, lines = followed(stack, address, jay.callers.create("alice").secret)
-    with Engine(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as other:
+    with engine_on(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as other:
         stored = other.store("The harbour freezes in January.").memory.id
 
     assert told(lines)["memory"] == stored

@@ -14,7 +14,7 @@ import pytest
 from scrubjay.dialects.base import Pieces
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.workers import WRITERS
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -78,7 +78,7 @@ def by_mcp(address, key, content):
 
 @pytest.mark.parametrize("write", [by_rest, by_mcp])
 def test_a_read_is_answered_while_many_writes_wait(store, other, write):
-    jay = Engine(store, HashingEmbedder())
+    jay = engine_on(store, HashingEmbedder())
     keys = [jay.callers.create(f"writer {number}").secret for number in range(3)]
     reader = {"x-api-key": jay.callers.create("reader").secret}
     app = build_app(jay, [find("memento")], call_seconds=4 * PATIENCE)
@@ -107,7 +107,7 @@ QUESTIONS = [(table, one) for table in TABLES for one in table.operations.values
     ("dialect", "operation"), QUESTIONS, ids=[f"{table.name}.{one.name}" for table, one in QUESTIONS]
 )
 def test_what_only_asks_never_waits_for_the_writer(store, dialect, operation):
-    jay = Engine(store, HashingEmbedder())
+    jay = engine_on(store, HashingEmbedder())
     memory = jay.store("Tea is in the cupboard.", access_level=AccessLevel.SHARED).memory
     jay.conversations.create("tea")
     key = jay.callers.create("alice", role=Role.OWNER).secret

@@ -14,7 +14,7 @@ import pytest
 
 from scrubjay.dialects.table import find
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.servers.http.app import build_app
 from scrubjay.stores.postgres import listening as postgres_listening
 from scrubjay.stores.postgres.store import PostgresStore
@@ -178,9 +178,9 @@ def test_closing_the_store_ends_it(url):
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_stream_tells_what_another_server_wrote_long_before_it_would_ask(here, there, url, monkeypatch, lost):
     monkeypatch.setattr(watching, "RARELY_SECONDS", 3 * PATIENCE)
-    jay = Engine(here, HashingEmbedder())
+    jay = engine_on(here, HashingEmbedder())
     with running(build_app(jay, [find("memento")], only_rest=[find("native")])) as address:
-        other = Engine(there, HashingEmbedder())
+        other = engine_on(there, HashingEmbedder())
         with httpx.stream("GET", f"{address}/api/v1/events", timeout=PATIENCE) as reply:
             lines = reply.iter_lines()
             wait_until(lambda: here._listener.live)

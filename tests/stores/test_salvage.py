@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.engine.transfer import line_of
 from scrubjay.errors import Error
 from scrubjay.stores.sqlite import file as sqlite_file
@@ -30,7 +30,7 @@ MEMORIES = 120
 def whole(tmp_path_factory) -> Path:
     """Texts that fill a cell, and texts that flow over into other pages; one forgotten, one erased."""
     path = tmp_path_factory.mktemp("whole") / "memories.db"
-    with Engine(SqliteStore(path), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         ids = jay.store_many(
             {"content": f"Fact {number} 東京 " + "and more " * (number * 7 % 900), "tags": ("harbour",)}
             for number in range(MEMORIES + 1)
@@ -134,7 +134,7 @@ def test_what_only_the_log_holds_is_saved_too(tmp_path):
     """Two texts are in the log, and one that was changed there; then the log is cut within its last transaction."""
     path = tmp_path / "memories.db"
     store = SqliteStore(path)
-    with closing(apsw.Connection(str(path))) as reader, Engine(store, HashingEmbedder()) as jay:
+    with closing(apsw.Connection(str(path))) as reader, engine_on(store, HashingEmbedder()) as jay:
         first = jay.store("Only in the log").memory
         jay.update(first.id, content="Changed in the log")
         jay.store("The last one")
@@ -174,7 +174,7 @@ def test_of_a_text_that_is_lost_in_part_the_rest_is_saved_and_told(whole, tmp_pa
 def test_what_is_saved_is_imported_with_tags_and_state(whole, tmp_path):
     with closing(SqliteStore(whole)) as store, store._reading() as con:
         deleted = [id for (id,) in con.execute("SELECT id FROM memories WHERE state = ?", (State.DELETED,))]
-    with Engine(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as jay:
         result = jay.import_from(line_of(one.memory) for one in salvaged(whole))
 
         assert result.stored == MEMORIES

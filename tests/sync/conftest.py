@@ -9,6 +9,7 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.engine.sync.peer import Peer
 from scrubjay.remote.keys import SyncKeys
 from scrubjay.stores.promises.sync import Endpoint
@@ -28,7 +29,7 @@ def open_engine(tmp_path: Path, clock) -> Iterator[Callable[..., Engine]]:
     def open_one(name: str = "memories.db", embedder: object = "hashing", **options: object) -> Engine:
         chosen = HashingEmbedder() if embedder == "hashing" else embedder
         usual = {"clock": clock, "connect": connect}
-        engine = Engine(sqlite_store(tmp_path / name), chosen, **usual | options)
+        engine = engine_on(sqlite_store(tmp_path / name), chosen, **usual | options)
         opened.append(engine)
         return engine
 

@@ -10,6 +10,7 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.engine.sync.run import Keep
 from tests.dialects.test_system import ok, refused
 from tests.dialects.test_system_sync import (  # noqa: F401 -- the same cases
@@ -40,7 +41,7 @@ def place(open_engine, clock, request) -> Iterator[tuple[Engine, str]]:
     from scrubjay.stores.postgres.store import PostgresStore
 
     url = request.getfixturevalue("postgres_store")("cases")
-    with closing(Engine(PostgresStore(url), HashingEmbedder(), clock=clock)) as engine:
+    with closing(engine_on(PostgresStore(url), HashingEmbedder(), clock=clock)) as engine:
         yield engine, url
 
 

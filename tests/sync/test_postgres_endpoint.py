@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.postgres.store import PostgresStore
 from tests.stores.contract.suite import EVERYTHING
 
@@ -19,7 +19,7 @@ def test_memories_travel_to_postgresql_and_back(open_engine, clock, postgres_sto
     jay = open_engine()
     jay.sync.add("drive", url)
     ours = jay.store("User lives in Seattle").memory
-    with closing(Engine(PostgresStore(url), HashingEmbedder(), clock=clock)) as drive:
+    with closing(engine_on(PostgresStore(url), HashingEmbedder(), clock=clock)) as drive:
         theirs = drive.store("User likes green tea").memory
         jay.sync.run(destination="drive")
 
@@ -31,6 +31,6 @@ def test_memories_travel_to_postgresql_and_back(open_engine, clock, postgres_sto
         for engine in (jay, drive):
             assert [hit.memory.content for hit in engine.search("tea", words_only=True)] == ["User likes black tea"]
             assert list(engine.search("Seattle", words_only=True)) == []
-        stamps = [engine._records.stamps([ours.id, theirs.id], EVERYTHING) for engine in (jay, drive)]
+        stamps = [engine.records.stamps([ours.id, theirs.id], EVERYTHING) for engine in (jay, drive)]
         assert stamps[0] == stamps[1]
         assert len(stamps[0]) == 2

@@ -69,7 +69,7 @@ def test_what_is_sent_into_it_all_the_same_is_refused(vault, other, monkeypatch)
 def test_what_was_left_out_comes_when_the_folder_may_be_written(vault, other, tmp_path):
     vault.sync.add("other", tmp_path / "other.db")
     vault.sync.run(destination="other")
-    vault._registry.add(Registered(name="vault", path=tmp_path / "notes"))
+    vault.registry.add(Registered(name="vault", path=tmp_path / "notes"))
     vault.sync.run(destination="other")
 
     assert texts(vault, "vault") == ["Boats leave at one", "High water is at noon"]

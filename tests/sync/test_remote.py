@@ -116,7 +116,7 @@ def test_a_server_that_is_not_there_is_unreachable_and_nothing_is_named(open_eng
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
-    jay._connect = impatient
+    jay.parts.connect = impatient
     with pytest.raises(EndpointUnreachable) as caught:
         jay.sync.add("far", f"http://127.0.0.1:{port}")
 
@@ -406,7 +406,7 @@ def test_a_sync_that_is_cut_anywhere_goes_on_where_it_was(open_engine, far, addr
         (jay if len(text) % 2 else far).store(text)
     cutting = Cutting(address)
     with listening(cutting) as (url, _):
-        jay._connect = impatient
+        jay.parts.connect = impatient
         jay.sync.add("far", url)
         cuts = 0
         for allowed in (100, 700, 3_000, 20_000, 40_000, 60_000, 100_000):
@@ -629,8 +629,8 @@ def test_a_memory_of_a_space_that_is_not_granted_is_neither_told_nor_linked_nor_
     with pytest.raises(Forbidden):
         ann.changes("secret", Heard(), limit=1)
     with pytest.raises(Forbidden):
-        ann.renew(far._records.origin)
-    [stolen] = far._records.replicas([secret.id], EVERYTHING)
+        ann.renew(far.records.origin)
+    [stolen] = far.records.replicas([secret.id], EVERYTHING)
     for space in ("secret", "team"):
         forged = replace(stolen, memory=replace(stolen.memory, space=space, content="Mine", hlc=2**61))
         with pytest.raises(Forbidden):
@@ -647,27 +647,27 @@ def test_a_memory_of_a_space_that_is_not_granted_is_neither_told_nor_linked_nor_
 def test_what_one_has_the_other_finds_by_meaning_without_embedding_it_again(jay, far, monkeypatch):
     here, there = jay.store("User moved to Austin").memory.id, far.store("User plays the cello").memory.id
     for engine in (jay, far):
-        monkeypatch.setattr(engine._embedding.embedder, "embed", lambda _texts: pytest.fail("embedded again"))
+        monkeypatch.setattr(engine.parts.embedding.embedder, "embed", lambda _texts: pytest.fail("embedded again"))
 
     synced = run(jay)
 
     assert (synced.created, synced.errors) == (2, 0)
-    assert far._records.vectors([here])
-    assert jay._records.vectors([there])
+    assert far.records.vectors([here])
+    assert jay.records.vectors([there])
 
 
 def test_vectors_of_another_model_or_length_are_made_anew(open_engine):
     far = open_engine("far.db")
     vector = np.zeros(7, dtype=np.float32)
     vector[0] = 1
-    for model in ("another", far._embedding.fingerprint):
+    for model in ("another", far.parts.embedding.fingerprint):
         sent = wire.read(parcel_of({**spoilt(id=f"mem_{model[:4]}", path=model[:4]), "parts": 1}))
         [replica] = sent.replicas
         taken = replace(sent, replicas=(replace(replica, vectors=(vector,)),), model=model)
         far.sync.host.take(taken, policy="newest_wins", named="newest_wins", sender="local", dry_run=False)
 
-    assert all(len(one) == far._embedding.embedder.dimension for one in far._records.vectors(["mem_anot"]).values())
-    assert far._records.fact("model") in (None, far._embedding.fingerprint)
+    assert all(len(one) == far.parts.embedding.embedder.dimension for one in far.records.vectors(["mem_anot"]).values())
+    assert far.records.fact("model") in (None, far.parts.embedding.fingerprint)
     assert far.search("Tea").degraded is None
 
 
@@ -685,7 +685,9 @@ def test_more_than_fits_into_a_message_goes_in_several(open_engine):
     for engine, letter in ((jay, "ж"), (far, "ю")):
         for number in range(8):
             engine.store(letter * 49_000 + f" {number}")
-    jay._connect = lambda endpoint, _: RemotePeer(endpoint.name, Weighed(endpoint.url, private=True), pause=no_pause)
+    jay.parts.connect = lambda endpoint, _: RemotePeer(
+        endpoint.name, Weighed(endpoint.url, private=True), pause=no_pause
+    )
     with running(site_of(far)) as address:
         jay.sync.add("far", address)
         synced = run(jay)
@@ -719,7 +721,7 @@ def test_what_was_erased_is_erased_on_the_other_machine(jay, far, clock):
 
     run(jay)
 
-    assert far._records.replicas([memory], EVERYTHING)[0].erased is Erased.FINAL
+    assert far.records.replicas([memory], EVERYTHING)[0].erased is Erased.FINAL
 
 
 def test_a_copy_on_a_server_gets_an_origin_of_its_own(open_engine, tmp_path, clock):
@@ -734,7 +736,7 @@ def test_a_copy_on_a_server_gets_an_origin_of_its_own(open_engine, tmp_path, clo
         copy.update(memory, content="Green tea")
         run(jay)
 
-    assert copy._records.origin != jay._records.origin
+    assert copy.records.origin != jay.records.origin
     assert jay.get(memory).content == "Green tea"
 
 

@@ -49,7 +49,7 @@ class ByLetter(StorePeer):
 
 
 def by_letter(_world: World, site: Site) -> Peer:
-    return ByLetter(site.jay._records, now=site.jay.now, user="local", owned=False)
+    return ByLetter(site.jay.records, now=site.jay.now, user="local", owned=False)
 
 
 def test_stores_agree_whatever_happens_on_the_way(template):

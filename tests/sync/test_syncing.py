@@ -162,9 +162,9 @@ def test_a_store_of_some_spaces_cannot_reach_into_others(jay, drive, tmp_path, c
     """Whatever it calls its memories."""
     mine = jay.bound_to(spaces=("home",)).store("The safe is behind the picture").memory
     drive.bound_to(spaces=("team",)).store("Lunch at noon")
-    [replica] = jay._records.replicas([mine.id], EVERYTHING)
+    [replica] = jay.records.replicas([mine.id], EVERYTHING)
     forged = replace(replica.memory, space="team", content="" if erased else "Mine", hlc=clock_at(clock()), origin="x")
-    with drive._records.writing() as tx:
+    with drive.records.writing() as tx:
         tx.replicate(
             replace(replica, memory=forged, erased=erased), fingerprint=None if erased else b"x" * 32, vectors=(),
             change=Change(user="x", at=clock(), reason="x"),
@@ -179,7 +179,7 @@ def test_a_store_of_some_spaces_cannot_reach_into_others(jay, drive, tmp_path, c
 
 
 def test_a_second_sync_is_locked_out_while_one_runs(jay):
-    jay._records.lease(LEASE, holder="another process", seconds=60)
+    jay.records.lease(LEASE, holder="another process", seconds=60)
 
     with pytest.raises(Locked):
         run(jay)
@@ -208,12 +208,12 @@ def test_a_memory_that_long_work_holds_stops_the_sync_until_it_is_free(jay, driv
     memory = jay.store("User lives in Austin").memory
     run(jay)
     drive.update(memory.id, content="User lives in Paris")
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx.jobs.hold([memory.id], holder="archiving", seconds=60)
 
     with pytest.raises(Locked):
         run(jay)
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx.jobs.let_go("archiving")
     run(jay)
 
@@ -247,7 +247,7 @@ def test_what_one_store_has_the_other_finds_by_meaning_and_by_words(jay, drive):
     assert (synced.created, synced.updated, synced.deleted) == (2, 0, 0)
     assert drive.search("User moved to Austin")[0].memory.id == here
     assert [hit.memory.id for hit in jay.search("cello", words_only=True)] == [there]
-    assert drive._records.vectors([here])
+    assert drive.records.vectors([here])
 
 
 def test_every_field_arrives(jay, drive, clock):
@@ -278,9 +278,9 @@ def test_every_field_arrives(jay, drive, clock):
         .memory
     )
     jay.supersede(old=first.id, new=memory.id)
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         more = {"verified_at": clock(), "flags": ("secret",), "auto_tags": ("found",)}
-        jay._ledger.change(tx, replace(tx.get([memory.id], EVERYTHING)[0], **more), "verified")
+        jay.ledger.change(tx, replace(tx.get([memory.id], EVERYTHING)[0], **more), "verified")
     jay.forget(memory.id)
 
     run(jay)
@@ -314,7 +314,7 @@ def test_changes_links_and_deletions_travel(jay, drive, clock):
     assert (synced.created, synced.deleted) == (1, 2)
     assert drive.get(old).superseded_by == new
     assert drive.get(gone, deleted=True).status is Status.DELETED
-    assert drive._records.replicas([erased], EVERYTHING)[0].erased is Erased.FINAL
+    assert drive.records.replicas([erased], EVERYTHING)[0].erased is Erased.FINAL
     assert drive.history(new)
     assert {link.kind for link in drive.links(new)} == {LinkKind.SUPERSEDES, LinkKind.RELATED}
 
@@ -356,7 +356,7 @@ def test_a_recovery_is_not_undone_by_an_old_deletion(jay, drive, clock):
     clock.move(days=29)
     drive.recover(memory)
     clock.move(days=2)
-    jay._housekeeper.purge()
+    jay.parts.housekeeper.purge()
 
     run(jay)
 
@@ -393,7 +393,7 @@ def test_two_memories_on_one_path_both_stay_and_the_younger_moves(jay, drive, cl
 
 def test_a_memory_of_another_model_is_found_by_words_at_once_and_waits_for_its_vector(jay, open_engine, tmp_path):
     jay.store("User plays the cello")
-    with jay._records.writing() as tx:
+    with jay.records.writing() as tx:
         tx.set_fact("model", "another-model")
     other = open_engine("other.db")
     other.store("So that it has a model")
@@ -402,8 +402,8 @@ def test_a_memory_of_another_model_is_found_by_words_at_once_and_waits_for_its_v
     jay.sync.run(destination="other")
 
     [hit] = other.search("cello", words_only=True)
-    assert not other._records.vectors([hit.memory.id])
-    assert hit.memory.id in [one.memory.id for one in other._records.pending(limit=9)]
+    assert not other.records.vectors([hit.memory.id])
+    assert hit.memory.id in [one.memory.id for one in other.records.pending(limit=9)]
 
 
 # --- which way, what and how much ------------------------------------------------------------------------------------
@@ -442,12 +442,12 @@ def test_a_dry_run_tells_what_a_run_does_and_writes_nothing(jay, drive, clock):
     both_changed(jay, drive, clock)
     jay.store("Mine")
     before = [list(engine.list()) for engine in (jay, drive)]
-    feed = jay._records.events("default", limit=10_000)
+    feed = jay.records.events("default", limit=10_000)
 
     told = run(jay, dry_run=True)
 
     assert [list(engine.list()) for engine in (jay, drive)] == before
-    assert jay._records.events("default", limit=10_000) == feed
+    assert jay.records.events("default", limit=10_000) == feed
     assert not jay.sync.conflicts(settled=True)
     done = run(jay)
     assert (told.created, told.updated, told.deleted, len(told.conflicts)) == (
@@ -481,8 +481,8 @@ def test_a_store_put_back_from_an_old_copy_gets_back_what_it_lost(jay, drive, tm
 
 def test_a_used_copy_of_this_store_gets_an_origin_of_its_own_and_no_edit_is_lost(jay, tmp_path, open_engine, clock):
     memory, untouched = jay.store("Original").memory.id, jay.store("Untouched").memory.id
-    jay._records.flush_reads()
-    jay._records._connections._writable().wal_checkpoint()
+    jay.records.flush_reads()
+    jay.records._connections._writable().wal_checkpoint()
     shutil.copy(tmp_path / "memories.db", tmp_path / "copy.db")
     copy = open_engine("copy.db")
     clock.move(seconds=1)
@@ -490,12 +490,12 @@ def test_a_used_copy_of_this_store_gets_an_origin_of_its_own_and_no_edit_is_lost
     clock.move(seconds=1)
     copy.update(memory, content="Changed there")
     copy.update(memory, content="Changed there twice")
-    assert copy._records.origin == jay._records.origin
+    assert copy.records.origin == jay.records.origin
     jay.sync.add("copy", tmp_path / "copy.db")
 
     synced = jay.sync.run(destination="copy")
 
-    assert copy._records.origin != jay._records.origin
+    assert copy.records.origin != jay.records.origin
     assert [one.memory for one in synced.conflicts] == [memory]
     assert jay.get(memory).content == copy.get(memory).content == "Changed there twice"
     assert "Changed here" in [version.memory.content for version in jay.history(memory)]
@@ -564,7 +564,7 @@ def test_the_named_side_wins_on_both_sides(jay, drive, clock, resolution, text, 
 
     assert [(one.memory, one.winner) for one in synced.conflicts] == [(id, winner)]
     assert jay.get(id).content == drive.get(id).content == text
-    assert jay._records.stamps([id], EVERYTHING) == drive._records.stamps([id], EVERYTHING)
+    assert jay.records.stamps([id], EVERYTHING) == drive.records.stamps([id], EVERYTHING)
     assert run(jay, resolution=resolution).conflicts == ()
 
 
@@ -796,7 +796,7 @@ def test_two_checkpoints_of_one_number_both_stay_and_the_younger_is_numbered_ane
 
 def taking_the_name(engine, name):
     """As an import could do once."""
-    engine.add_all([engine.admitted({"content": f"Took {name}"}, id=name)])
+    engine.add_all([engine.build_memory({"content": f"Took {name}"}, id=name)])
 
 
 def test_a_checkpoint_that_is_numbered_anew_passes_over_names_that_were_taken(jay, drive, clock):
@@ -825,8 +825,8 @@ def test_a_checkpoint_that_comes_by_sync_is_found_by_its_name_though_a_memory_to
 
 def test_a_number_without_measure_from_elsewhere_does_not_hide_later_checkpoints(jay, drive):
     strange = drive.decisions.checkpoint("Left the docs").memory
-    with drive._records.writing() as tx:
-        drive._ledger.change(tx, replace(strange, detail={"name": "checkpoint_" + "9" * 16}), "updated", "detail")
+    with drive.records.writing() as tx:
+        drive.ledger.change(tx, replace(strange, detail={"name": "checkpoint_" + "9" * 16}), "updated", "detail")
 
     run(jay)
     made = jay.decisions.checkpoint("Left the tests").memory
@@ -849,7 +849,7 @@ def test_what_follows_from_links_survives_the_same_change_made_on_both_sides(jay
 
     assert not synced.conflicts
     for engine in (jay, drive):
-        [kept] = engine._records.get([new], EVERYTHING)
+        [kept] = engine.records.get([new], EVERYTHING)
         assert kept.supersedes == old
 
 
@@ -863,7 +863,7 @@ def test_what_a_consolidation_did_to_links_travels(jay, drive):
     jay.sync.run(destination="drive")
 
     def states(engine):
-        return {(one.kind, one.source, one.target): one.state for one in engine._records.links([notes[1].id])}
+        return {(one.kind, one.source, one.target): one.state for one in engine.records.links([notes[1].id])}
 
     assert "replaced" in states(jay).values()
     assert states(drive) == states(jay)

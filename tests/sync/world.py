@@ -17,6 +17,7 @@ from pathlib import Path
 from scrubjay.engine import results
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
 from scrubjay.engine.sync.local import StorePeer
 from scrubjay.engine.sync.peer import Changes, Manner, Parcel, Peer, Taken
 from scrubjay.engine.sync.run import Resolution, SyncType
@@ -81,7 +82,7 @@ class Site:
 
 def direct(world: World, site: Site) -> Peer:
     """The other file, opened by this process."""
-    return StorePeer(site.jay._records, now=site.jay.now, user="local", owned=False)
+    return StorePeer(site.jay.records, now=site.jay.now, user="local", owned=False)
 
 
 class World:
@@ -108,7 +109,7 @@ class World:
             if site.name not in self.stores:
                 shutil.copy(template, site.path)
             self._open(site)
-            with site.jay._records.writing() as tx:
+            with site.jay.records.writing() as tx:
                 tx.renew_origin()
 
     def close(self) -> None:
@@ -116,7 +117,7 @@ class World:
             site.jay.close()
 
     def _open(self, site: Site) -> None:
-        site.engine = Engine(
+        site.engine = engine_on(
             self.stores[site.name]() if site.name in self.stores else SqliteStore(site.path),
             None,
             clock=lambda: self.time + site.skew,
@@ -141,12 +142,12 @@ class World:
         self._acted(site, memory)
 
     def _free(self, site: Site, path: str) -> bool:
-        return site.jay._records.at_path("default", path, EVERYTHING) is None
+        return site.jay.records.at_path("default", path, EVERYTHING) is None
 
     def change(self, site: Site, id: str, act: Callable[[Memory], object]) -> None:
         """Do something to a memory, if it is there and can be done."""
         self.pass_time(seconds=1)
-        found = site.jay._records.get([id], EVERYTHING)
+        found = site.jay.records.get([id], EVERYTHING)
         if not found:
             return
         with suppress(Error):
@@ -210,7 +211,7 @@ class World:
         if old == new:
             return
         self.pass_time(seconds=1)
-        before = {one.id: stamp_of(one) for one in site.jay._records.get([old, new], EVERYTHING)}
+        before = {one.id: stamp_of(one) for one in site.jay.records.get([old, new], EVERYTHING)}
         with suppress(Error):
             site.jay.supersede(old=old, new=new)
             for replica in self.whole(site, [old, new]):
@@ -219,15 +220,15 @@ class World:
     def purge(self, site: Site) -> None:
         """Days go by, and housekeeping erases what is due."""
         self.pass_time(days=31)
-        self.due |= set(site.jay._records.due_for_purge(site.jay.now(), 1000))
-        site.jay._housekeeper.purge()
+        self.due |= set(site.jay.records.due_for_purge(site.jay.now(), 1000))
+        site.jay.parts.housekeeper.purge()
 
     def back_up(self, site: Site) -> None:
         if site.name in self.stores:
             return
-        site.jay._records.flush_reads()
+        site.jay.records.flush_reads()
         site.backup = site.path.with_suffix(".backup")
-        con = site.jay._records._connections._writable()
+        con = site.jay.records._connections._writable()
         con.wal_checkpoint()
         shutil.copy(site.path, site.backup)
         site.since_backup = set()
@@ -243,7 +244,7 @@ class World:
             path.unlink()
         shutil.copy(site.backup, site.path)
         self._open(site)
-        with site.jay._records.writing() as tx:
+        with site.jay.records.writing() as tx:
             tx.renew_origin()
 
     def sync(self, site: Site, other: Site, type: SyncType, resolution: Resolution, faults: list[str]) -> None:
@@ -395,13 +396,13 @@ class World:
         return direct(self, site).parcel(ids, vectors=False).replicas
 
     def remember(self, site: Site) -> None:
-        for conflict in site.jay._records.sync_conflicts():
+        for conflict in site.jay.records.sync_conflicts():
             told = json.dumps([conflict.ours, conflict.theirs])
             self.records.setdefault(conflict.memory, []).append(told)
 
     def state(self, site: Site) -> object:
         """Everything that syncs, byte for byte."""
-        store = site.jay._records
+        store = site.jay.records
         memories = {
             one.memory.id: (
                 {

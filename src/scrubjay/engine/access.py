@@ -39,6 +39,13 @@ def audience_in(caller: Caller, spaces: Sequence[str]) -> Audience:
     )
 
 
+def own_audience(caller: Caller, memory: Memory) -> Audience:
+    """What the memory's user may see and change, in its own space."""
+    role = caller.role if memory.context.user_id == caller.user else Role.MEMBER
+    spaces = None if caller.spaces is None else caller.spaces | {memory.space}
+    return audience_in(Caller(user=memory.context.user_id, role=role, spaces=spaces), (memory.space,))
+
+
 def audience_of_paths(caller: Caller, space: str) -> Audience:
     """Whose paths the caller cannot use once more: its own private memories, and those of all."""
     return Audience(caller.user, (Scope(space, Sight.OWN),))

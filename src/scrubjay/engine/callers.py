@@ -66,9 +66,9 @@ class SignedIn:
 
 
 class Callers:
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
-        self._records = desk._records
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._records = engine.records
 
     # --- what owners do ----------------------------------------------------------------------------------------------
 
@@ -94,12 +94,12 @@ class Callers:
         intake.check_name(user, "user")
         if len(name) > intake.MAX_NAME:
             raise InvalidInput(f"name must have at most {intake.MAX_NAME} characters.", field="name")
-        if expires_at is not None and expires_at <= self._desk.now():
+        if expires_at is not None and expires_at <= self._engine.now():
             raise InvalidInput("expires_at must be in the future.", field="expires_at")
         wanted = None if spaces is None else tuple(dict.fromkeys(self._own_space(space) for space in spaces))
         if wanted == ():
             raise InvalidInput("spaces must name at least one space.", field="spaces")
-        if wanted is None and self._desk.caller.spaces is not None:
+        if wanted is None and self._engine.caller.spaces is not None:
             raise Forbidden("Name the spaces of the credential.", hint="They must be among your own.")
         made = Credential(
             id=f"key_{random_suffix()}",
@@ -108,8 +108,8 @@ class Callers:
             role=role,
             spaces=None if wanted is None or EVERY_SPACE in wanted else wanted,
             name=name,
-            created_at=self._desk.now(),
-            created_by=self._desk.caller.user,
+            created_at=self._engine.now(),
+            created_by=self._engine.caller.user,
             expires_at=expires_at,
         )
         secret = secrets.token_urlsafe(32) if kind is CredentialKind.KEY else None
@@ -122,7 +122,7 @@ class Callers:
             self._note(tx, "credential created", subject=made.id, reason=f"{made.kind} of {user}, {role}")
             return made
 
-        kept = self._desk._transact(Credential, write)
+        kept = self._engine.transact(Credential, write)
         # The key itself is nowhere in the store, so a request that is sent again cannot be told it again.
         shown = key_text(made.id, secret) if secret is not None and kept.id == made.id else None
         return Issued(credential=kept, secret=shown)
@@ -140,11 +140,11 @@ class Callers:
 
         def write(tx: Transaction) -> Credential:
             self._managed(tx, id)
-            if tx.callers.revoke(id, at=self._desk.now()):
+            if tx.callers.revoke(id, at=self._engine.now()):
                 self._note(tx, "credential revoked", subject=id, reason=reason)
             return self._managed(tx, id)
 
-        return self._desk._transact(Credential, write)
+        return self._engine.transact(Credential, write)
 
     def rotate(self, id: str) -> Issued:
         """Give a key another secret; the old one ends at once."""
@@ -160,7 +160,7 @@ class Callers:
             return known
 
         done: list[Credential] = []
-        kept = self._desk._transact(Credential, write)
+        kept = self._engine.transact(Credential, write)
         return Issued(credential=kept, secret=key_text(id, secret) if done else None)
 
     def open_door(self) -> bool:
@@ -169,10 +169,10 @@ class Callers:
         :raises Forbidden: unless the caller is the owner of this machine
         :raises Conflict: as long as a credential is in use: whoever holds it expects a locked door
         """
-        access.check_call(self._desk.caller, changes=True, local=True, owner=True)
+        access.check_call(self._engine.caller, changes=True, local=True, owner=True)
 
         def write(tx: Transaction) -> bool:
-            if used := [one.id for one in tx.callers.credentials() if one.good(self._desk.now())]:
+            if used := [one.id for one in tx.callers.credentials() if one.good(self._engine.now())]:
                 raise Conflict(
                     f"Still in use: {', '.join(used[:MAX_NAMED])}{' …' if len(used) > MAX_NAMED else ''}.",
                     hint="Revoke it first: `scrubjay keys revoke ID`.",
@@ -183,19 +183,19 @@ class Callers:
                 self._note(tx, "door opened")
             return was_locked
 
-        return self._desk._transact(bool, write)
+        return self._engine.transact(bool, write)
 
     def grants(self) -> Sequence[Grant]:
         """Who may enter which of the caller's spaces."""
         self._check_owner()
-        own = self._desk.caller.spaces
+        own = self._engine.caller.spaces
         return [one for one in self._records.callers.grants() if own is None or one.space in own]
 
     def grant(self, space: str, user: str) -> Grant:
         """Let a user enter a space, or every space (`*`)."""
         self._check_owner()
         intake.check_name(user, "user")
-        given = Grant(user=user, space=self._own_space(space), at=self._desk.now(), by=self._desk.caller.user)
+        given = Grant(user=user, space=self._own_space(space), at=self._engine.now(), by=self._engine.caller.user)
 
         def write(tx: Transaction) -> Grant:
             self._check_there(tx, [space])
@@ -203,7 +203,7 @@ class Callers:
             self._note(tx, "space granted", space=space, subject=user)
             return given
 
-        return self._desk._transact(Grant, write)
+        return self._engine.transact(Grant, write)
 
     def withdraw(self, space: str, user: str) -> None:
         """Take a grant back: the user's credentials no longer reach the space.
@@ -219,14 +219,14 @@ class Callers:
             self._note(tx, "grant withdrawn", space=space, subject=user)
             return True
 
-        self._desk._transact(bool, write)
+        self._engine.transact(bool, write)
 
     def audit(self, filter: ActFilter | None = None, *, limit: int = 100) -> Sequence[Act]:
         """Who did what in the caller's spaces, newest first."""
         self._check_owner()
         if not 1 <= limit <= MAX_ACTS:
             raise InvalidInput(f"limit must be from 1 to {MAX_ACTS:,}.", field="limit")
-        wanted, own = filter or ActFilter(), self._desk.caller.spaces
+        wanted, own = filter or ActFilter(), self._engine.caller.spaces
         if own is not None:
             asked = own if wanted.spaces is None else wanted.spaces
             wanted = replace(wanted, spaces=frozenset(asked & own))
@@ -240,7 +240,7 @@ class Callers:
 
     def in_use(self) -> bool:
         """Whether any credential could still prove something."""
-        return any(one.good(self._desk.now()) for one in self._records.callers.credentials())
+        return any(one.good(self._engine.now()) for one in self._records.callers.credentials())
 
     def by_key(self, text: str) -> Caller:
         """:raises Unauthenticated: if it is no key of ours that is still good"""
@@ -252,17 +252,17 @@ class Callers:
         :raises Unauthenticated: if nobody made a credential for that subject
         """
         for one in self._records.callers.credentials(user=subject):
-            if one.kind is CredentialKind.TOKEN and one.good(self._desk.now()):
+            if one.kind is CredentialKind.TOKEN and one.good(self._engine.now()):
                 return self._caller(one)
         raise Unauthenticated(REFUSED)
 
     def by_session(self, cookie: str) -> tuple[Caller, Session]:
         """:raises Unauthenticated: if the session is over, or its credential is"""
         session = self._records.callers.session(hashed(cookie) or b"")
-        if session is None or session.expires_at <= self._desk.now():
+        if session is None or session.expires_at <= self._engine.now():
             raise Unauthenticated("The session is over.", hint="Sign in again.")
         if session.credential is None:
-            return self._desk.caller, session
+            return self._engine.caller, session
         return self._caller(self._still_good(session.credential)), session
 
     def sign_in(self, *, key: str | None = None, user: str | None = None, password: str | None = None) -> SignedIn:
@@ -282,12 +282,12 @@ class Callers:
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def _check_owner(self) -> None:
-        access.check_owner(self._desk.caller)
+        access.check_owner(self._engine.caller)
 
     def _own_space(self, space: str) -> str:
         if space != EVERY_SPACE:
             intake.check_space(space)
-        own = self._desk.caller.spaces
+        own = self._engine.caller.spaces
         if own is not None and space not in own:
             raise Forbidden(f"Space {space} is not yours to give.", space=space)
         return space
@@ -296,7 +296,7 @@ class Callers:
         """:raises SpaceNotFound: if one was never made: a misspelt one would be granted, and nobody would notice"""
         for space in spaces:
             if space != EVERY_SPACE:
-                self._desk._check_there(tx, space)
+                self._engine.check_there(tx, space)
 
     def _grants_for(self, tx: Transaction, made: Credential, *, wants_every: bool) -> Sequence[Grant]:
         if made.spaces is not None:
@@ -316,7 +316,7 @@ class Callers:
 
     def _manages(self, reads: Reads, credential: Credential) -> bool:
         """Whether all that it reaches is the caller's own."""
-        own = self._desk.caller.spaces
+        own = self._engine.caller.spaces
         if own is None:
             return True
         reached = reached_spaces(reads, credential)
@@ -338,13 +338,13 @@ class Callers:
         digest = hashed(secret) or b""
         if found is None or found[1] is None or found[0].kind is not CredentialKind.KEY:
             raise Unauthenticated(REFUSED)
-        if not hmac.compare_digest(found[1], digest) or not found[0].good(self._desk.now()):
+        if not hmac.compare_digest(found[1], digest) or not found[0].good(self._engine.now()):
             raise Unauthenticated(REFUSED)
         return found[0]
 
     def _password(self, user: str, password: str) -> Credential:
         """A user nobody knows takes as long as a wrong password."""
-        now = self._desk.now()
+        now = self._engine.now()
         mine = [
             one
             for one in self._records.callers.credentials(user=user)
@@ -360,19 +360,19 @@ class Callers:
 
     def _still_good(self, id: str) -> Credential:
         found = self._records.callers.credential(id)
-        if found is None or not found[0].good(self._desk.now()):
+        if found is None or not found[0].good(self._engine.now()):
             raise Unauthenticated(REFUSED)
         return found[0]
 
     def _opened(self, credential: Credential | None) -> SignedIn:
-        cookie, now = secrets.token_urlsafe(32), self._desk.now()
+        cookie, now = secrets.token_urlsafe(32), self._engine.now()
         session = Session(
             credential=None if credential is None else credential.id,
             guard=secrets.token_urlsafe(24),
             created_at=now,
             expires_at=now + timedelta(hours=SESSION_HOURS),
         )
-        user = self._desk.caller.user if credential is None else credential.user
+        user = self._engine.caller.user if credential is None else credential.user
         with self._records.writing() as tx:
             tx.callers.open_session(session, hashed(cookie) or b"")
             self._note(tx, "signed in", subject=session.credential, user=user)
@@ -390,13 +390,13 @@ class Callers:
     ) -> None:
         tx.callers.note(
             Act(
-                at=self._desk.now(),
-                user=user or self._desk.caller.user,
+                at=self._engine.now(),
+                user=user or self._engine.caller.user,
                 action=action,
                 space=None if space == EVERY_SPACE else space,
                 subject=subject,
-                client=self._desk.provenance.client,
-                transport=self._desk.provenance.transport,
+                client=self._engine.provenance.client,
+                transport=self._engine.provenance.transport,
                 reason=reason,
             )
         )

@@ -10,10 +10,19 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from datetime import datetime
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput
-from scrubjay.stores.promises.memories import Position
+from scrubjay.stores.promises.memories import Position, Reads, Store
+from scrubjay.values.memory import Audience, Filter, Memory, Order, Status
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
 
 SIGNATURE_BYTES = 16
 BLOCK = 32  # bytes; its length tells nothing about what it says
@@ -52,3 +61,55 @@ def _veiled(payload: bytes, key: bytes, signature: bytes) -> bytes:
     blocks = range(-(-len(payload) // BLOCK))
     stream = b"".join(hmac.digest(key, b"veil\0" + signature + number.to_bytes(4), "sha256") for number in blocks)
     return bytes(one ^ other for one, other in zip(payload, stream, strict=False))
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+
+
+def question(engine: Engine, filter: Filter, order: Order, descending: bool) -> str:
+    """Everything that must stay the same from page to page of a list."""
+    asked = sorted((entry.name, repr(_plain_set(getattr(filter, entry.name)))) for entry in fields(filter))
+    return repr((engine.identity.user, engine.spaces, order, descending, asked))
+
+
+def behind(engine: Engine, last: Memory, order: Order, question: str) -> str:
+    """The cursor of the page that ended with this memory."""
+    position = Position.of(last, order)
+    if order is Order.LENGTH and last.id in (known := lengths(engine.records, [last])):
+        position = Position(value=known[last.id], seq=last.seq)
+    return written(position, key=engine.signing_key(), question=question)
+
+
+def lengths(reads: Reads, memories: Sequence[Memory]) -> dict[str, int]:
+    """How long the contents are that are kept elsewhere."""
+    away = [memory.id for memory in memories if not memory.content and memory.status is not Status.ACTIVE]
+    return {name: glimpse.length for name, glimpse in reads.glimpses(away).items()} if away else {}
+
+
+def signing_key(records: Store) -> bytes:
+    """The store's own secret; made when it is first needed."""
+    key = records.fact("cursor_key")
+    if key is None:
+        with records.writing() as tx:
+            key = tx.fact("cursor_key") or os.urandom(32).hex()
+            tx.set_fact("cursor_key", key)
+    return bytes.fromhex(key)
+
+
+def pages(
+    reads: Reads, filter: Filter, audience: Audience, *, now: datetime, size: int, newest_first: bool = True
+) -> Iterator[list[Memory]]:
+    """Everything that a filter names, read a page at a time: for work on more memories than fit in one answer.
+
+    In the order in which memories were made, which no change of them disturbs: each is met once.
+    """
+    after = None
+    while page := reads.list(
+        filter, audience, now=now, order=Order.CREATED, descending=newest_first, limit=size, after=after
+    ):
+        yield page
+        after = Position.of(page[-1], Order.CREATED)
+
+
+def _plain_set(value: object) -> object:
+    return sorted(map(str, value)) if isinstance(value, frozenset) else value

@@ -11,19 +11,23 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrubjay.engine import access
-from scrubjay.engine.desk import RELATED, Desk
+from scrubjay.engine import access, cursors, results
+from scrubjay.engine.jobs import Progress, no_progress
 from scrubjay.engine.lifecycle import lifecycle, supersession
-from scrubjay.engine.store import intake, names
-from scrubjay.engine.store.history import Text
+from scrubjay.engine.search import candidates
+from scrubjay.engine.store import embedding, intake, names
+from scrubjay.engine.store.history import Ledger, TextVectors
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
-from scrubjay.stores.promises.memories import Checkup, Reads, SpaceCounts, Transaction
+from scrubjay.stores.promises.memories import Checkup, Reads, Request, SpaceCounts, Store, Transaction
+from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import (
     AT_HAND,
     DEFAULT_SPACE,
     Audience,
+    Caller,
     Filter,
     Forgotten,
     Hits,
@@ -34,12 +38,15 @@ from scrubjay.values.memory import (
     OpenConflict,
     Order,
     Page,
+    Prompt,
+    Provenance,
     Query,
     Recall,
     Revised,
     Role,
     Space,
     State,
+    Status,
     Stored,
     Version,
 )
@@ -53,25 +60,213 @@ if TYPE_CHECKING:
     from scrubjay.engine.decisions.decisions import Decisions
     from scrubjay.engine.feed import Feed
     from scrubjay.engine.files.paths import Paths
+    from scrubjay.engine.files.stores import Folders
     from scrubjay.engine.jobs import Jobs
     from scrubjay.engine.lifecycle.bulk import Bulk
     from scrubjay.engine.lifecycle.consolidation import Consolidation
     from scrubjay.engine.lifecycle.curation import Curation
+    from scrubjay.engine.parts import Parts
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.sync.run import Syncing
     from scrubjay.engine.transfer import Imported
     from scrubjay.engine.upkeep.reembedding import Reembedded
     from scrubjay.engine.upkeep.tasks import Upkeep
+    from scrubjay.folders.registry import Registry
+
+Result = TypeVar("Result")
 
 BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
 MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 ATTEMPTS = 5  # at a change that others keep overtaking
+MOST_USED = 10  # memories that one call counts as used
 
 
-class Engine(Desk):
-    """A memory, as one caller uses it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """A memory, as one caller uses it: parts that are shared, and whom and what they are used for."""
+
+    parts: Parts
+    identity: Caller  # who asks; `caller` also says which spaces are read-only now
+    spaces: tuple[str, ...]  # that it works in, the first for writing
+    provenance: Provenance  # where its calls come from
+    request: Request | None = None  # a write with a key, which is done once
+    expected_version: int | None = None  # of what is changed
+    holder: str = ""  # under which this engine holds memories for long work
+    progress: Progress = no_progress
+    client_model: Callable[[Prompt], str] | None = None  # the language model of the client who asks
+    from_files: bool = False  # it takes in what people wrote into files, so none is written for it, or read-only
+
+    def bound_to(
+        self,
+        *,
+        caller: Caller | None = None,
+        spaces: tuple[str, ...] | None = None,
+        provenance: Provenance | None = None,
+        request: Request | None = None,
+        expected_version: int | None = None,
+        progress: Progress | None = None,
+        holder: str | None = None,
+        client_model: Callable[[Prompt], str] | None = None,
+    ) -> Engine:
+        """The same memory for another caller, other spaces, or calls from elsewhere.
+
+        A request with a key is done once, however often it comes; a change happens only at the expected version.
+        Long work tells `progress` how far it is; a `holder` may change the memories that are held in its name;
+        `client_model` asks the language model of whoever calls.
+        """
+        identity = caller or self.identity
+        return replace(
+            self,
+            identity=identity,
+            spaces=self.spaces if spaces is None else tuple(intake.check_space(space) for space in spaces),
+            provenance=replace(provenance or self.provenance, caller=identity.user),
+            request=request or self.request,
+            expected_version=expected_version or self.expected_version,
+            progress=progress or self.progress,
+            holder=holder or self.holder,
+            client_model=client_model or self.client_model,
+        )
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks, and which spaces are read-only for everyone."""
+        registry = self.registry
+        sealed = frozenset[str]() if registry is None else registry.read_only()
+        return self.identity if sealed == self.identity.sealed else replace(self.identity, sealed=sealed)
+
+    @property
+    def registry(self) -> Registry | None:
+        """Which spaces have a folder."""
+        return None if self.from_files else self.parts.registry
+
+    @property
+    def records(self) -> Store:
+        return self.parts.records
+
+    def now(self) -> datetime:
+        return self.parts.clock()
+
+    def warm(self) -> None:
+        """Load the model and start what is done in the background; returns at once."""
+        self.parts.warm()
+        self.write_files()  # what a kill kept from being written
+
+    def close(self) -> None:
+        """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
+        self.parts.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- what every verb needs ---------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        """How this caller's changes are written."""
+        return Ledger(
+            caller=self.caller,
+            provenance=self.provenance,
+            spaces=self.spaces,
+            model=self.parts.embedding.fingerprint,
+            now=self.now,
+            holder=self.holder,
+        )
+
+    def audience(self, filter: Filter) -> Audience:
+        """What the caller may see in these spaces; :raises Forbidden: if the filter names what it may not ask for"""
+        intake.check_filter(filter)
+        caller = self.caller
+        if filter.user_id is not None:
+            access.checked_user(caller, filter.user_id)
+        return access.audience_in(caller, self.spaces)
+
+    def transact(self, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:
+        """Do some work in a transaction of its own; once only, if its request carries a key."""
+        with self.records.writing() as tx:
+            result = self._do_once(tx, kind, work)
+            waiting = self.registry is not None and bool(tx.waiting())
+        if waiting:
+            self.folders.write()
+        return result
+
+    def _do_once(self, tx: Transaction, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:
+        if self.request is None:
+            return work(tx)
+        now = self.now()
+        kept = tx.result_of(self.request, now=now)
+        if kept is not None:
+            return results.read(kind, kept)
+        result = work(tx)
+        memories = sorted(set(results.memories_in(result)))
+        tx.keep_result(self.request, results.written(result), memories=memories, at=now)
+        return result
+
+    def earlier_result(self, kind: type[Result]) -> Result | None:
+        """The result of this very request, if it was done before: for work that comes before the transaction."""
+        if self.request is None:
+            return None
+        with self.records.writing() as tx:
+            kept = tx.result_of(self.request, now=self.now())
+        return None if kept is None else results.read(kind, kept)
+
+    def write_files(self, *, patient: bool = False) -> None:
+        """Let files say what memories say, after a change; with patience all of them, however many."""
+        if self.registry is not None and self.records.waiting():
+            self.folders.write(patient=patient)
+
+    def look_at_folders(self) -> None:
+        """Take in what people changed in the files of these spaces."""
+        if self.registry is not None and self.registry.any_there(self.spaces):
+            self.folders.look(self.spaces)
+        else:
+            self.write_files()  # a folder may be missing because a kill came before its first file
+
+    def with_texts(self, memories: Sequence[Memory], *, deep: bool = True, strict: bool = False) -> Sequence[Memory]:
+        """Memories as they are shown: with the texts of those that are archived (`archives.py`)."""
+        if all(memory.content or memory.status is Status.ACTIVE for memory in memories):
+            return memories
+        from scrubjay.engine.archive.archives import Archives  # hardly any answer holds one
+
+        return Archives(self).with_texts(memories, deep=deep, strict=strict)
+
+    def count_reads(self, memories: Sequence[Memory]) -> None:
+        """Note who was shown these memories, and count the first ones as used.
+
+        Being shown is not a use: else the most shown would become the best ranked, and be shown still more.
+        """
+        if memories:
+            ids = tuple(memory.id for memory in memories)
+            used = () if self.provenance.by_person else ids[:MOST_USED]
+            recall = Recall(
+                at=self.now(),
+                space=self.spaces[0],
+                user=self.identity.user,
+                client=self.provenance.client,
+                memories=ids,
+            )
+            self.records.count_reads(dict.fromkeys(used, 1), at=recall.at, recall=recall)
+
+    def count_call(self, key: str, *, seconds: float, amount: int = 1) -> tuple[int, float] | None:
+        """Count calls together with every other server on this memory; None where there can be no other."""
+        return self.records.count_call(key, seconds=seconds, amount=amount)
+
+    def signing_key(self) -> bytes:
+        """The store's own secret; made when it is first needed."""
+        return cursors.signing_key(self.records)
 
     # --- its other parts, each imported when it is first used ---------------------------------------------------------
+
+    @property
+    def folders(self) -> Folders:
+        """Spaces that are folders of Markdown files as well."""
+        from scrubjay.engine.files.stores import Folders
+
+        return Folders(self)
 
     @property
     def decisions(self) -> Decisions:
@@ -92,33 +287,38 @@ class Engine(Desk):
     def store(self, new: NewMemory | str, **fields: Any) -> Stored:
         """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another, unless the
         caller asks for it to be the only one with its words."""
+        from scrubjay.engine.conflicts.judge import find_proposals, propose  # none of these is for a search
+        from scrubjay.engine.store.enrichment import enrich
+        from scrubjay.engine.store.neighbours import find_neighbours, link_related
+
         given = intake.new_memory(new, fields)
         if given.kind is not Kind.MEMORY:
             return self.decisions.keep(given).stored
-        admitted = self._admitted(given)
-        text, degraded = self._embedded(admitted)
-        self._strict(degraded)
-        memory = self._enriched(admitted, given, text.first)
-        neighbours = self._neighbours(memory, text.first)
-        proposals = self._proposals(memory, neighbours)
+        admitted = intake.admit(self, given)
+        text, degraded = embedding.embed(self, admitted)
+        embedding.check_degraded(self, degraded)
+        memory = enrich(self, admitted, given, text.first)
+        fingerprint, audience = intake.fingerprint(memory), access.own_audience(self.caller, memory)
+        neighbours = find_neighbours(self, memory, text.first, audience)
+        proposals = find_proposals(self, memory, neighbours, audience, fingerprint)
 
         def write(tx: Transaction) -> Stored:
-            self._check_quota(tx, memory)
+            intake.check_quota(self, tx, memory)
             if given.unique:
-                self._check_unique(tx, memory)
-            stored = self._ledger.add(tx, memory, text, judged=bool(text.vectors))
-            if given.as_file and self._registry is not None:
+                intake.check_unique(self, tx, fingerprint)
+            stored = self.ledger.add(tx, memory, text, judged=bool(text.vectors), fingerprint=fingerprint)
+            if given.as_file and self.registry is not None:
                 tx.keep_as_file([stored.id])
-            self._propose(tx, stored, proposals)
-            links = self._relate(tx, stored, given, neighbours)
+            propose(self, tx, stored, proposals)
+            links = link_related(self, tx, stored, given, neighbours)
             if (agreed := neighbours.agree_with(stored.category)) is not None:
                 tx.judge_category(stored.id, agreed=agreed)
             similar = tuple(proposal.memory for proposal in proposals)
             return Stored(memory=stored, similar=similar, degraded=degraded, links=links)
 
-        result = self._transact(Stored, write)
-        if not text.whole:
-            self._backlog.wake()
+        result = self.transact(Stored, write)
+        if not text.complete:
+            self.parts.backlog.wake()
         return result
 
     def store_many(
@@ -128,32 +328,33 @@ class Engine(Desk):
         progress: Callable[[int], None] | None = None,
     ) -> Sequence[str]:
         """Keep many memories, one transaction per batch; their ids in order. Conflicts are not judged."""
+        from scrubjay.engine.store.enrichment import enrich
+
         ids: list[str] = []
-        for admitted, texts, given in self._embedded_ahead(self._admitted_batches(items)):
+        for admitted, texts, given in embedding.embed_ahead(self, self._admit_batches(items)):
             memories = [
-                self._enriched(memory, new, text.first)
-                for memory, new, text in zip(admitted, given, texts, strict=True)
+                enrich(self, memory, new, text.first) for memory, new, text in zip(admitted, given, texts, strict=True)
             ]
-            ledger = self._ledger
-            with self._records.writing() as tx:
+            ledger = self.ledger
+            with self.records.writing() as tx:
                 for memory, text in zip(memories, texts, strict=True):
                     if memory.kind is Kind.DECISION:
                         self.decisions.add(tx, memory, text)
                     else:
                         ledger.add(tx, memory, text, judged=True)
-            self._write_files(patient=True)
+            self.write_files(patient=True)
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
-        self._indexer.finish()
+        self.parts.indexer.finish()
         return ids
 
-    def _admitted_batches(
+    def _admit_batches(
         self, items: Iterable[NewMemory | Mapping[str, Any]]
     ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
         for batch in batches(items):
             given = [intake.new_memory(item, {}) for item in batch]
-            yield [self._admitted(new) for new in given], given
+            yield [intake.admit(self, new) for new in given], given
 
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any
@@ -178,49 +379,51 @@ class Engine(Desk):
         `related` names all memories that it is to be linked with; `held` says that the fields are those of a former
         version. What changes nothing makes no version.
         """
-        if (kept := self._kept(Revised)) is not None:
+        from scrubjay.engine.store.neighbours import NAMES, relink
+
+        if (kept := self.earlier_result(Revised)) is not None:
             return kept  # before it is looked at: what it has become may not allow the change a second time
-        expected = expected_version or self._expected_version
+        expected = expected_version or self.expected_version
         for _ in range(ATTEMPTS):
-            known = self._ledger.changeable(self._records, id)
+            known = self.ledger.changeable(self.records, id)
             only_links = related is not None and not fields and tag_change is None
             changed = {} if only_links else intake.revision(known, fields, merge, tag_change, held=held)
             flags = known.flags
             if changed.keys() & {"content", "title", "metadata"}:
-                examined = self._examined(intake.retitled(known, changed))
+                examined = intake.check_trust(self, intake.retitled(known, changed))
                 changed, flags = {name: getattr(examined, name) for name in changed}, examined.flags
-            text = self._embedded(intake.retitled(known, changed))[0] if "content" in changed else None
+            text = embedding.embed(self, intake.retitled(known, changed))[0] if "content" in changed else None
 
             def write(
                 tx: Transaction, known: Memory = known, changed: Any = changed, flags: Any = flags, text: Any = text
             ) -> Revised:
-                current = self._ledger.changeable(tx, id)
+                current = self.ledger.changeable(tx, id)
                 if expected not in (None, current.version) or current.version != known.version:
                     raise lifecycle.changed_meanwhile(current)
-                linked = related is not None and self._relink(tx, current, related)
+                linked = related is not None and relink(self, tx, current, related)
                 revised = replace(intake.retitled(current, changed), flags=flags)
-                done = self._ledger.revise(tx, current, revised, changed, reason=reason, text=text)
+                done = self.ledger.revise(tx, current, revised, changed, reason=reason, text=text)
                 if not linked:
                     return done
-                self._ledger.record(tx, done.memory, "linked", reason=reason)
-                return replace(done, fields=(*done.fields, RELATED))
+                self.ledger.record(tx, done.memory, "linked", reason=reason)
+                return replace(done, fields=(*done.fields, NAMES))
 
             try:
-                revised = self._transact(Revised, write)
+                revised = self.transact(Revised, write)
             except Conflict:
                 if expected is not None:
                     raise
                 continue  # somebody was quicker: look at what it is now
-            if text is not None and not text.whole:
-                self._backlog.wake()
+            if text is not None and not text.complete:
+                self.parts.backlog.wake()
             return revised
         raise lifecycle.changed_meanwhile(known)
 
     def supersede(self, *, old: str, new: str) -> tuple[Memory, Memory]:
         """Mark a memory as outdated by a newer one. Both stay; searches show only the newer."""
-        return self._transact(
+        return self.transact(
             tuple[Memory, Memory],
-            lambda tx: lifecycle.supersede(self._ledger, tx, old, new, expected_version=self._expected_version),
+            lambda tx: lifecycle.supersede(self.ledger, tx, old, new, expected_version=self.expected_version),
         )
 
     def open_conflicts(self, *, limit: int = 50, offset: int = 0) -> Sequence[OpenConflict]:
@@ -228,8 +431,8 @@ class Engine(Desk):
         from scrubjay.engine.conflicts import settle
 
         intake.check_limit(limit, offset)
-        audience = self._audience(Filter())
-        return settle.open_conflicts(self._records, audience, now=self.now(), limit=limit, offset=offset)
+        audience = self.audience(Filter())
+        return settle.open_conflicts(self.records, audience, now=self.now(), limit=limit, offset=offset)
 
     def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
         """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is no error.
@@ -238,37 +441,31 @@ class Engine(Desk):
         """
         from scrubjay.engine.conflicts import settle
 
-        return self._transact(
-            tuple[Memory, Memory], lambda tx: settle.settle(self._ledger, tx, old=old, new=new, keep=keep)
+        return self.transact(
+            tuple[Memory, Memory], lambda tx: settle.settle(self.ledger, tx, old=old, new=new, keep=keep)
         )
 
     def duplicates(self) -> Iterator[Twins]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
         from scrubjay.engine.conflicts import duplicates
 
-        return duplicates.found(self._records, self._audience(Filter()), now=self.now())
+        return duplicates.found(self.records, self.audience(Filter()), now=self.now())
 
     # --- finding -----------------------------------------------------------------------------------------------------
 
     def search(self, query: Query | str, **options: Any) -> Hits:
         """Find memories by words and by meaning, best first; nothing relevant is an empty answer."""
         query = intake.query(query, options)
-        found = self._found(query, self._audience(query.filter), query.now or self.now())
-        self._count_reads([hit.memory for hit in found])
+        found = candidates.search(self, query, self.audience(query.filter), query.now or self.now())
+        self.count_reads([hit.memory for hit in found])
         return found
-
-    def _found(self, query: Query, audience: Audience, now: datetime) -> Hits:
-        """The search itself; who asks is not noted."""
-        found = self._candidates(query, audience, now)
-        hits = self._hits(found.candidates, query, audience, now)
-        return Hits(hits=hits, total=len(found.candidates), degraded=found.degraded, periods=found.periods)
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
         """A memory by its id; softly deleted ones only if asked for.
 
         :raises NotFound: if there is none, or none that the caller may see
         """
-        [memory] = self._whole([self._ledger.seen(self._records, id, deleted=deleted, elsewhere=True)])
+        [memory] = self.with_texts([self.ledger.seen(self.records, id, deleted=deleted, elsewhere=True)])
         return memory
 
     def list(
@@ -291,38 +488,46 @@ class Engine(Desk):
         """
         intake.check_limit(limit, offset)
         wanted = filter or Filter()
-        self._look_at_folders()
-        audience, now = self._audience(wanted), self.now()
-        after = self._position(cursor, wanted, order, descending)
-        memories = self._records.list(
+        self.look_at_folders()
+        audience, now = self.audience(wanted), self.now()
+        question = cursors.question(self, wanted, order, descending)
+        after = None if cursor is None else cursors.read(cursor, key=self.signing_key(), question=question)
+        memories = self.records.list(
             wanted, audience, now=now, order=order, descending=descending, limit=limit + 1, offset=offset, after=after
         )
-        asked = self._whole(memories[:limit], deep=False)
+        asked = self.with_texts(memories[:limit], deep=False)
         whole = asked if room is None else asked[: room(asked)]
         page = memories[: len(whole)]
         more = len(memories) > len(page)
         return Page(
             memories=tuple(whole),
-            total=self._records.count(wanted, audience, now=now) if counted else None,
-            cursor=self._cursor(page[-1], wanted, order, descending) if more else None,
+            total=self.records.count(wanted, audience, now=now) if counted else None,
+            cursor=cursors.behind(self, page[-1], order, question) if more else None,
             links=self._link_counts(page) if linked else {},
-            lengths=self._lengths(whole),
+            lengths=cursors.lengths(self.records, whole),
             left_out=len(asked) - len(whole),
         )
+
+    def _link_counts(self, memories: Sequence[Memory]) -> dict[str, int]:
+        counts = dict.fromkeys((memory.id for memory in memories), 0)
+        for link in self.ledger.links_seen(self.records, list(counts)):
+            for end in {link.source, link.target} & counts.keys() if link.stands else ():
+                counts[end] += 1
+        return counts
 
     def history(self, id: str) -> Sequence[Version]:
         """Former states of a memory, newest first, with what each change was made for; also of a softly deleted one.
 
         Those that the caller may see as they were, whoever may see the memory now.
         """
-        memory = self._ledger.seen(self._records, id, deleted=True, elsewhere=True)
-        since = self._records.versions(memory.id)
+        memory = self.ledger.seen(self.records, id, deleted=True, elsewhere=True)
+        since = self.records.versions(memory.id)
         former = since if memory.content else [*since, *self.cold_storage.history(memory)]
-        return self._ledger.versions_seen(self._records, former)
+        return self.ledger.versions_seen(self.records, former)
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
-        return self._ledger.links_seen(self._records, [self.get(id).id])
+        return self.ledger.links_seen(self.records, [self.get(id).id])
 
     # --- forgetting --------------------------------------------------------------------------------------------------
 
@@ -339,29 +544,31 @@ class Engine(Desk):
 
         `cascade` also forgets the memories that a client linked it with, one step far.
         """
-        forgotten = self._transact(
+        from scrubjay.engine.archive import archives
+
+        forgotten = self.transact(
             Forgotten,
             lambda tx: lifecycle.forget(
-                self._ledger,
+                self.ledger,
                 tx,
                 id,
                 hard=hard,
                 reason=reason,
                 days=days,
                 cascade=cascade,
-                expected_version=self._expected_version,
+                expected_version=self.expected_version,
             ),
         )
-        self._tidy()
+        archives.remove_due(self)
         return forgotten
 
     def recover(self, id: str) -> Memory:
         """Bring a softly deleted memory back."""
-        return self._transact(Memory, lambda tx: lifecycle.recover(self._ledger, tx, id))
+        return self.transact(Memory, lambda tx: lifecycle.recover(self.ledger, tx, id))
 
     def restore_version(self, id: str, version: int | str) -> Memory:
         """Make a former state, by its number or its id, the current one again; today's state joins the history."""
-        if (kept := self._kept(Revised)) is not None:
+        if (kept := self.earlier_result(Revised)) is not None:
             return kept.memory
         former = next((one.memory for one in self.history(id) if version in (one.memory.version, one.id)), None)
         if former is None:
@@ -379,20 +586,20 @@ class Engine(Desk):
 
         A batch at a time: an error leaves those before it pruned.
         """
-        if not dry_run and (kept := self._kept(tuple[Memory, ...])) is not None:
+        if not dry_run and (kept := self.earlier_result(tuple[Memory, ...])) is not None:
             return kept
         expired = Filter(states=AT_HAND, expired=True)
-        audience, now = self._audience(expired), self.now()
-        found = self._records.list(expired, audience, now=now, limit=MOST_PRUNED)
+        audience, now = self.audience(expired), self.now()
+        found = self.records.list(expired, audience, now=now, limit=MOST_PRUNED)
         pruned = [memory for memory in found if access.may_change(self.caller, memory)]
         if dry_run:
             return pruned
         for batch in batches(pruned):
             still = replace(expired, ids=frozenset(memory.id for memory in batch))
-            with self._records.writing() as tx:
+            with self.records.writing() as tx:
                 for memory in tx.list(still, audience, now=now, limit=BATCH):
-                    lifecycle.forget(self._ledger, tx, memory.id, hard=False, reason="expired")
-        return self._transact(tuple[Memory, ...], lambda _tx: tuple(pruned))
+                    lifecycle.forget(self.ledger, tx, memory.id, hard=False, reason="expired")
+        return self.transact(tuple[Memory, ...], lambda _tx: tuple(pruned))
 
     @property
     def bulk(self) -> Bulk:
@@ -434,7 +641,7 @@ class Engine(Desk):
         from scrubjay.engine import statistics
 
         asked = query or statistics.StatsQuery()
-        found = statistics.statistics(self._records, self.caller, self.spaces, asked, now=self.now())
+        found = statistics.statistics(self.records, self.caller, self.spaces, asked, now=self.now())
         if not found.exists:
             raise ScopeNotFound(f"There is no {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
@@ -494,12 +701,12 @@ class Engine(Desk):
 
     def list_spaces(self) -> Sequence[Space]:
         """The spaces that the caller may use, with how many memories of each it sees."""
-        granted = [space for space in self._records.spaces() if access.granted(self.caller, space.name)]
-        return self._with_counts(self._records, granted)
+        granted = [space for space in self.records.spaces() if access.granted(self.caller, space.name)]
+        return self._with_counts(self.records, granted)
 
     def has_space(self, name: str) -> bool:
         """Whether there is a space of this name; one that was not granted is not there for the caller."""
-        return access.granted(self.caller, name) and self._records.has_space(name)
+        return access.granted(self.caller, name) and self.records.has_space(name)
 
     def check_spaces(self, names: Iterable[str]) -> None:
         """For callers who must not make a space by misspelling one: storing into one that is not there makes it.
@@ -508,10 +715,10 @@ class Engine(Desk):
         """
         for name in names:
             if access.granted(self.caller, name) and name not in self.spaces:
-                self._check_there(self._records, name)
+                self.check_there(self.records, name)
 
-    def _check_there(self, reads: Reads, name: str) -> None:
-        filed = self._registry is not None and name in self._registry.stores()
+    def check_there(self, reads: Reads, name: str) -> None:
+        filed = self.registry is not None and name in self.registry.stores()
         if not filed and not reads.has_space(name):
             hint = f"Create it first: `scrubjay spaces create {name}`."
             raise SpaceNotFound(f"There is no space {name}.", hint=hint, space=name)
@@ -519,11 +726,11 @@ class Engine(Desk):
     def create_space(self, name: str, *, description: str | None = None) -> bool:
         """Make a space; False if it was there already."""
         access.check_store(self.caller, intake.check_space(name))
-        return self._transact(bool, lambda tx: tx.create_space(name, at=self.now(), description=description))
+        return self.transact(bool, lambda tx: tx.create_space(name, at=self.now(), description=description))
 
     def space(self, name: str) -> Space:
         """:raises SpaceNotFound: if there is none :raises Forbidden: if the caller has no part in it"""
-        return self._space(self._records, name)
+        return self._space(self.records, name)
 
     def _space(self, reads: Reads, name: str) -> Space:
         access.check_granted(self.caller, name)
@@ -554,7 +761,7 @@ class Engine(Desk):
             tx.describe_space(name, title=title or known.title, description=description or known.description)
             return self._space(tx, name)
 
-        return self._transact(Space, write)
+        return self.transact(Space, write)
 
     def drop_space(self, name: str) -> Space:
         """Put an empty space away, its conversations with it; storing into it brings it back.
@@ -570,7 +777,7 @@ class Engine(Desk):
             tx.drop_space(name, at=self.now())
             return known
 
-        return self._transact(Space, write)
+        return self.transact(Space, write)
 
     def shown_to(self, id: str, *, limit: int = 100) -> Sequence[Recall]:
         """Who was handed a memory and when, newest first: for when it turns out poisoned or wrong.
@@ -579,16 +786,16 @@ class Engine(Desk):
         """
         memory = self.get(id, deleted=True)
         access.check_owns(self.caller, memory.space)
-        return self._records.recalls(memory.id, limit=limit)
+        return self.records.recalls(memory.id, limit=limit)
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Every memory of this engine's spaces as plain JSON objects, oldest first."""
         from scrubjay.engine import transfer  # as in import_from: not for a search
 
         def linked(ids: Sequence[str]) -> Sequence[Link]:
-            return self._ledger.links_seen(self._records, ids)
+            return self.ledger.links_seen(self.records, ids)
 
-        return transfer.exported(self._records, self._audience(Filter()), self.now(), self._whole, linked)
+        return transfer.exported(self.records, self.audience(Filter()), self.now(), self.with_texts, linked)
 
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
@@ -597,45 +804,45 @@ class Engine(Desk):
         from scrubjay.engine import transfer
 
         result = transfer.imported(self, lines, progress)
-        self._indexer.finish()
+        self.parts.indexer.finish()
         return result
 
-    def admitted(self, fields: Mapping[str, Any], *, id: str | None = None) -> Memory:
+    def build_memory(self, fields: Mapping[str, Any], *, id: str | None = None) -> Memory:
         """A memory from named fields as it would be stored, with an id of its own or a given one."""
-        return self._admitted(intake.new_memory(fields, {}), id=id)
+        return intake.admit(self, intake.new_memory(fields, {}), id=id)
 
     def known_ids(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that are taken, whoever may see them."""
-        return {memory.id for memory in self._records.get(ids, access.EVERYTHING)}
+        return {memory.id for memory in self.records.get(ids, access.EVERYTHING)}
 
     def add_all(
-        self, memories: Sequence[Memory], links: Sequence[Link] = (), *, texts: Sequence[Text] | None = None
+        self, memories: Sequence[Memory], links: Sequence[Link] = (), *, texts: Sequence[TextVectors] | None = None
     ) -> int:
         """Write complete memories and the links between known ones in one transaction; how many links there were.
 
         Links that reach what the caller may not see or not change are left out.
         `texts` are the memories' vectors, where they are made already.
         """
-        texts = self._embedded_at_leisure(memories) if texts is None else texts
-        with self._records.writing() as tx:
+        texts = embedding.embed_at_leisure(self, memories) if texts is None else texts
+        with self.records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
                 placed = replace(memory, path=names.free_path(tx, memory))
                 by_hand = memory.name == memory.id  # then it is in no chain yet
                 if memory.kind is Kind.DECISION and by_hand and memory.state is State.ACTIVE:
                     self.decisions.add(tx, placed, text, imported=True)
                 else:
-                    self._ledger.add(tx, placed, text, judged=True)
+                    self.ledger.add(tx, placed, text, judged=True)
             ends = {end for link in links for end in (link.source, link.target)}
             seen = tx.get(sorted(ends), access.audience_anywhere(self.caller))
             known = {memory.id for memory in seen if access.may_change(self.caller, memory)}
             kept = [link for link in links if {link.source, link.target} <= known]
             for link in kept:
-                tx.relate(replace(link, hlc=tx.tick(self.now()), origin=self._records.origin))
+                tx.relate(replace(link, hlc=tx.tick(self.now()), origin=tx.origin))
             for memory in tx.get(supersession.ends_of(kept), supersession.PLAIN):
                 supersession.settle(tx, memory)
             for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):
-                self._ledger.record(tx, memory, "linked")
-        self._write_files(patient=True)
+                self.ledger.record(tx, memory, "linked")
+        self.write_files(patient=True)
         return len(kept)
 
     def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
@@ -643,7 +850,7 @@ class Engine(Desk):
 
         :raises Conflict: if there is something already
         """
-        return self._records.backup(path, progress=progress)
+        return self.records.backup(path, progress=progress)
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> Reembedded:
         """Let this engine's model take over: every vector is made anew. Goes on where it was broken off.
@@ -657,30 +864,30 @@ class Engine(Desk):
     @property
     def archive_trouble(self) -> str | None:
         """What keeps archived memories from being read, as a running server last saw it; None if nothing does."""
-        return None if self._archive is None else self._archive.trouble
+        return None if self.parts.archive is None else self.parts.archive.trouble
 
     @property
     def unfinished(self) -> bool:
         """Whether the store is the target of a copy that is not finished."""
-        return self._records.unfinished
+        return self.records.unfinished
 
     @property
     def damaged(self) -> bool:
         """Whether damage was found since the memory was opened; then it is not written any more."""
-        return self._records.damaged
+        return self.records.damaged
 
     def check(self, *, deep: bool = False) -> Checkup:
         """Look for damage; writes nothing."""
-        return self._records.check(deep=deep)
+        return self.records.check(deep=deep)
 
     def rebuild(self) -> None:
         """Make words, missing vectors and the index of vectors anew.
 
         :raises StorageBusy: if another process is embedding and does not stop
         """
-        self._records.rebuild()
-        self._backlog.finish()
-        self._indexer.finish()
+        self.records.rebuild()
+        self.parts.backlog.finish()
+        self.parts.indexer.finish()
 
 
 def batches(items: Iterable[Any]) -> Iterator[list[Any]]:

@@ -26,9 +26,9 @@ LAST_NUMBER = 2**63 - 1
 
 
 class Feed:
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
-        self._records = desk._records
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._records = engine.records
 
     def events(self, *, after: int = 0, limit: int = 100) -> Sequence[Event]:
         """The changes of the engine's first space behind a number, in order."""
@@ -45,7 +45,7 @@ class Feed:
     def follow(self, *, after: int | None = None) -> Iterator[Event | None]:
         """The changes behind a number, or from now on; None whenever there is nothing yet."""
         if after is None:
-            return self._seen(self._records.last_event(self._desk.spaces[0]))
+            return self._seen(self._records.last_event(self._engine.spaces[0]))
         _check_number(after)
         return self._seen(after)
 
@@ -68,19 +68,19 @@ class Feed:
 
     @cached_property
     def _key(self) -> bytes:
-        return self._desk.signing_key()
+        return self._engine.signing_key()
 
     @property
     def _question(self) -> str:
-        return repr(("events", self._desk.caller.user, self._desk.spaces[0]))
+        return repr(("events", self._engine.caller.user, self._engine.spaces[0]))
 
     def listening(self, ring: Callable[[], None]) -> AbstractContextManager[None]:
         """Have `ring` called when there may be news to follow; see `Store.listening`."""
-        return self._records.listening(self._desk.spaces[0], ring)
+        return self._records.listening(self._engine.spaces[0], ring)
 
     def _seen(self, after: int) -> Iterator[Event | None]:
         while True:
-            batch = self._records.events(self._desk.spaces[0], after=after, limit=BATCH)
+            batch = self._records.events(self._engine.spaces[0], after=after, limit=BATCH)
             visible = self._visible([event.memory for event in batch if event.memory is not None])
             for event in batch:
                 after = event.number
@@ -92,19 +92,19 @@ class Feed:
                 yield None
 
     def _visible(self, ids: Sequence[str]) -> set[str]:
-        audience = access.audience_in(self._desk.caller, self._desk.spaces[:1])
+        audience = access.audience_in(self._engine.caller, self._engine.spaces[:1])
         return {memory.id for memory in self._records.get(list(dict.fromkeys(ids)), audience)}
 
     def _without_secrets(self, event: Event) -> Event:
         """The event without its reason, if that may be about a state that the caller was never to see."""
         memory = event.memory or ""
         former = self._records.versions(memory)
-        seen = self._desk._ledger.versions_seen(self._records, former)
+        seen = self._engine.ledger.versions_seen(self._records, former)
         unknown = self._records.archives([memory])  # its former states were put away with it
         return replace(event, reason=None) if unknown or len(seen) < len(former) else event
 
     def _may_know(self, event: Event) -> bool:
-        caller = self._desk.caller
+        caller = self._engine.caller
         if not access.granted(caller, event.space):
             return False
         return caller.role is Role.OWNER or (event.user == caller.user and caller.role is Role.MEMBER)

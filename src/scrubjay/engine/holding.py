@@ -28,12 +28,12 @@ def holding(engine: Engine, ids: Sequence[str]) -> Iterator[Engine]:
     :raises Locked: if somebody else holds one of them; then none is held
     """
     holder = random_suffix()
-    with engine._records.writing() as tx:
+    with engine.records.writing() as tx:
         hold(tx, ids, holder=holder)
     try:
         yield engine.bound_to(holder=holder)
     finally:
-        let_go(engine._records, holder)
+        let_go(engine.records, holder)
 
 
 def hold(tx: Transaction, ids: Sequence[str], *, holder: str) -> None:

@@ -89,7 +89,7 @@ class Handle:
         if state is None and monotonic() - self._written_at < WRITE_SECONDS:
             return
         self._written_at = monotonic()
-        with self._engine._records.writing() as tx:
+        with self._engine.records.writing() as tx:
             job = tx.jobs.get(self.id)
             if job is None or job.finished or job.cancelling:
                 raise Cancelled
@@ -100,8 +100,8 @@ class Handle:
 class Jobs:
     """The jobs of one caller. Others' are not found, except by an owner of everything."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def start(self, kind: str, arguments: Mapping[str, Any], *, prefix: str = "job") -> Job:
         """Have something done in the background, by this process if it serves, else by the next that does."""
@@ -114,27 +114,27 @@ class Jobs:
             tx.jobs.put(job)
             return job
 
-        started = self._desk._transact(Job, write)
-        self._desk._worker.wake()
+        started = self._engine.transact(Job, write)
+        self._engine.parts.worker.wake()
         return self.get(started.id)
 
     def new(self, kind: str, arguments: Mapping[str, Any], *, prefix: str) -> Job:
         """A job that is not written yet: for work that is done within its call, to write with its result."""
-        desk = self._desk
+        engine = self._engine
         return Job(
             id=f"{prefix}_{random_suffix()}",
             kind=kind,
-            caller=desk.caller,
-            spaces=desk.spaces,
-            provenance=desk.provenance,
+            caller=engine.caller,
+            spaces=engine.spaces,
+            provenance=engine.provenance,
             arguments=dict(arguments),
-            created_at=desk.now(),
+            created_at=engine.now(),
         )
 
     def get(self, id: str) -> Job:
         """:raises JobNotFound: if there is none, or none of this caller's"""
         intake.check_id(id)
-        job = self._desk._records.jobs.get(id)
+        job = self._engine.records.jobs.get(id)
         if job is None or not self._may_see(job):
             raise JobNotFound(f"There is no job {id[:100]}.", hint="Finished jobs are kept for a week.", job_id=id)
         return job
@@ -142,43 +142,43 @@ class Jobs:
     def list(self, *, unfinished: bool = False, limit: int = 20) -> Sequence[Job]:
         """Jobs, newest first."""
         intake.check_limit(limit)
-        user = None if self._sees_all() else self._desk.caller.user
-        found = self._desk._records.jobs.list(user=user, unfinished=unfinished, limit=limit)
+        user = None if self._sees_all() else self._engine.caller.user
+        found = self._engine.records.jobs.list(user=user, unfinished=unfinished, limit=limit)
         return [job for job in found if self._may_see(job)]
 
     def cancel(self, id: str) -> Job:
         """Stop a job: a waiting one at once, a running one as soon as it notices. A finished one stays as it is."""
         self.get(id)
-        with self._desk._records.writing() as tx:
+        with self._engine.records.writing() as tx:
             job = tx.jobs.get(id)
             assert job is not None
             if job.status is JobStatus.WAITING:
-                tx.jobs.put(replace(job, status=JobStatus.CANCELLED, cancelling=True, finished_at=self._desk.now()))
+                tx.jobs.put(replace(job, status=JobStatus.CANCELLED, cancelling=True, finished_at=self._engine.now()))
             elif job.status is JobStatus.RUNNING:
                 tx.jobs.put(replace(job, cancelling=True))
         return self.get(id)
 
     def run(self, id: str) -> Job:
         """Do a job here and now, unless another process is at it; then say how it stands."""
-        self._desk._worker.run(self.get(id))
+        self._engine.parts.worker.run(self.get(id))
         return self.get(id)
 
     def _may_see(self, job: Job) -> bool:
         """Its user's own, where its credential reaches: who owns one space can make a key in anybody's name there."""
-        caller = self._desk.caller
+        caller = self._engine.caller
         reached = all(access.granted(caller, space) for space in job.spaces)
         return (job.caller.user == caller.user and reached) or self._sees_all()
 
     def _sees_all(self) -> bool:
-        caller = self._desk.caller
+        caller = self._engine.caller
         return caller.role is Role.OWNER and caller.spaces is None
 
 
 class Worker:
     """What one process does about jobs, in the background of its calls: one after another, oldest first."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk  # nobody's in particular; each job gets it bound to its own caller
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine  # nobody's in particular; each job gets it bound to its own caller
         self._holder = random_suffix()
         self._wake = threading.Event()
         self._closing = threading.Event()
@@ -205,7 +205,7 @@ class Worker:
     def run_waiting(self) -> int:
         """Do what waits now; how many jobs that were."""
         ran = 0
-        for job in reversed(self._desk._records.jobs.list(unfinished=True, limit=MAX_LISTED)):
+        for job in reversed(self._engine.records.jobs.list(unfinished=True, limit=MAX_LISTED)):
             if self._closing.is_set():
                 break
             if job.status is JobStatus.WAITING:
@@ -214,7 +214,7 @@ class Worker:
 
     def run(self, job: Job) -> bool:
         """Do a job; False if somebody else is at it or it is finished."""
-        name, records = f"job:{job.id}", self._desk._records
+        name, records = f"job:{job.id}", self._engine.records
         if job.finished or not records.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
             return False
         lost, done = threading.Event(), threading.Event()
@@ -234,11 +234,11 @@ class Worker:
 
     def _taken_up(self, id: str) -> Job | None:
         """Note that it begins; None if there is nothing to do any more."""
-        with self._desk._records.writing() as tx:
+        with self._engine.records.writing() as tx:
             job = tx.jobs.get(id)
             if job is None or job.finished:
                 return None
-            now = self._desk.now()
+            now = self._engine.now()
             if job.cancelling:
                 tx.jobs.put(replace(job, status=JobStatus.CANCELLED, finished_at=now))
                 return None
@@ -252,7 +252,7 @@ class Worker:
 
     def _do(self, job: Job, lost: threading.Event) -> None:
         stopping = Either(self._closing, lost)
-        engine = self._desk.bound_to(caller=job.caller, spaces=job.spaces, provenance=job.provenance)
+        engine = self._engine.bound_to(caller=job.caller, spaces=job.spaces, provenance=job.provenance)
         handle = Handle(engine, job, stopping)
         try:
             result = found(job.kind)(engine.bound_to(progress=handle.progress), job.arguments, handle)
@@ -269,18 +269,18 @@ class Worker:
             self._finish(job.id, status=JobStatus.COMPLETED, result=dict(result), note="")
 
     def _finish(self, id: str, **fields: Any) -> None:
-        with self._desk._records.writing() as tx:
+        with self._engine.records.writing() as tx:
             job = tx.jobs.get(id)
             if job is None or job.finished:
                 return
             if fields["status"] is JobStatus.COMPLETED and job.total is not None:
                 fields["done"] = job.total
-            tx.jobs.put(replace(job, finished_at=self._desk.now(), **fields))
-            tx.jobs.drop(finished_before=self._desk.now() - KEPT)
+            tx.jobs.put(replace(job, finished_at=self._engine.now(), **fields))
+            tx.jobs.drop(finished_before=self._engine.now() - KEPT)
 
     def _give_back(self, id: str) -> None:
         """Left to another, in good order: that was no failed attempt."""
-        with self._desk._records.writing() as tx:
+        with self._engine.records.writing() as tx:
             job = tx.jobs.get(id)
             if job is not None and not job.finished:
                 tx.jobs.put(replace(job, attempts=job.attempts - 1))
@@ -288,7 +288,7 @@ class Worker:
     def _renew(self, name: str, lost: threading.Event, done: threading.Event) -> None:
         while not done.wait(RENEW_SECONDS):
             try:
-                if not self._desk._records.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
+                if not self._engine.records.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
                     lost.set()  # this machine slept, and another has taken over
                     return
             except Error as error:  # busy or away; there is time for two more tries

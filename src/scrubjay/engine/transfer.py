@@ -16,9 +16,9 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine.pages import pages
+from scrubjay.engine.cursors import pages
 from scrubjay.engine.results import plain
-from scrubjay.engine.store import intake, names, plain_json
+from scrubjay.engine.store import embedding, intake, names, plain_json
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Store
 from scrubjay.values.frozen import dataclass
@@ -76,7 +76,7 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
     :raises InvalidInput: naming the line; what came before it stays
     """
     result = Imported()
-    for memories, texts, batch in engine._embedded_ahead(_batches(engine, lines)):
+    for memories, texts, batch in embedding.embed_ahead(engine, _batches(engine, lines)):
         here = engine.known_ids([memory.id for memory in memories])  # once more: an earlier batch may have brought one
         fresh = {memory.id: (memory, text) for memory, text in zip(memories, texts, strict=True)}
         for known in here:
@@ -156,7 +156,7 @@ def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
     for name, least in COUNTS.items():
         if name in given:
             intake.check_whole(given[name], name, least=least)
-    memory = engine.admitted({**new, **context}, id=given.pop("id", None))
+    memory = engine.build_memory({**new, **context}, id=given.pop("id", None))
     given.pop("space", None)  # an import goes where the engine writes
     if engine.caller.role is not Role.OWNER:
         given = {name: value for name, value in given.items() if name not in VOUCHED}

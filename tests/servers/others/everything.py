@@ -107,7 +107,7 @@ def profile() -> Dialect:
     def progress(engine, _args):
         """Says how far it is."""
         for done in (0, 50, 100):
-            engine._progress(done, 100, "")
+            engine.progress(done, 100, "")
             sleep(PAUSE)
         return {"text": "Done."}
 
@@ -135,9 +135,9 @@ def profile() -> Dialect:
 
 
 def asked(engine, text: str) -> str:
-    if engine._client_model is None:
+    if engine.client_model is None:
         raise InvalidInput("The client offers no model.")
-    return engine._client_model(Prompt(system="", text=text, max_tokens=100))
+    return engine.client_model(Prompt(system="", text=text, max_tokens=100))
 
 
 def read(_engine, uri: str) -> tuple[str, str]:

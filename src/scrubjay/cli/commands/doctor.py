@@ -319,10 +319,10 @@ def archive_place(settings: Settings, opened: Store) -> Iterator[Finding]:
 
 def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
     """Whether every archived memory could be restored now."""
-    from scrubjay.engine.engine import Engine
+    from scrubjay.engine.parts import engine_on
     from scrubjay.wiring import open_archive
 
-    damaged = list(Engine(opened, None, archive=open_archive(settings)).cold_storage.damaged())
+    damaged = list(engine_on(opened, None, archive=open_archive(settings)).cold_storage.damaged())
     for name, error in damaged[:5]:
         do = error.hint or "Restore the archive folder from its backup."
         yield Finding(PROBLEM, "archive", f"{name}: {error.message}", do)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.archive.packing import Kept, read_archive
-from scrubjay.engine.pages import pages
+from scrubjay.engine.cursors import pages
 from scrubjay.engine.store import intake
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, Error, InvalidInput
 from scrubjay.stores.promises.memories import Transaction
@@ -25,21 +25,21 @@ AWAY = Filter(states=frozenset({State.ARCHIVED, State.DELETED}), expired=None)  
 
 
 class Archives:
-    """Archived memories at an engine's desk."""
+    """Archived memories at an engine."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
-    def whole(self, memories: Sequence[Memory], *, deep: bool, strict: bool) -> list[Memory]:
-        """The memories with the texts of those that were put away. What cannot be read stays without, unless `strict`;
+    def with_texts(self, memories: Sequence[Memory], *, deep: bool, strict: bool) -> list[Memory]:
+        """The memories with the texts of those that are archived. What cannot be read stays without, unless `strict`;
         the deep archive is opened only if asked for."""
-        archives = self._desk._records.archives([memory.id for memory in memories if is_away(memory)])
+        archives = self._engine.records.archives([memory.id for memory in memories if is_away(memory)])
         return [
-            self._whole_one(memory, archives[memory.id], deep=deep, strict=strict) if memory.id in archives else memory
+            self._with_text(memory, archives[memory.id], deep=deep, strict=strict) if memory.id in archives else memory
             for memory in memories
         ]
 
-    def _whole_one(self, memory: Memory, archive: Archive, *, deep: bool, strict: bool) -> Memory:
+    def _with_text(self, memory: Memory, archive: Archive, *, deep: bool, strict: bool) -> Memory:
         if archive.tier is Tier.DEEP_ARCHIVE and not deep:
             return memory
         try:
@@ -51,14 +51,14 @@ class Archives:
 
     def history(self, memory: Memory) -> Sequence[Version]:
         """The former states that were put away with a memory."""
-        archive = self._desk._records.archives([memory.id]).get(memory.id)
+        archive = self._engine.records.archives([memory.id]).get(memory.id)
         return () if archive is None else self._kept(memory.id, archive).versions
 
     def damaged(self, progress: Callable[[int], None] | None = None) -> Iterator[tuple[str, Error]]:
         """Every archived memory that could not be restored now, and why."""
-        desk, looked = self._desk, 0
-        for page in pages(desk._records, AWAY, access.EVERYTHING, now=desk.now(), size=BATCH):
-            for name, archive in desk._records.archives([memory.id for memory in page]).items():
+        engine, looked = self._engine, 0
+        for page in pages(engine.records, AWAY, access.EVERYTHING, now=engine.now(), size=BATCH):
+            for name, archive in engine.records.archives([memory.id for memory in page]).items():
                 try:
                     self._unpacked(archive)
                 except (ArchiveDamaged, ArchiveUnavailable) as error:
@@ -72,16 +72,16 @@ class Archives:
 
         What cannot be removed just now is tried again by the housekeeper.
         """
-        desk, removed = self._desk, list[str]()
-        if desk._archive is None:
+        engine, removed = self._engine, list[str]()
+        if engine.parts.archive is None:
             return 0
         with suppress(Error):
-            for name in desk._records.objects_due(desk.now(), BATCH):
+            for name in engine.records.objects_due(engine.now(), BATCH):
                 with suppress(Error):
-                    desk._archive.remove(name)
+                    engine.parts.archive.remove(name)
                     removed.append(name)
             if removed:
-                with desk._records.writing() as tx:
+                with engine.records.writing() as tx:
                     tx.objects_removed(removed)
         return len(removed)
 
@@ -90,21 +90,30 @@ class Archives:
         try:
             return self._unpacked(archive)
         except ArchiveDamaged:
-            now = self._desk._records.archives([id]).get(id)
+            now = self._engine.records.archives([id]).get(id)
             if now is None or now.object == archive.object:
                 raise
             return self._unpacked(now)
 
     def _unpacked(self, archive: Archive) -> Kept:
-        return read_archive(archive, None if archive.object is None else self._desk._objects())
+        return read_archive(archive, None if archive.object is None else self._engine.parts.objects())
 
     def _record(self, tx: Transaction, kind: str, prefix: str, result: Mapping[str, Any]) -> Job:
         """Work that was done within its call, kept like other jobs so that its id can be asked about."""
-        now = self._desk.now()
-        job = self._desk.jobs.new(kind, {}, prefix=prefix)
+        now = self._engine.now()
+        job = self._engine.jobs.new(kind, {}, prefix=prefix)
         job = replace(job, status=JobStatus.COMPLETED, result=result, started_at=now, finished_at=now)
         tx.jobs.put(job)
         return job
+
+
+def remove_due(engine: Engine) -> None:
+    """See whether the archive's place is there; remove objects whose time has come."""
+    if engine.parts.archive is None:
+        return
+    engine.parts.archive.look()
+    if engine.records.objects_due(engine.now(), 1):
+        Archives(engine).remove_due_objects()
 
 
 def is_away(memory: Memory) -> bool:

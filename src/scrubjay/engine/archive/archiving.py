@@ -21,9 +21,9 @@ from scrubjay.engine.archive import prices
 from scrubjay.engine.archive.archives import BATCH, Archives, check_count, spent_ms
 from scrubjay.engine.archive.marks import tier_of
 from scrubjay.engine.archive.packing import Kept, packed
+from scrubjay.engine.cursors import pages
 from scrubjay.engine.holding import holding
 from scrubjay.engine.lifecycle import lifecycle
-from scrubjay.engine.pages import pages
 from scrubjay.errors import AlreadyArchived, Error, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import dataclass
@@ -113,83 +113,83 @@ class Archiving(Archives):
         :raises AlreadyArchived: :raises Unprocessable: if one has expired
         :raises QuotaExceeded: if the archive may hold no more
         """
-        desk, terms = self._desk, terms or Terms()
+        engine, terms = self._engine, terms or Terms()
         check_count(ids, MOST)
-        if (kept := desk._kept(Archived)) is not None:
+        if (kept := engine.earlier_result(Archived)) is not None:
             return kept
         names = [self._archivable(name).id for name in ids]
         if dry_run:
             return self._preview(self._read(names), terms)
         with self._prepared(names, terms) as (held, prepared):
-            return desk._transact(Archived, lambda tx: self._finish(tx, terms, held.put_away(tx, prepared, terms)))
+            return engine.transact(Archived, lambda tx: self._finish(tx, terms, held.put_away(tx, prepared, terms)))
 
     def archive_matching(self, criteria: Criteria, terms: Terms | None = None, *, dry_run: bool = False) -> Archived:
         """Put away what meets all criteria and is the caller's to change, a batch at a time; what is held by others is
         passed over. An error leaves the batches before it archived."""
-        desk, terms = self._desk, terms or Terms()
-        if (kept := desk._kept(Archived)) is not None:
+        engine, terms = self._engine, terms or Terms()
+        if (kept := engine.earlier_result(Archived)) is not None:
             return kept
-        desk._records.flush_reads()
-        found = list(self._matching(criteria.filter(desk.now())))
+        engine.records.flush_reads()
+        found = list(self._matching(criteria.filter(engine.now())))
         if dry_run:
             return self._preview(found, terms)
         done: list[PutAway] = []
         for start in range(0, len(found), BATCH):
             names = [memory.id for memory in found[start : start + BATCH]]
-            busy = desk._records.jobs.held(names)
+            busy = engine.records.jobs.held(names)
             free = [name for name in names if name not in busy]
-            with self._prepared(free, terms) as (held, prepared), desk._records.writing() as tx:
+            with self._prepared(free, terms) as (held, prepared), engine.records.writing() as tx:
                 done += held.put_away(tx, prepared, terms)
-            desk._progress(len(done), len(found), "archiving")
-        return desk._transact(Archived, lambda tx: self._finish(tx, terms, done))
+            engine.progress(len(done), len(found), "archiving")
+        return engine.transact(Archived, lambda tx: self._finish(tx, terms, done))
 
     def _archivable(self, id: str) -> Memory:
-        memory = self._desk._ledger.changeable(self._desk._records, id)
+        memory = self._engine.ledger.changeable(self._engine.records, id)
         if memory.status is Status.ARCHIVED:
             raise AlreadyArchived(f"Memory {memory.id} is already archived.", memory_id=memory.id)
-        if memory.expired(self._desk.now()):
+        if memory.expired(self._engine.now()):
             raise Unprocessable(
                 f"Memory {memory.id} has expired.", hint="Prune it, or give it another date.", memory_id=memory.id
             )
         return memory
 
     def _matching(self, filter: Filter) -> Iterator[Memory]:
-        desk = self._desk
-        audience = desk._audience(filter)
-        for page in pages(desk._records, filter, audience, now=desk.now(), size=BATCH, newest_first=False):
-            yield from (memory for memory in page if access.may_change(desk.caller, memory))
+        engine = self._engine
+        audience = engine.audience(filter)
+        for page in pages(engine.records, filter, audience, now=engine.now(), size=BATCH, newest_first=False):
+            yield from (memory for memory in page if access.may_change(engine.caller, memory))
 
     def _read(self, ids: Sequence[str]) -> list[Memory]:
-        return self._desk._records.get(ids, access.audience_anywhere(self._desk.caller))
+        return self._engine.records.get(ids, access.audience_anywhere(self._engine.caller))
 
     @contextmanager
     def _prepared(self, ids: Sequence[str], terms: Terms) -> Iterator[tuple[Archiving, Sequence[Prepared]]]:
         """Hold memories, and make them ready to be put away."""
-        with holding(self._desk, ids) as held:
+        with holding(self._engine, ids) as held:
             holder = type(self)(held)
             with holder.ready(ids, terms) as prepared:
                 yield holder, prepared
 
     @contextmanager
     def ready(self, ids: Sequence[str], terms: Terms) -> Iterator[Sequence[Prepared]]:
-        """Pack memories that this desk holds, as they are now, and write what is to lie elsewhere."""
+        """Pack memories that this engine holds, as they are now, and write what is to lie elsewhere."""
         prepared = [self._packed(memory, terms) for memory in self._read(ids)]
         self._check_quota(prepared)
         with self._written(prepared) as tried:
             yield tried
 
     def _packed(self, memory: Memory, terms: Terms) -> Prepared:
-        desk = self._desk
-        now = desk.now()
+        engine = self._engine
+        now = engine.now()
         # Its present state is one more former state from now on.
         present = Version(
             id=f"ver_{random_suffix()}",
             memory=memory,
             replaced_at=now,
-            replaced_by=desk.caller.user,
+            replaced_by=engine.caller.user,
             reason=terms.reason,
         )
-        kept = Kept(memory=memory, versions=(present, *desk._records.versions(memory.id)))
+        kept = Kept(memory=memory, versions=(present, *engine.records.versions(memory.id)))
         data = packed(kept, terms.tier)
         name = f"arch_{random_suffix()}"
         archive = Archive(
@@ -198,7 +198,7 @@ class Archiving(Archives):
             at=now,
             size=len(data),
             checksum=sha256(data).digest(),
-            object=None if terms.tier is Tier.COLD or desk._archive_in_store else f"{terms.tier}/{name}",
+            object=None if terms.tier is Tier.COLD or engine.parts.archive_in_store else f"{terms.tier}/{name}",
             packed=data,
         )
         return Prepared(memory=memory, archive=archive, retrieval_ms=0)
@@ -207,18 +207,18 @@ class Archiving(Archives):
     def _written(self, prepared: Sequence[Prepared]) -> Iterator[Sequence[Prepared]]:
         """Each tried by reading it back; those elsewhere durable first, and gone again if the block fails."""
         elsewhere = [one.archive.object for one in prepared if one.archive.object is not None]
-        records = self._desk._records
+        records = self._engine.records
         if elsewhere:
             for tier in {tier_of(name) for name in elsewhere}:
-                self._desk._objects().set_up(tier)
+                self._engine.parts.objects().set_up(tier)
             with records.writing() as tx:
-                tx.announce_objects(elsewhere, due=self._desk.now() + UNCLAIMED)
+                tx.announce_objects(elsewhere, due=self._engine.now() + UNCLAIMED)
         try:
             yield [self._tried(one) for one in prepared]
         except BaseException:  # whatever it was, nobody will claim what was put there
             if elsewhere:
                 with suppress(Error), records.writing() as tx:
-                    tx.announce_objects(elsewhere, due=self._desk.now())
+                    tx.announce_objects(elsewhere, due=self._engine.now())
                 self.remove_due_objects()
             raise
 
@@ -226,15 +226,15 @@ class Archiving(Archives):
         archive = one.archive
         if archive.object is not None:
             assert archive.packed is not None
-            self._desk._objects().write(archive.object, archive.packed)
+            self._engine.parts.objects().write(archive.object, archive.packed)
             archive = replace(archive, packed=None)
         begun = perf_counter()
         self._unpacked(archive)
         return replace(one, archive=archive, retrieval_ms=spent_ms(begun))
 
     def _check_quota(self, prepared: Sequence[Prepared]) -> None:
-        quota = self._desk._archive_quota
-        if quota and self._desk._records.archived_bytes() + sum(one.archive.size for one in prepared) > quota:
+        quota = self._engine.parts.archive_quota
+        if quota and self._engine.records.archived_bytes() + sum(one.archive.size for one in prepared) > quota:
             raise QuotaExceeded(
                 f"The archive may hold {quota:,} bytes.", hint="Forget some archived memories, or raise archive_quota."
             )
@@ -244,7 +244,7 @@ class Archiving(Archives):
         return [self._put_away_one(tx, one, terms) for one in prepared]
 
     def _put_away_one(self, tx: Transaction, one: Prepared, terms: Terms) -> PutAway:
-        ledger = self._desk._ledger
+        ledger = self._engine.ledger
         memory = ledger.changeable(tx, one.memory.id)
         if memory.version != one.memory.version:
             raise lifecycle.changed_meanwhile(memory)
@@ -262,12 +262,12 @@ class Archiving(Archives):
             hot_bytes=hot_bytes,
             packed_bytes=one.archive.size,
             retrieval_ms=one.retrieval_ms,
-            cost_reduction=prices.reduction(self._desk._prices, terms.tier, hot_bytes, one.archive.size),
+            cost_reduction=prices.reduction(self._engine.parts.prices, terms.tier, hot_bytes, one.archive.size),
         )
 
     def _preview(self, memories: Sequence[Memory], terms: Terms) -> Archived:
         """What would happen: everything is packed and nothing kept."""
-        sizes = self._desk._records.hot_bytes([memory.id for memory in memories], vectors=not terms.keep_vectors)
+        sizes = self._engine.records.hot_bytes([memory.id for memory in memories], vectors=not terms.keep_vectors)
         shown = []
         for memory in memories:
             one = self._packed(memory, terms)
@@ -282,7 +282,7 @@ class Archiving(Archives):
         return self._answer(job.id, terms, done)
 
     def _answer(self, job: str | None, terms: Terms, done: Sequence[PutAway]) -> Archived:
-        table, tier = self._desk._prices, terms.tier
+        table, tier = self._engine.parts.prices, terms.tier
         return Archived(
             job=job,
             tier=tier,

@@ -18,8 +18,8 @@ from scrubjay.engine import access
 from scrubjay.engine.archive.archives import AWAY, Archives
 from scrubjay.engine.archive.archiving import UNCLAIMED
 from scrubjay.engine.archive.marks import ELSEWHERE
+from scrubjay.engine.cursors import pages
 from scrubjay.engine.holding import holding
-from scrubjay.engine.pages import pages
 from scrubjay.errors import ArchiveDamaged, Locked
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Archive, Tier
@@ -50,7 +50,7 @@ class Moving(Archives):
 
         :raises ArchiveUnavailable: if there is none
         """
-        objects = self._desk._objects()
+        objects = self._engine.parts.objects()
         for tier in ELSEWHERE:
             objects.accept(tier)
         return {tier: objects.holds_most(tier) for tier in ELSEWHERE}
@@ -60,16 +60,16 @@ class Moving(Archives):
 
         :raises ArchiveUnavailable: if the folder is not there; what was moved before stays moved
         """
-        desk = self._desk
+        engine = self._engine
         take = self._into_the_store if to is Place.DATABASE else self._into_the_folder
         moved, size, damaged, busy = 0, 0, list[str](), list[str]()
         for names in self._lying_elsewhere(to):
-            held = desk._records.jobs.held(names)
+            held = engine.records.jobs.held(names)
             free = [name for name in names if name not in held]
             busy += held
             try:
-                with holding(desk, free):
-                    archives = {name: one for name, one in desk._records.archives(free).items() if _to_move(one, to)}
+                with holding(engine, free):
+                    archives = {name: one for name, one in engine.records.archives(free).items() if _to_move(one, to)}
                     whole = self._whole_ones(archives)
                     take(whole)
             except Locked:  # somebody else was quicker
@@ -78,14 +78,14 @@ class Moving(Archives):
             moved += len(whole)
             size += sum(archive.size for archive in whole.values())
             damaged += [name for name in archives if name not in whole]
-            desk._progress(moved, None, "moving")
+            engine.progress(moved, None, "moving")
         self.remove_due_objects()
         return Moved(memories=moved, bytes=size, damaged=tuple(damaged), busy=tuple(busy))
 
     def _lying_elsewhere(self, to: Place) -> Iterator[Sequence[str]]:
-        desk = self._desk
-        for page in pages(desk._records, AWAY, access.EVERYTHING, now=desk.now(), size=BATCH):
-            found = desk._records.archives([memory.id for memory in page])
+        engine = self._engine
+        for page in pages(engine.records, AWAY, access.EVERYTHING, now=engine.now(), size=BATCH):
+            found = engine.records.archives([memory.id for memory in page])
             if names := [name for name, archive in found.items() if _to_move(archive, to)]:
                 yield names
 
@@ -102,7 +102,7 @@ class Moving(Archives):
         if archive.object is None:
             return archive.packed
         try:
-            return self._desk._objects().read(archive.object)
+            return self._engine.parts.objects().read(archive.object)
         except ArchiveDamaged:
             return None
 
@@ -111,12 +111,12 @@ class Moving(Archives):
         self.remove_due_objects()
 
     def _into_the_folder(self, archives: Mapping[str, Archive]) -> None:
-        desk, objects = self._desk, self._desk._objects()
+        engine, objects = self._engine, self._engine.parts.objects()
         names = {archive.id: f"{archive.tier}/{archive.id}" for archive in archives.values()}
         for tier in {archive.tier for archive in archives.values()}:
             objects.set_up(tier)
-        with desk._records.writing() as tx:
-            tx.announce_objects(list(names.values()), due=desk.now() + UNCLAIMED)
+        with engine.records.writing() as tx:
+            tx.announce_objects(list(names.values()), due=engine.now() + UNCLAIMED)
         for archive in archives.values():
             objects.write(names[archive.id], archive.packed or b"")
             if sha256(objects.read(names[archive.id])).digest() != archive.checksum:
@@ -126,9 +126,9 @@ class Moving(Archives):
     def _point(self, archives: Mapping[str, Archive], moved: Callable[[Archive], Archive]) -> None:
         """Let the rows say where their texts lie now."""
         if archives:
-            with self._desk._records.writing() as tx:
+            with self._engine.records.writing() as tx:
                 for name, archive in archives.items():
-                    tx.move_archive(name, moved(archive), at=self._desk.now())
+                    tx.move_archive(name, moved(archive), at=self._engine.now())
 
 
 def _to_move(archive: Archive, to: Place) -> bool:

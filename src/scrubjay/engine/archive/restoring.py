@@ -18,7 +18,8 @@ from scrubjay.engine.archive.archives import Archives, check_count, spent_ms
 from scrubjay.engine.archive.packing import Kept
 from scrubjay.engine.holding import holding
 from scrubjay.engine.lifecycle import lifecycle
-from scrubjay.engine.store.history import Text
+from scrubjay.engine.store import embedding
+from scrubjay.engine.store.history import TextVectors
 from scrubjay.engine.store.names import free_path
 from scrubjay.errors import AlreadyActive, NotFound, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
@@ -81,24 +82,24 @@ class Restoring(Archives):
         :raises AlreadyActive: :raises ArchiveDamaged: if one cannot be read any more; nothing has changed then
         :raises ArchiveUnavailable: if the place where one lies cannot be reached just now
         """
-        desk = self._desk
+        engine = self._engine
         check_count(ids, MOST)
-        if background and (begun := desk._kept(Job)) is not None:
-            return restored_by(desk.jobs.get(begun.id), mode, ids)
-        if not background and (kept := desk._kept(Restored)) is not None:
+        if background and (begun := engine.earlier_result(Job)) is not None:
+            return restored_by(engine.jobs.get(begun.id), mode, ids)
+        if not background and (kept := engine.earlier_result(Restored)) is not None:
             return kept
         memories = [self._restorable(name, mode) for name in ids]
         names = list(dict.fromkeys(memory.id for memory in memories))
         if background:
             return self._restore_later(names, mode, embed=embed, reason=reason)
-        with holding(desk, names) as held:
+        with holding(engine, names) as held:
             return self._restore(held, names, mode, embed=embed, reason=reason)
 
     def _restorable(self, id: str, mode: Mode) -> Memory:
-        memory = self._desk._ledger.changeable(self._desk._records, id, deleted=True)
+        memory = self._engine.ledger.changeable(self._engine.records, id, deleted=True)
         if memory.status is Status.ACTIVE:
             raise AlreadyActive(f"Memory {memory.id} is active already.", memory_id=memory.id)
-        if memory.recoverable_until is not None and memory.recoverable_until < self._desk.now():
+        if memory.recoverable_until is not None and memory.recoverable_until < self._engine.now():
             raise NotFound(f"Memory {memory.id} can no longer be recovered.", memory_id=memory.id)
         if mode is Mode.METADATA_ONLY and memory.status is Status.DELETED:
             raise Unprocessable(
@@ -108,18 +109,18 @@ class Restoring(Archives):
 
     def _restore_later(self, ids: Sequence[str], mode: Mode, *, embed: bool, reason: str | None) -> Restored:
         arguments = {"ids": list(ids), "mode": str(mode), "embed": embed, "reason": reason}
-        return restored_by(self._desk.jobs.start("restore", arguments, prefix="restore_job"), mode, ids)
+        return restored_by(self._engine.jobs.start("restore", arguments, prefix="restore_job"), mode, ids)
 
     def _restore(self, held: Engine, ids: Sequence[str], mode: Mode, *, embed: bool, reason: str | None) -> Restored:
-        desk = self._desk
-        archives = desk._records.archives(ids)
-        work: list[tuple[str, Kept | None, Text | None, float]] = []
+        engine = self._engine
+        archives = engine.records.archives(ids)
+        work: list[tuple[str, Kept | None, TextVectors | None, float]] = []
         for number, name in enumerate(ids):
             begun = perf_counter()
             kept = self._unpacked(archives[name]) if name in archives else None
             text = self._text(name, kept, mode, embed=embed)
             work.append((name, kept, text, perf_counter() - begun))
-            desk._progress(number + 1, len(ids), "restoring")
+            engine.progress(number + 1, len(ids), "restoring")
         moved = sum(archive.size for archive in archives.values())
         tier = next((archive.tier for archive in archives.values()), Tier.COLD)
 
@@ -132,7 +133,7 @@ class Restoring(Archives):
                     BroughtBack(
                         memory=name,
                         archive=archives[name].id if name in archives else None,
-                        at=desk.now(),
+                        at=engine.now(),
                         embedded=bool(text is not None and text.vectors),
                         milliseconds=spent_ms(begun),
                     )
@@ -143,24 +144,24 @@ class Restoring(Archives):
                 status=JobStatus.COMPLETED,
                 mode=mode,
                 memories=tuple(done),
-                cost=prices.transfer(desk._prices, tier, "out", moved),
+                cost=prices.transfer(engine.parts.prices, tier, "out", moved),
             )
 
-        result = desk._transact(Restored, write)
-        if any(text is not None and not text.whole for _, _, text, _ in work):
-            desk._backlog.wake()
+        result = engine.transact(Restored, write)
+        if any(text is not None and not text.complete for _, _, text, _ in work):
+            engine.parts.backlog.wake()
         self.remove_due_objects()
         return result
 
-    def _text(self, id: str, kept: Kept | None, mode: Mode, *, embed: bool) -> Text | None:
+    def _text(self, id: str, kept: Kept | None, mode: Mode, *, embed: bool) -> TextVectors | None:
         """New vectors for a text that comes back; None if it has kept its own, or stays away."""
-        if kept is None or mode is Mode.METADATA_ONLY or self._desk._records.vectors([id]):
+        if kept is None or mode is Mode.METADATA_ONLY or self._engine.records.vectors([id]):
             return None
         if not embed:
-            return Text(vectors=(), parts=0)
+            return TextVectors(vectors=(), parts=0)
         if mode is Mode.EXPEDITED:
-            return Text(vectors=(), parts=len(self._desk._embedding.split(kept.memory.embeddable)))
-        return self._desk._embedded(kept.memory)[0]
+            return TextVectors(vectors=(), parts=len(self._engine.parts.embedding.split(kept.memory.embeddable)))
+        return embedding.embed(self._engine, kept.memory)[0]
 
 
 def restored_by(job: Job, mode: Mode, ids: Sequence[str]) -> Restored:
@@ -173,14 +174,14 @@ class Back(NamedTuple):
     """How one memory comes back."""
 
     kept: Kept | None  # what was put away of it
-    text: Text | None  # new vectors
+    text: TextVectors | None  # new vectors
     mode: Mode
     reason: str | None
 
 
 def bring_back(held: Engine, tx: Transaction, id: str, back: Back) -> None:
     """Write one restored memory."""
-    ledger, (kept, text, mode, reason) = held._ledger, back
+    ledger, (kept, text, mode, reason) = held.ledger, back
     memory = ledger.changeable(tx, id, deleted=True)
     if mode is Mode.METADATA_ONLY:
         if kept is not None:
@@ -201,7 +202,7 @@ def run_restore(engine: Engine, arguments: Mapping[str, Any], handle: Handle) ->
     mode, at = Mode(arguments["mode"]), engine.now()
     ids = [
         memory.id
-        for memory in engine._records.get(arguments["ids"], access.audience_anywhere(engine.caller))
+        for memory in engine.records.get(arguments["ids"], access.audience_anywhere(engine.caller))
         if memory.status is not Status.ACTIVE
     ]
     if ids:

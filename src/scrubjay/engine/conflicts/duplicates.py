@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from scrubjay.engine.pages import pages
+from scrubjay.engine.cursors import pages
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Audience, Filter, Kind, Memory

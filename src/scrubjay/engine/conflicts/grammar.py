@@ -6,6 +6,7 @@ No list of verbs: only determiners, pronouns, the possessive, capitals and digit
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from scrubjay.stores.words.words import STOP_WORDS
 from scrubjay.values.frozen import dataclass
@@ -67,6 +68,7 @@ class Sentence:
         return frozenset(map(root, self.subject))
 
 
+@lru_cache(maxsize=16)  # a store asks how much a text matters, and then what it may outdate
 def read(text: str) -> Sentence:
     """Look at the first 400 characters: conflicts are between statements, not between essays."""
     tokens = WORD.findall(text[:READ].replace("’", "'"))

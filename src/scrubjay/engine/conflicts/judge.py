@@ -13,17 +13,21 @@ from datetime import datetime
 from itertools import product
 from typing import TYPE_CHECKING
 
+from scrubjay.engine import access
 from scrubjay.engine.conflicts import grammar
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.engine.conflicts.weights import BIAS, WEIGHTS
-from scrubjay.engine.store.neighbours import Neighbours
+from scrubjay.engine.store import intake
+from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Kind, Memory, Status
+from scrubjay.values.memory import Audience, Kind, LinkKind, Memory, Status
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+    from scrubjay.engine.engine import Engine
     from scrubjay.engine.store.embedding import Embedding
+    from scrubjay.stores.promises.memories import Transaction
 
 MOST = 5  # proposals for one memory
 PROPOSE = 0.5  # the judge's probability from which a memory is named …
@@ -66,7 +70,7 @@ class Features:
 class Proposal:
     memory: Memory
     score: float
-    features: Features | None  # None for a twin: the same words need no judge
+    features: Features | None  # None if the words are the same: that needs no judge
     in_talk: bool = False  # one of the two texts has several sentences
 
 
@@ -84,14 +88,14 @@ class Judge:
         reads: Reads,
         audience: Audience,
         *,
-        twins: Sequence[Memory],
+        same_words: Sequence[Memory],
         now: datetime,
     ) -> list[Proposal]:
         """Earlier memories that the new one may outdate or restate, most likely first; those with the same words
         before all others."""
         if new.kind is not Kind.MEMORY:
             return []
-        same = [memory for memory in twins if current(memory, new, now)]
+        same = [memory for memory in same_words if current(memory, new, now)]
         proposals = [Proposal(memory=memory, score=1.0, features=None) for memory in reversed(same)]
         known = {memory.id for memory in same}
         olds = [
@@ -218,3 +222,32 @@ def at_best(cosine: float, same_kind: float, exclusive: float) -> Features:
 def probability(features: Features) -> float:
     total = BIAS + sum(weight * getattr(features, name) for name, weight in WEIGHTS.items())
     return 1 / (1 + math.exp(-total))
+
+
+# --- as a store uses it ----------------------------------------------------------------------------------------------
+
+
+def find_proposals(
+    engine: Engine, memory: Memory, neighbours: Neighbours, audience: Audience, fingerprint: bytes
+) -> list[Proposal]:
+    """What a memory may outdate, among what its user may see."""
+    same_words = [one for one in engine.records.twins(fingerprint, audience) if one.kind is Kind.MEMORY]
+    return engine.parts.judge.proposals(
+        memory, neighbours, engine.records, audience, same_words=same_words, now=engine.now()
+    )
+
+
+def propose(engine: Engine, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
+    for proposal in proposals:
+        engine.ledger.link(tx, LinkKind.MAY_OUTDATE, memory, proposal.memory, score=proposal.score, given=False)
+
+
+def judge_late(engine: Engine, memory: Memory, vector: Vector) -> None:
+    """Judge a memory that had no vector when it was stored."""
+    audience = access.own_audience(engine.caller, memory)
+    neighbours = find_neighbours(engine, memory, vector, audience)
+    proposals = find_proposals(engine, memory, neighbours, audience, intake.fingerprint(memory))
+    with engine.records.writing() as tx:
+        propose(engine, tx, memory, proposals)
+        if proposals:  # no other event tells the feed of these links
+            engine.ledger.record(tx, memory, "linked")

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.conversations.contexts import BuiltContext, built
 from scrubjay.engine.conversations.fence import fenced
-from scrubjay.engine.store import intake
+from scrubjay.engine.search.candidates import search
+from scrubjay.engine.store import embedding, intake
+from scrubjay.engine.store.enrichment import enrich
 from scrubjay.errors import Conflict, InvalidInput, NotFound, ProviderError
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import dataclass
@@ -79,10 +81,10 @@ class Turn:
 
 
 class Conversations:
-    """Works at an engine's desk. `workspace` names a space, by its name or as `workspace-<name>`."""
+    """Works at an engine. `workspace` names a space, by its name or as `workspace-<name>`."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     # --- memories ----------------------------------------------------------------------------------------------------
 
@@ -97,23 +99,23 @@ class Conversations:
     def remember_all(self, items: Sequence[NewMemory], *, workspace: str | None = None) -> tuple[Memory, ...]:
         """Store all or none."""
         ats = [self._at(workspace, new.conversation_id) for new in items]
-        admitted = [at._admitted(new) for at, new in zip(ats, items, strict=True)]
-        texts = self._desk._embedded_at_leisure(admitted)
+        admitted = [intake.admit(at, new) for at, new in zip(ats, items, strict=True)]
+        texts = embedding.embed_at_leisure(self._engine, admitted)
         memories = [
-            self._desk._enriched(memory, new, text.first)
+            enrich(self._engine, memory, new, text.first)
             for memory, new, text in zip(admitted, items, texts, strict=True)
         ]
 
         def write(tx: Transaction) -> tuple[Memory, ...]:
             stored = []
             for memory, text in zip(memories, texts, strict=True):
-                self._desk._check_quota(tx, memory)
-                stored.append(self._desk._ledger.add(tx, memory, text, judged=True))
+                intake.check_quota(self._engine, tx, memory)
+                stored.append(self._engine.ledger.add(tx, memory, text, judged=True))
             return tuple(stored)
 
-        result = self._desk._transact(tuple[Memory, ...], write)
-        if not all(text.whole for text in texts):
-            self._desk._backlog.wake()
+        result = self._engine.transact(tuple[Memory, ...], write)
+        if not all(text.complete for text in texts):
+            self._engine.parts.backlog.wake()
         for at, new in zip(ats, items, strict=True):
             if new.conversation_id is not None:
                 self._begun(at, new.conversation_id)
@@ -145,13 +147,13 @@ class Conversations:
             if len(chosen) < limit and memory.id not in active:
                 chosen.setdefault(memory.id, memory)
         memories = tuple(chosen.values())[:limit]
-        at._count_reads(memories)
+        at.count_reads(memories)
         return Injected(memories=memories, text=fenced(memories), active=active)
 
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
         """Forget everything that was stored in a conversation; it can be undone as one deed."""
         at = self._at(workspace, conversation)
-        if (known := at._records.conversations.get(at.spaces[0], conversation)) is not None:
+        if (known := at.records.conversations.get(at.spaces[0], conversation)) is not None:
             access.check_ends(at.caller, known)
         return at.bulk.forget_all(self._stored_in(at, conversation), reason=f"conversation {conversation} cleared")
 
@@ -163,7 +165,7 @@ class Conversations:
         access.check_store(at.caller, at.spaces[0])
 
         def write(tx: Transaction) -> Injection:
-            found = at._ledger.seen(tx, memory)
+            found = at.ledger.seen(tx, memory)
             if found.space != at.spaces[0]:
                 raise NotFound(f"Memory with ID {memory} not found", memory_id=memory)
             self._begin(at, tx, conversation)
@@ -172,7 +174,7 @@ class Conversations:
                 tx.conversations.inject(at.spaces[0], conversation, linked)
             return linked
 
-        return at._transact(Injection, write)
+        return at.transact(Injection, write)
 
     def toggle(self, conversation: str, memory: str, *, workspace: str | None = None) -> Injection:
         """Pause what is in force, or put it back in force.
@@ -187,7 +189,7 @@ class Conversations:
             tx.conversations.inject(at.spaces[0], conversation, toggled := replace(linked, active=not linked.active))
             return toggled
 
-        return at._transact(Injection, write)
+        return at.transact(Injection, write)
 
     def unlink(self, conversation: str, memory: str, *, workspace: str | None = None) -> Injection:
         """Take a memory out of a conversation again.
@@ -202,7 +204,7 @@ class Conversations:
             tx.conversations.take_out(at.spaces[0], conversation, linked.memory)
             return linked
 
-        return at._transact(Injection, write)
+        return at.transact(Injection, write)
 
     # --- conversations and messages ----------------------------------------------------------------------------------
 
@@ -210,7 +212,7 @@ class Conversations:
         """A space's conversations, those with the latest message first."""
         at = self._at(workspace, None)
         audience = access.audience_in(at.caller, at.spaces)
-        return at._records.conversations.list(at.spaces[0], audience, limit=limit, offset=offset)
+        return at.records.conversations.list(at.spaces[0], audience, limit=limit, offset=offset)
 
     def create(
         self,
@@ -248,7 +250,7 @@ class Conversations:
             tx.conversations.put(made)
             return made
 
-        return at._transact(Conversation, write)
+        return at.transact(Conversation, write)
 
     def get(self, id: str, *, workspace: str | None = None) -> Conversation:
         """:raises NotFound: if there is none"""
@@ -268,7 +270,7 @@ class Conversations:
             tx.conversations.put(changed)
             return changed
 
-        return at._transact(Conversation, write)
+        return at.transact(Conversation, write)
 
     def delete(self, id: str, *, workspace: str | None = None) -> Conversation:
         """Erase a conversation with its messages; memories stay.
@@ -286,7 +288,7 @@ class Conversations:
             tx.conversations.drop(at.spaces[0], id)
             return known
 
-        return at._transact(Conversation, write)
+        return at.transact(Conversation, write)
 
     def messages(self, id: str, *, limit: int = 50, offset: int = 0, workspace: str | None = None) -> Sequence[Message]:
         """The last messages, oldest first.
@@ -295,7 +297,7 @@ class Conversations:
         """
         at = self._at(workspace, id)
         self._known(at, id)
-        return at._records.conversations.messages(at.spaces[0], id, limit=limit, offset=offset)
+        return at.records.conversations.messages(at.spaces[0], id, limit=limit, offset=offset)
 
     def context(self, id: str, *, message: str | None = None, workspace: str | None = None, **how: Any) -> BuiltContext:
         """What a language model would be given now.
@@ -304,7 +306,7 @@ class Conversations:
         """
         at = self._at(workspace, id)
         known = self._known(at, id)
-        said = at._records.conversations.messages(at.spaces[0], id, limit=HISTORY)
+        said = at.records.conversations.messages(at.spaces[0], id, limit=HISTORY)
         return self._context(at, known, said, message, how)
 
     def say(
@@ -320,7 +322,7 @@ class Conversations:
         at = self._at(workspace, id)
         access.check_store(at.caller, at.spaces[0])
         intake.check_text(content, "content")
-        known = at._records.conversations.get(at.spaces[0], id)
+        known = at.records.conversations.get(at.spaces[0], id)
         prompt = (known.system_prompt if known else None) or ""
         built(prompt=prompt, memories=(), said=(), message=content, **how)  # too large is refused before it is kept
 
@@ -330,13 +332,13 @@ class Conversations:
             tx.conversations.add_message(at.spaces[0], id, message)
             return message
 
-        message = at._transact(Message, write)
-        said = at._records.conversations.messages(at.spaces[0], id, limit=HISTORY + 1)
+        message = at.transact(Message, write)
+        said = at.records.conversations.messages(at.spaces[0], id, limit=HISTORY + 1)
         earlier = [one for one in said if message.id not in (one.id, one.reply_to)][-HISTORY:]
         return Turn(
             message=message,
             context=self._context(at, self._known(at, id), earlier, content, how),
-            answer=at._records.conversations.answer_to(at.spaces[0], id, message.id),
+            answer=at.records.conversations.answer_to(at.spaces[0], id, message.id),
         )
 
     def converse(
@@ -354,9 +356,9 @@ class Conversations:
     def _answered(self, at: Engine, id: str, turn: Turn) -> Iterator[str | Message]:
         if turn.answer is not None:
             yield from (turn.answer.content, turn.answer)
-        elif at._provider is not None:
+        elif at.parts.provider is not None:
             pieces = []
-            for piece in at._provider.answer(turn.context.chat):
+            for piece in at.parts.provider.answer(turn.context.chat):
                 pieces.append(piece)
                 yield piece
             yield self._keep_answer(at, id, turn.message.id, "".join(pieces))
@@ -371,7 +373,7 @@ class Conversations:
             reply_to=question,
             created_at=at.now(),
         )
-        with at._records.writing() as tx:
+        with at.records.writing() as tx:
             if (kept := tx.conversations.answer_to(at.spaces[0], id, question)) is not None:
                 return kept  # a twin of this request was quicker
             tx.conversations.add_message(at.spaces[0], id, answer)
@@ -388,15 +390,15 @@ class Conversations:
         """
         intake.check_name(conversation, "conversation_id")
         if workspace is not None:
-            space = self._desk.workspaces.named(workspace)
+            space = self._engine.workspaces.named(workspace)
         else:
-            space = self._space_of(conversation) or self._desk.spaces[0]
-        access.check_granted(self._desk.caller, space)
+            space = self._space_of(conversation) or self._engine.spaces[0]
+        access.check_granted(self._engine.caller, space)
         if conversation is not None:
-            known = self._desk._records.conversations.get(space, conversation)
-            if known is not None and not access.sees_conversation(self._desk.caller, known):
+            known = self._engine.records.conversations.get(space, conversation)
+            if known is not None and not access.sees_conversation(self._engine.caller, known):
                 raise missing(conversation)
-        return self._desk.bound_to(spaces=(space,))
+        return self._engine.bound_to(spaces=(space,))
 
     def _space_of(self, conversation: str | None) -> str | None:
         """Where a conversation is. Who has chosen a space stays in it; who has not finds it in any of its own."""
@@ -404,26 +406,26 @@ class Conversations:
             return None
         found = [
             space
-            for space in self._desk._records.conversations.spaces_of(conversation)
-            if access.granted(self._desk.caller, space) and self._sees(space, conversation)
+            for space in self._engine.records.conversations.spaces_of(conversation)
+            if access.granted(self._engine.caller, space) and self._sees(space, conversation)
         ]
-        own = [space for space in self._desk.spaces if space in found]
-        return next(iter(own or (found if self._desk.spaces == (DEFAULT_SPACE,) else ())), None)
+        own = [space for space in self._engine.spaces if space in found]
+        return next(iter(own or (found if self._engine.spaces == (DEFAULT_SPACE,) else ())), None)
 
     def _sees(self, space: str, conversation: str) -> bool:
-        known = self._desk._records.conversations.get(space, conversation)
-        return known is not None and access.sees_conversation(self._desk.caller, known)
+        known = self._engine.records.conversations.get(space, conversation)
+        return known is not None and access.sees_conversation(self._engine.caller, known)
 
     def _known(self, at: Engine, id: str) -> Conversation:
-        conversation = at._records.conversations.get(at.spaces[0], id)
+        conversation = at.records.conversations.get(at.spaces[0], id)
         if conversation is None:
             raise missing(id)
         return conversation
 
     def _begun(self, at: Engine, id: str) -> None:
         """Make sure that there is such a conversation, once something is in it."""
-        if at._records.conversations.get(at.spaces[0], id) is None:
-            with at._records.writing() as tx:
+        if at.records.conversations.get(at.spaces[0], id) is None:
+            with at.records.writing() as tx:
                 self._begin(at, tx, id)
 
     def _begin(self, at: Engine, tx: Transaction, id: str) -> None:
@@ -435,7 +437,7 @@ class Conversations:
             )
 
     def _active(self, at: Engine, conversation: str) -> dict[str, bool]:
-        return {one.memory: one.active for one in at._records.conversations.injections(at.spaces[0], conversation)}
+        return {one.memory: one.active for one in at.records.conversations.injections(at.spaces[0], conversation)}
 
     def _in_force(self, at: Engine, conversation: str) -> Sequence[Memory]:
         """What somebody put in and nobody paused, in that order; not what is outdated, expired or out of sight."""
@@ -445,23 +447,23 @@ class Conversations:
         which = Filter(ids=frozenset(wanted))
         found = {
             memory.id: memory
-            for memory in at._records.list(which, at._audience(Filter()), now=at.now(), limit=len(wanted))
+            for memory in at.records.list(which, at.audience(Filter()), now=at.now(), limit=len(wanted))
         }
         return [found[name] for name in wanted if name in found]
 
     def _fitting(self, at: Engine, conversation: str, *, limit: int) -> Iterator[Memory]:
         """What fits what was said last, best first; then what was stored in the conversation, newest first."""
-        said = at._records.conversations.messages(at.spaces[0], conversation, limit=LAST_SAID)
+        said = at.records.conversations.messages(at.spaces[0], conversation, limit=LAST_SAID)
         if said:
             query = "\n".join(one.content for one in said)[-MAX_CONTENT:]
-            audience, now = at._audience(Filter()), at.now()
-            yield from (hit.memory for hit in at._found(Query(text=query, limit=limit), audience, now).hits)
+            audience, now = at.audience(Filter()), at.now()
+            yield from (hit.memory for hit in search(at, Query(text=query, limit=limit), audience, now).hits)
         stored = self._stored_in(at, conversation)
-        yield from at._records.list(stored, at._audience(stored), now=at.now(), limit=limit)
+        yield from at.records.list(stored, at.audience(stored), now=at.now(), limit=limit)
 
     def _stored_in(self, at: Engine, conversation: str) -> Filter:
         """What was stored in a conversation; in a private one, only what is its user's."""
-        private = at._private_conversation(at.spaces[0], conversation)
+        private = intake.private_conversation(at, at.spaces[0], conversation)
         return Filter(conversation_id=conversation, user_id=private.user_id if private else None)
 
     def _link(self, at: Engine, tx: Transaction, conversation: str, memory: str) -> Injection | None:
@@ -471,7 +473,7 @@ class Conversations:
     def _linked(self, at: Engine, tx: Transaction, conversation: str, memory: str) -> Injection:
         linked = None
         with suppress(NotFound):  # what is gone is in no conversation
-            linked = self._link(at, tx, conversation, at._ledger.seen(tx, memory).id)
+            linked = self._link(at, tx, conversation, at.ledger.seen(tx, memory).id)
         if linked is None:
             raise NotFound("Memory injection not found")
         return linked
@@ -491,7 +493,7 @@ class Conversations:
             message=message,
             **how,
         )
-        at._count_reads(context.memories)
+        at.count_reads(context.memories)
         return context
 
 

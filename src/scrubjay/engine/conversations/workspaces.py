@@ -24,45 +24,45 @@ def id_of(space: str) -> str:
 
 
 class Workspaces:
-    """Works at an engine's desk. A workspace is named by its id, or by its space's name."""
+    """Works at an engine. A workspace is named by its id, or by its space's name."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def list(self) -> Sequence[Space]:
         """Those that the caller may use, by name."""
-        return self._desk.list_spaces()
+        return self._engine.list_spaces()
 
     def create(self, name: str, *, description: str | None = None) -> Space:
         """A new workspace; its space is named after it, with a number where that name is taken."""
         intake.check_text(name, "name", maximum=MAX_NAME)
         if description is not None:
             intake.check_text(description, "description")
-        desk = self._desk
+        engine = self._engine
 
         def write(tx: Transaction) -> Space:
             taken = {space.name for space in tx.spaces()}
             wanted = slug(name)
             names = (wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3)))
             space = next(one for one in names if one not in taken)
-            access.check_store(desk.caller, space)
-            tx.create_space(space, at=desk.now())
+            access.check_store(engine.caller, space)
+            tx.create_space(space, at=engine.now())
             tx.describe_space(space, title=name, description=description)
             return next(one for one in tx.spaces() if one.name == space)
 
-        return desk._transact(Space, write)
+        return engine.transact(Space, write)
 
     def get(self, workspace: str) -> Space:
         """:raises SpaceNotFound: if there is none :raises Forbidden: if the caller has no part in it"""
-        return self._desk.space(self.named(workspace))
+        return self._engine.space(self.named(workspace))
 
     def describe(self, workspace: str, *, name: str | None = None, description: str | None = None) -> Space:
         """Change what a workspace is called; its id stays."""
-        return self._desk.describe_space(self.named(workspace), title=name, description=description)
+        return self._engine.describe_space(self.named(workspace), title=name, description=description)
 
     def delete(self, workspace: str) -> Space:
         """:raises Conflict: if it holds memories"""
-        return self._desk.drop_space(self.named(workspace))
+        return self._engine.drop_space(self.named(workspace))
 
     def memories(self, workspace: str, *, search: str | None = None, limit: int = 20, offset: int = 0) -> Page:
         """A workspace's memories, newest first; with a search the best first."""
@@ -82,13 +82,13 @@ class Workspaces:
         :raises Forbidden: if the caller has no part in it; so nobody learns whether there is one
         """
         intake.check_name(workspace, "workspace_id")
-        known = {space.name for space in self._desk._records.spaces()}
+        known = {space.name for space in self._engine.records.spaces()}
         names = [workspace.removeprefix(PREFIX), workspace]
         space = next((name for name in names if name in known), names[0])
-        access.check_granted(self._desk.caller, space)
+        access.check_granted(self._engine.caller, space)
         if space not in known:
             raise SpaceNotFound(f"Workspace {workspace[:100]} not found")
         return space
 
     def _in(self, workspace: str) -> Engine:
-        return self._desk.bound_to(spaces=(self.named(workspace),))
+        return self._engine.bound_to(spaces=(self.named(workspace),))

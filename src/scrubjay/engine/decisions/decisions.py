@@ -21,8 +21,10 @@ from scrubjay.engine import access
 from scrubjay.engine.decisions.mentions import ID, edges_in
 from scrubjay.engine.lifecycle import lifecycle, supersession
 from scrubjay.engine.search import ranking
-from scrubjay.engine.store import intake
-from scrubjay.engine.store.history import Text
+from scrubjay.engine.search.candidates import find
+from scrubjay.engine.store import embedding, intake
+from scrubjay.engine.store.enrichment import enrich
+from scrubjay.engine.store.history import TextVectors
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import dataclass
@@ -152,8 +154,8 @@ class Graph:
 class Decisions:
     """The part of an engine that keeps decisions and checkpoints."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     # --- saving ------------------------------------------------------------------------------------------------------
 
@@ -186,40 +188,40 @@ class Decisions:
 
     def keep(self, given: NewMemory) -> Saved:
         """Keep a decision or a checkpoint."""
-        desk = self._desk
+        engine = self._engine
         if given.kind is Kind.DECISION and given.topic is None:
             raise InvalidInput("A decision needs a topic.", field="topic")
         detail = {name: value for name, value in given.detail.items() if name != "name"}  # names are ours to give
         given = replace(given, detail=detail)
-        admitted = desk._admitted(given)
-        text, degraded = desk._embedded(admitted)
-        desk._strict(degraded)
-        memory = desk._enriched(admitted, given, text.first)
+        admitted = intake.admit(engine, given)
+        text, degraded = embedding.embed(engine, admitted)
+        embedding.check_degraded(engine, degraded)
+        memory = enrich(engine, admitted, given, text.first)
         similar = self._similar(memory, text.first)
 
         def write(tx: Transaction) -> Saved:
-            desk._check_quota(tx, memory)
+            intake.check_quota(engine, tx, memory)
             if given.unique:
-                desk._check_unique(tx, memory)
+                intake.check_unique(engine, tx, intake.fingerprint(memory))
             if memory.kind is Kind.CHECKPOINT:
-                return Saved(memory=desk._ledger.add(tx, memory, text, judged=True), degraded=degraded)
+                return Saved(memory=engine.ledger.add(tx, memory, text, judged=True), degraded=degraded)
             stored, named = self.add(tx, memory, text)
-            depth = tx.count(self._on(stored), access.audience_in(desk.caller, (stored.space,)), now=desk.now())
+            depth = tx.count(self._on(stored), access.audience_in(engine.caller, (stored.space,)), now=engine.now())
             return Saved(memory=stored, depth=depth, similar=similar, named=named, degraded=degraded)
 
-        saved = desk._transact(Saved, write)
-        if not text.whole:
-            desk._backlog.wake()
+        saved = engine.transact(Saved, write)
+        if not text.complete:
+            engine.parts.backlog.wake()
         return saved
 
     def add(
-        self, tx: Transaction, memory: Memory, text: Text, *, imported: bool = False
+        self, tx: Transaction, memory: Memory, text: TextVectors, *, imported: bool = False
     ) -> tuple[Memory, tuple[Named, ...]]:
         """Write a decision, let it outdate its topic's current one, and link what its reasoning names.
 
         An imported one that was made before the current one is outdated by it instead.
         """
-        ledger = self._desk._ledger
+        ledger = self._engine.ledger
         heads = self._heads(tx, memory)
         newer = [head for head in heads if imported and head.created_at > memory.created_at]
         older = [head for head in heads if head not in newer]
@@ -237,11 +239,11 @@ class Decisions:
 
     def _link_named(self, tx: Transaction, decision: Memory) -> Iterator[Named]:
         """Link a decision with what its reasoning names, as far as its author may see it."""
-        seen = access.audience_anywhere(self._desk.caller)
+        seen = access.audience_anywhere(self._engine.caller)
         for edge in edges_in(decision.detail.get("reasoning")):
             target = next((one for one in tx.get([edge.target], seen) if one.status is not Status.DELETED), None)
             if target is not None and target.id != decision.id:
-                self._desk._ledger.link(tx, edge.kind, decision, target, reason=f"{edge.kind}: named in the reasoning")
+                self._engine.ledger.link(tx, edge.kind, decision, target, reason=f"{edge.kind}: named in the reasoning")
             yield Named(kind=edge.kind, id=edge.target, known=target is not None and target.id != decision.id)
 
     def mark(self, id: str, outcome: str, *, reason: str | None = None) -> Memory:
@@ -249,7 +251,7 @@ class Decisions:
 
         :raises NotFound: if there is no such decision
         """
-        desk = self._desk
+        engine = self._engine
         result = SPELT.get(outcome.strip().lower()) if isinstance(outcome, str) else None
         if result is None:
             raise InvalidInput(
@@ -261,32 +263,32 @@ class Decisions:
 
         def write(tx: Transaction) -> Memory:
             try:
-                decision = desk._ledger.changeable(tx, id)
+                decision = engine.ledger.changeable(tx, id)
             except NotFound:
                 raise NotFound(f"Decision not found: {id}", memory_id=id) from None
             if decision.kind is not Kind.DECISION:
                 raise InvalidInput(f"{id} is a {decision.kind}, not a decision.", field="id")
             if decision.status is Status.ARCHIVED:
                 raise Conflict(f"{id} is archived.", hint="Restore it first.", memory_id=decision.id)
-            lifecycle.check_version(decision, desk._expected_version)
+            lifecycle.check_version(decision, engine.expected_version)
             detail = {**decision.detail, "outcome": str(result), "reason": reason}
-            return desk._ledger.change(tx, replace(decision, detail=detail), "updated", "outcome")
+            return engine.ledger.change(tx, replace(decision, detail=detail), "updated", "outcome")
 
-        return desk._transact(Memory, write)
+        return engine.transact(Memory, write)
 
     # --- finding -----------------------------------------------------------------------------------------------------
 
     def search(self, question: str, *, kinds: Iterable[Kind] = tuple(Kind), limit: int = 10) -> Found:
         """Find by words and meaning, best first; beside each decision its topic's chain and what it is linked with."""
-        desk = self._desk
+        engine = self._engine
         wanted = Filter(states=AT_HAND, kinds=frozenset(kinds))
         query = intake.query(Query(text=question, limit=limit, filter=wanted), {})
-        now, audience = desk.now(), desk._audience(wanted)
-        candidates, vector, degraded, _ = desk._candidates(query, audience, now)
+        now, audience = engine.now(), engine.audience(wanted)
+        candidates, vector, degraded, _ = find(engine, query, audience, now)
         named = self._by_id(question, wanted)
-        hits = [*named, *desk._records.get([one.memory for one in candidates[:limit]], audience)]
+        hits = [*named, *engine.records.get([one.memory for one in candidates[:limit]], audience)]
         page = self._unfolded(hits, wanted, limit)
-        desk._count_reads(page)
+        engine.count_reads(page)
         scores = {one.memory: one.score for one in candidates}
         scores |= self._scores_of([memory.id for memory in page if memory.id not in scores], vector)
         return Found(rows=tuple(self._rows(page, scores)), degraded=degraded)
@@ -295,23 +297,23 @@ class Decisions:
         """The decision or memory whose id is the whole question."""
         if not ID.fullmatch(question.strip()):
             return ()
-        found = self._desk._records.get([question.strip().lower()], access.audience_anywhere(self._desk.caller))
-        return [memory for memory in found if fits(memory, wanted, self._desk)]
+        found = self._engine.records.get([question.strip().lower()], access.audience_anywhere(self._engine.caller))
+        return [memory for memory in found if fits(memory, wanted, self._engine)]
 
     def recent(self, *, kinds: Iterable[Kind] = (Kind.DECISION, Kind.CHECKPOINT), limit: int = 10) -> Found:
         """The newest ones, outdated ones included."""
-        page = self._desk.list(Filter(states=AT_HAND, kinds=frozenset(kinds)), limit=limit)
+        page = self._engine.list(Filter(states=AT_HAND, kinds=frozenset(kinds)), limit=limit)
         return Found(rows=tuple(self._rows(page.memories, {})))
 
     def resume(self) -> Resumed | None:
         """What a fresh session needs to go on; None if nothing was ever left."""
-        desk = self._desk
-        here = access.audience_in(desk.caller, desk.spaces[:1])
+        engine = self._engine
+        here = access.audience_in(engine.caller, engine.spaces[:1])
         newest = Filter(kinds=frozenset({Kind.CHECKPOINT}))
-        for checkpoint in desk._records.list(newest, here, now=desk.now(), limit=1):
+        for checkpoint in engine.records.list(newest, here, now=engine.now(), limit=1):
             around = Filter(states=AT_HAND, kinds=DECISIONS, created_since=checkpoint.created_at - AROUND)
-            decisions = desk._records.list(around, here, now=desk.now(), limit=AROUND_MOST)
-            desk._count_reads([checkpoint])
+            decisions = engine.records.list(around, here, now=engine.now(), limit=AROUND_MOST)
+            engine.count_reads([checkpoint])
             return Resumed(
                 checkpoint=checkpoint,
                 steps=tuple(open_steps(checkpoint.detail.get("next_steps"))),
@@ -324,35 +326,35 @@ class Decisions:
 
         :raises NotFound: if nothing was decided on it
         """
-        desk = self._desk
+        engine = self._engine
         wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=topic)
-        chain = desk._records.list(wanted, desk._audience(wanted), now=desk.now(), limit=limit)
+        chain = engine.records.list(wanted, engine.audience(wanted), now=engine.now(), limit=limit)
         if not chain:
             raise NotFound(f"There is no decision on {topic[:100]!r}.", hint="`scrubjay decisions` lists the topics.")
         return chain
 
     def topics(self, *, limit: int = 1_000) -> Sequence[Topic]:
         """What decisions were made about, newest first."""
-        desk = self._desk
-        return desk._records.topics(desk._audience(Filter()), now=desk.now(), limit=limit)
+        engine = self._engine
+        return engine.records.topics(engine.audience(Filter()), now=engine.now(), limit=limit)
 
     def graph(self, topic: str | None = None, *, steps: int = 1, limit: int = 1_000) -> Graph:
         """A topic's decisions and those linked with them, so many steps far; or all decisions."""
-        desk = self._desk
-        audience = access.audience_anywhere(desk.caller)
+        engine = self._engine
+        audience = access.audience_anywhere(engine.caller)
         if topic is None:
-            steps, found = 0, list(self._desk.list(Filter(states=AT_HAND, kinds=DECISIONS), limit=limit))
+            steps, found = 0, list(self._engine.list(Filter(states=AT_HAND, kinds=DECISIONS), limit=limit))
         else:
             found = list(self.chain(topic, limit=limit))
         known = {memory.id: memory for memory in found}
         for _ in range(steps):
-            links = desk._records.links(list(known), kinds=EDGES)
+            links = engine.records.links(list(known), kinds=EDGES)
             ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
-            further = [one for one in desk._records.get(list(ends), audience) if one.state in AT_HAND]
+            further = [one for one in engine.records.get(list(ends), audience) if one.state in AT_HAND]
             known |= {memory.id: memory for memory in further[: max(0, limit - len(known))]}
         links = [
             link
-            for link in desk._records.links(list(known), kinds=EDGES)
+            for link in engine.records.links(list(known), kinds=EDGES)
             if link.state == "open" and link.source in known and link.target in known
         ]
         memories = sorted(known.values(), key=lambda memory: (memory.created_at, memory.seq))
@@ -370,21 +372,21 @@ class Decisions:
         heads = Filter(
             states=frozenset({State.ACTIVE, State.ARCHIVED}), expired=None, kinds=DECISIONS, topic=memory.topic
         )
-        found = tx.list(heads, self._desk._own_audience(memory), now=self._desk.now(), limit=100)
-        return [one for one in found if one.superseded_by is None and access.may_change(self._desk.caller, one)]
+        found = tx.list(heads, access.own_audience(self._engine.caller, memory), now=self._engine.now(), limit=100)
+        return [one for one in found if one.superseded_by is None and access.may_change(self._engine.caller, one)]
 
     def _similar(self, memory: Memory, vector: Vector | None) -> tuple[Hit, ...]:
-        desk = self._desk
+        engine = self._engine
         if vector is None or memory.kind is not Kind.DECISION or not in_latin_script(memory.embeddable):
             return ()
-        audience = desk._own_audience(memory)
-        nearest = desk._records.nearest(
-            vector, Filter(kinds=DECISIONS), audience, now=desk.now(), limit=2 * SIMILAR_MOST
+        audience = access.own_audience(engine.caller, memory)
+        nearest = engine.records.nearest(
+            vector, Filter(kinds=DECISIONS), audience, now=engine.now(), limit=2 * SIMILAR_MOST
         )
-        near = {match.memory: desk._embedding.calibrate(match.score) for match in nearest}
+        near = {match.memory: engine.parts.embedding.calibrate(match.score) for match in nearest}
         others = [
             Hit(memory=other, score=near[other.id])
-            for other in desk._records.get([one for one in near if near[one] >= SIMILAR], audience)
+            for other in engine.records.get([one for one in near if near[one] >= SIMILAR], audience)
             if topic_key(other.topic or "") != topic_key(memory.topic or "")
         ]
         return tuple(others[:SIMILAR_MOST])
@@ -408,10 +410,10 @@ class Decisions:
 
     def _chain_around(self, hit: Memory, hits: Sequence[Memory], limit: int, room: int) -> list[Memory]:
         """The hits on this one's topic and, where there is room, its newest decisions; newest first."""
-        desk = self._desk
+        engine = self._engine
         wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=hit.topic)
-        here = access.audience_in(desk.caller, (hit.space,))
-        newest = desk._records.list(wanted, here, now=desk.now(), limit=max(3, limit // 2))
+        here = access.audience_in(engine.caller, (hit.space,))
+        newest = engine.records.list(wanted, here, now=engine.now(), limit=max(3, limit // 2))
         key = topic_key(hit.topic or "")
         alike = [one for one in hits if one.topic and one.space == hit.space and topic_key(one.topic) == key]
         chain = list({memory.id: memory for memory in (*alike, *newest)}.values())[:room]
@@ -419,11 +421,11 @@ class Decisions:
 
     def _linked(self, hits: Sequence[Memory], wanted: Filter) -> dict[str, list[Memory]]:
         """What the hits build on, debate or synthesize, and what does so with them."""
-        desk, ids = self._desk, {memory.id for memory in hits}
-        links = desk._records.links(sorted(ids), kinds=NAMED)
+        engine, ids = self._engine, {memory.id for memory in hits}
+        links = engine.records.links(sorted(ids), kinds=NAMED)
         ends = dict.fromkeys(end for link in links for end in (link.target, link.source) if end not in ids)
-        found = desk._records.get(list(ends), access.audience_anywhere(desk.caller))
-        others = {one.id: one for one in (*hits, *found) if fits(one, wanted, desk)}
+        found = engine.records.get(list(ends), access.audience_anywhere(engine.caller))
+        others = {one.id: one for one in (*hits, *found) if fits(one, wanted, engine)}
         result: dict[str, list[Memory]] = {}
         for link in links:
             for end, other in ((link.source, link.target), (link.target, link.source)):
@@ -433,16 +435,18 @@ class Decisions:
 
     def _scores_of(self, ids: Sequence[str], vector: Vector | None) -> dict[str, float]:
         """How near those are that only a chain or a link brought in."""
-        desk = self._desk
-        near = {} if vector is None or not ids else desk._records.cosines(vector, ids)
-        return {one: ranking.MEANING * desk._embedding.calibrate(near[one]) if one in near else 0.0 for one in ids}
+        engine = self._engine
+        near = {} if vector is None or not ids else engine.records.cosines(vector, ids)
+        return {
+            one: ranking.MEANING * engine.parts.embedding.calibrate(near[one]) if one in near else 0.0 for one in ids
+        }
 
     def _rows(self, page: Sequence[Memory], scores: dict[str, float]) -> Iterator[Row]:
-        desk, known = self._desk, {memory.id: memory for memory in page}
-        links = desk._records.links(list(known), kinds=EDGES)
+        engine, known = self._engine, {memory.id: memory for memory in page}
+        links = engine.records.links(list(known), kinds=EDGES)
         ends = {end for link in links for end in (link.source, link.target)}
         ends |= {end for one in page for end in (one.supersedes, one.superseded_by) if end}
-        others = desk._records.get(sorted(ends - known.keys()), access.audience_anywhere(desk.caller))
+        others = engine.records.get(sorted(ends - known.keys()), access.audience_anywhere(engine.caller))
         names = {one.id: one.name for one in (*page, *others) if one.status is not Status.DELETED}
         edges: dict[str, list[Edge]] = {}
         for link in links:
@@ -468,10 +472,10 @@ def in_latin_script(text: str) -> bool:
     return 2 * sum(letter <= LAST_LATIN for letter in letters) >= len(letters)
 
 
-def fits(memory: Memory, wanted: Filter, desk: Engine) -> bool:
+def fits(memory: Memory, wanted: Filter, engine: Engine) -> bool:
     """Whether something that a link leads to may be shown here."""
     meant = memory.state in wanted.states and (wanted.kinds is None or memory.kind in wanted.kinds)
-    return meant and not memory.expired(desk.now())
+    return meant and not memory.expired(engine.now())
 
 
 # A bullet, a number, a box, in any combination that people write: "- [ ] 1. text", "2) text", "[x] text".

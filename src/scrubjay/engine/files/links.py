@@ -37,10 +37,10 @@ class Unfollowed:
 
 
 class NoteLinks:
-    def __init__(self, desk: Engine, space: str, *, writing: bool = False) -> None:
-        self._desk = desk
+    def __init__(self, engine: Engine, space: str, *, writing: bool = False) -> None:
+        self._engine = engine
         self._writing = writing  # a file names the relations of its memory; while files are only read, none is written
-        self._records = desk._records
+        self._records = engine.records
         self._key = f"folder-links:{space}"
         self._space = space
         self._before = self._unfollowed()
@@ -104,7 +104,7 @@ class NoteLinks:
             return
         for target in new:
             if target in found:
-                self._desk._ledger.link(tx, LinkKind.RELATED, found[id], found[target])
+                self._engine.ledger.link(tx, LinkKind.RELATED, found[id], found[target])
         self._settle(tx, file)
 
     def _release(self, ids: Sequence[str], notes: dict[str, str]) -> None:
@@ -122,7 +122,7 @@ class NoteLinks:
             return
         for link in tx.links([id], kinds=frozenset({LinkKind.RELATED})):
             if link.source == id and link.target in ends and link.given and link.stands:
-                hlc, origin = tx.tick(self._desk.now()), self._records.origin
+                hlc, origin = tx.tick(self._engine.now()), tx.origin
                 tx.relate(replace(link, state="released", hlc=hlc, origin=origin))
         self._settle(tx, file)
 

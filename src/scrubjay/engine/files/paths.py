@@ -58,10 +58,10 @@ class Contents:
 
 
 class Paths:
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
-        self._records = desk._records
-        self._folders = desk.folders
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._records = engine.records
+        self._folders = engine.folders
 
     # --- memories ----------------------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ class Paths:
         :raises Conflict: if there is a memory at that path
         """
         place = checked_path(path)
-        desk = self._desk.bound_to(spaces=(store,))
+        engine = self._engine.bound_to(spaces=(store,))
         new = NewMemory(
             content=content,
             path=place,
@@ -88,32 +88,32 @@ class Paths:
             expires_at=expires_at,
             as_file=True,
         )
-        desk._admitted(new)  # refuse what cannot be kept before anything is made for it
+        intake.admit(engine, new)  # refuse what cannot be kept before anything is made for it
         self._folders.enroll(store)
         self._folders.look_closely(store, place)
-        self._check_free(desk, place)
+        self._check_free(engine, place)
         try:
-            stored = desk.store(new)
+            stored = engine.store(new)
         except Conflict as error:
             raise taken(place) if error.details.get("path") == place else error from None
         return self._placed(stored.memory)
 
-    def _check_free(self, desk: Engine, path: str) -> None:
+    def _check_free(self, engine: Engine, path: str) -> None:
         """Before the text is embedded, and again by the store itself when it is written."""
-        space = desk.spaces[0]
-        if desk._request is None:
+        space = engine.spaces[0]
+        if engine.request is None:
             self._check_untaken(self._records, space, path)
         self._check_section(space, section_of(path))
 
     def _check_untaken(self, reads: Reads, space: str, path: str) -> None:
         """:raises Conflict: if the caller has something there or all have. What another keeps private takes no path
         away, and its place must not be told."""
-        if reads.at_path(space, path, access.audience_of_paths(self._desk.caller, space)) is not None:
+        if reads.at_path(space, path, access.audience_of_paths(self._engine.caller, space)) is not None:
             raise taken(path)
 
     def _check_section(self, space: str, section: str) -> None:
         """:raises SectionNotFound: if there is none, where sections are made before anything is put into them"""
-        registry = self._desk._registry
+        registry = self._engine.registry
         if registry is not None and registry.strict_sections and section and not self._exists(space, section):
             raise no_section(section)
 
@@ -125,17 +125,17 @@ class Paths:
         :raises FileDamaged: if its file cannot be read
         """
         memory = self._found(self._folders.check(store), path)
-        if not expired and memory.expired(self._desk.now()):
+        if not expired and memory.expired(self._engine.now()):
             raise Expired(f"Memory expired: {memory.path}", hint="Ask for expired ones too, or prune them.")
-        self._desk._count_reads([memory])
+        self._engine.count_reads([memory])
         return memory
 
     def update(self, store: str, path: str, fields: Mapping[str, Any]) -> Placed:
         """Change text, tags or expiry; what is not named stays."""
-        if (kept := self._desk._kept(Revised)) is not None:
+        if (kept := self._engine.earlier_result(Revised)) is not None:
             return self._placed(kept.memory)
         known = self._found(self._folders.check(store), path)
-        return self._placed(self._desk.revise(known.id, **fields).memory)
+        return self._placed(self._engine.revise(known.id, **fields).memory)
 
     def remove(self, store: str, path: str) -> Placed:
         """Softly delete the memory at a path."""
@@ -144,9 +144,9 @@ class Paths:
 
         def write(tx: Transaction) -> Memory:
             known = self._at(tx, space, place)
-            return lifecycle.forget(self._desk._ledger, tx, known.id, hard=False, reason="removed").memory
+            return lifecycle.forget(self._engine.ledger, tx, known.id, hard=False, reason="removed").memory
 
-        return self._placed(self._desk._transact(Memory, write))
+        return self._placed(self._engine.transact(Memory, write))
 
     def move(self, store: str, source: str, destination: str) -> Placed:
         """Let a memory lie elsewhere in its store; nothing else about it changes.
@@ -158,23 +158,23 @@ class Paths:
         self._folders.look_closely(space, place)
 
         def write(tx: Transaction) -> Memory:
-            current = self._desk._ledger.changeable(tx, self._at(tx, space, origin).id)
+            current = self._engine.ledger.changeable(tx, self._at(tx, space, origin).id)
             if current.path == place:
                 return current
             self._check_untaken(tx, space, place)
             if names.holder(tx, replace(current, path=place)) is not None:
                 raise taken(place)
             self._check_section(space, section_of(place))
-            return self._desk._ledger.change(tx, replace(current, path=place), "moved", "path", touched=False)
+            return self._engine.ledger.change(tx, replace(current, path=place), "moved", "path", touched=False)
 
-        return self._placed(self._desk._transact(Memory, write))
+        return self._placed(self._engine.transact(Memory, write))
 
     def prune(self, store: str, *, dry_run: bool = False) -> Sequence[Memory]:
         """Softly delete what has expired in a store, and say which; a dry run only says."""
         space = self._folders.check(store)
-        access.check_unsealed(self._desk.caller, space)
+        access.check_unsealed(self._engine.caller, space)
         self._folders.look([space])
-        return self._desk.bound_to(spaces=(space,)).prune(dry_run=dry_run)
+        return self._engine.bound_to(spaces=(space,)).prune(dry_run=dry_run)
 
     # --- lists -------------------------------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class Paths:
         place = "" if section is None else checked_section(section)
         self._folders.look([space])
         problems = self._folders.problems(space)
-        broken, now = ids_of(problems), self._desk.now()
+        broken, now = ids_of(problems), self._engine.now()
         below = self._entries(space, place)
         shown = [entry for entry in below if entry.id not in broken and (expired or not entry.expired(now))]
         described = self._records.sections(space)
@@ -217,7 +217,7 @@ class Paths:
         """The memories that were changed last, newest first."""
         space = self._folders.check(store)
         prefix = None if section is None else checked_section(section)
-        page = self._desk.bound_to(spaces=(space,)).list(
+        page = self._engine.bound_to(spaces=(space,)).list(
             Filter(states=AT_HAND, path_prefix=prefix), order=Order.UPDATED, limit=limit
         )
         return page.memories
@@ -233,7 +233,7 @@ class Paths:
         if self._exists(space, place):
             return place, False
         with self._records.writing() as tx:
-            tx.create_space(space, at=self._desk.now())
+            tx.create_space(space, at=self._engine.now())
             tx.put_section(space, place, description=None)
         return place, True
 
@@ -242,7 +242,7 @@ class Paths:
         space, place = self._changeable_section(store, section)
         text = checked_description(description)
         with self._records.writing() as tx:
-            tx.create_space(space, at=self._desk.now())
+            tx.create_space(space, at=self._engine.now())
             tx.put_section(space, place, description=text)
         return place, text
 
@@ -261,17 +261,17 @@ class Paths:
         def write(tx: Transaction) -> tuple[Memory, ...]:
             if not self._exists(space, place):
                 raise no_section(place)
-            entries = tx.entries(space, place, access.audience_in(self._desk.caller, (space,)))
+            entries = tx.entries(space, place, access.audience_in(self._engine.caller, (space,)))
             for entry in entries:
-                lifecycle.forget(self._desk._ledger, tx, entry.id, hard=False, reason=f"section {place} was deleted")
+                lifecycle.forget(self._engine.ledger, tx, entry.id, hard=False, reason=f"section {place} was deleted")
             tx.drop_sections(space, place)
             return tuple(tx.get([entry.id for entry in entries], access.EVERYTHING))
 
-        return place, len(self._desk._transact(tuple[Memory, ...], write))
+        return place, len(self._engine.transact(tuple[Memory, ...], write))
 
     def _changeable_section(self, store: str, section: str) -> tuple[str, str]:
         space = self._folders.check(store)
-        access.check_store(self._desk.caller, space)
+        access.check_store(self._engine.caller, space)
         return space, checked_section(section)
 
     def _exists(self, space: str, section: str) -> bool:
@@ -282,7 +282,7 @@ class Paths:
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def _entries(self, space: str, section: str) -> Sequence[Entry]:
-        return self._records.entries(space, section, access.audience_in(self._desk.caller, (space,)))
+        return self._records.entries(space, section, access.audience_in(self._engine.caller, (space,)))
 
     def _found(self, space: str, path: str) -> Memory:
         return self._at(self._records, space, self._looked_at(space, path))
@@ -291,17 +291,17 @@ class Paths:
         """The path, checked, of a memory that now says what its file says. An id stands for its memory's path."""
         if isinstance(path, str) and path.startswith("mem_"):
             self._folders.look([space])
-            named = self._records.get([path[:100]], access.audience_in(self._desk.caller, (space,)))
+            named = self._records.get([path[:100]], access.audience_in(self._engine.caller, (space,)))
             path = named[0].path if named else "unknown-id"
         place = checked_path(path, field)
         self._folders.look_closely(space, place)
-        if self._records.at_path(space, place, access.audience_in(self._desk.caller, (space,))) is None:
+        if self._records.at_path(space, place, access.audience_in(self._engine.caller, (space,))) is None:
             self._folders.look([space])  # a new file may have any name
         return place
 
     def _at(self, reads: Reads, space: str, place: str) -> Memory:
         """:raises NotFound: if there is none at that path that the caller may see"""
-        memory = reads.at_path(space, place, access.audience_in(self._desk.caller, (space,)))
+        memory = reads.at_path(space, place, access.audience_in(self._engine.caller, (space,)))
         if memory is None:
             raise NotFound(f"Memory not found: {place}", hint="List the memories to see their paths.")
         return memory

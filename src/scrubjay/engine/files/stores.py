@@ -124,24 +124,24 @@ class Shelves:
 class Folders:
     """The stores, as one caller uses them."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
-        self._records = desk._records
-        self._registry: Registry | None = desk._registry
-        self._shelves = desk._shared.shelves
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._records = engine.records
+        self._registry: Registry | None = engine.registry
+        self._shelves = engine.parts.shelves
 
     # --- which there are ---------------------------------------------------------------------------------------------
 
     def list(self) -> list[StoreInfo]:
         """The stores that the caller may see, by name."""
-        spaces = {space.name: space for space in self._desk.list_spaces()}
+        spaces = {space.name: space for space in self._engine.list_spaces()}
         stores = {} if self._registry is None else self._registry.stores()
         project = None if self._registry is None else self._registry.project()
         waiting = self._records.waiting()
         closed = self._registry is not None and not self._registry.auto_register
         result = []
         for name in sorted(stores if closed else {*stores, *spaces}):
-            if not access.granted(self._desk.caller, name):
+            if not access.granted(self._engine.caller, name):
                 continue
             store, space = stores.get(name), spaces.get(name)
             result.append(
@@ -173,7 +173,7 @@ class Folders:
 
     def check(self, name: object) -> str:
         """:raises SpaceNotFound: if there is no such store. One that was not granted looks empty, there or not."""
-        if isinstance(name, str) and intake.SPACE.fullmatch(name) and not access.granted(self._desk.caller, name):
+        if isinstance(name, str) and intake.SPACE.fullmatch(name) and not access.granted(self._engine.caller, name):
             return intake.check_space(name)
         if not self.known(name):
             raise not_registered(name)
@@ -186,7 +186,7 @@ class Folders:
         :raises StorageError: if its folder cannot be written to
         """
         intake.check_space(name)
-        access.check_store(self._desk.caller, name)
+        access.check_store(self._engine.caller, name)
         if self._registry is None:
             self._create_space(name, None)
             return
@@ -205,7 +205,7 @@ class Folders:
         :raises Conflict: if there is one of that name
         """
         intake.check_space(name)
-        access.check_store(self._desk.caller, name)
+        access.check_store(self._engine.caller, name)
         if path is not None:
             self._check_local("Only this machine's owner chooses a folder; leave path out.")
         registry = self._needed()
@@ -221,7 +221,7 @@ class Folders:
             self._registered(tx, store)
             return True
 
-        self._desk._transact(bool, write)
+        self._engine.transact(bool, write)
         if not read_only:
             Folder(store.path).prepare()
         return store
@@ -251,7 +251,7 @@ class Folders:
             raise not_registered(name)
         with self._records.writing() as tx:
             registry.remove(name)
-            tx.create_space(name, at=self._desk.now())
+            tx.create_space(name, at=self._engine.now())
             tx.mirror(name, on=False)
             tx.drop_files([file.memory for file in tx.files(name)])
 
@@ -260,7 +260,7 @@ class Folders:
         self._check_local("Only this machine's owner mirrors a space.")
         registry = self._needed()
         store = registry.find(name)
-        access.check_unsealed(self._desk.caller, name)
+        access.check_unsealed(self._engine.caller, name)
         if path is not None and (store is None or not store.written or not same_folder(store.path, path)):
             if store is not None and (store.written or (name == DEFAULT_SPACE and self._records.files(name))):
                 raise Conflict(f"Store {name!r} has another folder.", hint="Remove the store first.")
@@ -288,11 +288,11 @@ class Folders:
     def _registered(self, tx: Transaction, store: Registered) -> None:
         """Inside a transaction, so that no other process changes the registry at the same time."""
         self._needed().add(replace(store, written=True))
-        tx.create_space(store.name, at=self._desk.now(), description=store.description)
+        tx.create_space(store.name, at=self._engine.now(), description=store.description)
 
     def _create_space(self, name: str, description: str | None) -> None:
         with self._records.writing() as tx:
-            tx.create_space(name, at=self._desk.now(), description=description)
+            tx.create_space(name, at=self._engine.now(), description=description)
 
     def _needed(self) -> Registry:
         if self._registry is None:
@@ -300,8 +300,8 @@ class Folders:
         return self._registry
 
     def _on_this_machine(self) -> bool:
-        caller = self._desk.caller
-        return caller.local and caller.role is Role.OWNER and self._desk.provenance.transport != "http"
+        caller = self._engine.caller
+        return caller.local and caller.role is Role.OWNER and self._engine.provenance.transport != "http"
 
     def _check_local(self, why: str) -> None:
         if not self._on_this_machine():
@@ -334,7 +334,7 @@ class Folders:
             return
         if self._shelves.of(space).complete != folder.root:
             self._read(space, folder)
-        audience = access.audience_in(self._desk.caller, (space,))
+        audience = access.audience_in(self._engine.caller, (space,))
         memory = self._records.at_path(space, path, audience) or self._records.at_path(space, path, access.EVERYTHING)
         file = None if memory is None else self._records.file_of(memory.id)
         if self._has_changed(folder, file, path, alone=memory is None):
@@ -348,7 +348,7 @@ class Folders:
 
     def _may_hear_of(self, space: str, path: str, *, known: bool) -> bool:
         """Whether the caller may be told that there is something at a path."""
-        caller = self._desk.caller
+        caller = self._engine.caller
         audience = access.audience_in(caller, (space,))
         return self._records.at_path(space, path, audience) is not None if known else access.granted(caller, space)
 
@@ -435,13 +435,14 @@ class Folders:
         try:
             self._filing(space, folder, shelf).take_in(until=until, progress=self._told(shelf))
         except StillReading:
-            reader = Folders(self._desk.bound_to(progress=no_progress))
-            self._shelves.read_on(space, lambda: reader._read_on(space, folder))
+            reader = Folders(self._engine.bound_to(progress=no_progress))
+            self._shelves.read_on(space, lambda: reader.read_on(space, folder))
             raise
         self._write(space)  # what became of it
         shelf.looked_at, shelf.complete = monotonic(), folder.root
 
-    def _read_on(self, space: str, folder: Folder) -> None:
+    def read_on(self, space: str, folder: Folder) -> None:
+        """Read what the call that began had no time for."""
         try:
             with self._at(space, until=None) as shelf:
                 self._take_in(space, folder, shelf, until=None)
@@ -454,7 +455,7 @@ class Folders:
 
         def told(done: int, total: int) -> None:
             shelf.read = done, total
-            self._desk._progress(done, total, "reading files")
+            self._engine.progress(done, total, "reading files")
             if progress:
                 progress(done, total)
 
@@ -489,13 +490,16 @@ class Folders:
 
     def _filing(self, space: str, folder: Folder, shelf: Shelf) -> Filing:
         sealed = space in self._needed().read_only()
-        owner = self._desk.bound_to(
-            caller=self._desk._shared.owner,
+        identity = self._engine.parts.owner.identity
+        owner = replace(
+            self._engine,
+            identity=identity,
             spaces=(space,),
-            provenance=Provenance(client="file", transport="file"),
+            provenance=Provenance(client="file", transport="file", caller=identity.user),
+            request=None,
+            expected_version=None,
+            from_files=True,
         )
-        owner._request = owner._expected_version = None
-        owner._registry = None  # what it does to memories is not to be written from within
         return Filing(owner, space, folder, shelf.problems, self._shelves.closing, read_only=sealed)
 
     @contextmanager
@@ -506,7 +510,7 @@ class Folders:
         """
         shelf = self._shelves.of(space)
         while not shelf.lock.acquire(timeout=POLL_SECONDS):
-            self._desk._progress(*shelf.read, "reading files")
+            self._engine.progress(*shelf.read, "reading files")
             if until is not None and monotonic() > until:
                 raise still_reading(*shelf.read)
         try:

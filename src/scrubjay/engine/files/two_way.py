@@ -27,8 +27,9 @@ from scrubjay.engine.files.document import document_of, level_of, parts_of, said
 from scrubjay.engine.files.links import NoteLinks, keys_in
 from scrubjay.engine.files.names import kept_name, path_found, possible_names
 from scrubjay.engine.lifecycle import lifecycle
-from scrubjay.engine.store import intake, names
-from scrubjay.engine.store.history import Text
+from scrubjay.engine.store import embedding, intake, names
+from scrubjay.engine.store.enrichment import enrich
+from scrubjay.engine.store.history import TextVectors
 from scrubjay.errors import Conflict, Error, FileDamaged, InvalidInput, StillReading, StorageError
 from scrubjay.folders import markdown
 from scrubjay.folders.folder import Bytes, Folder, Walk
@@ -89,7 +90,7 @@ class Filing:
 
     def __init__(
         self,
-        desk: Engine,
+        engine: Engine,
         space: str,
         folder: Folder,
         problems: dict[str, Problem],
@@ -97,8 +98,8 @@ class Filing:
         *,
         read_only: bool = False,
     ) -> None:
-        self._desk = desk
-        self._records = desk._records
+        self._engine = engine
+        self._records = engine.records
         self._space = space
         self._folder = folder
         self._problems = problems  # by name; remembered, so that a bad file is read once
@@ -108,7 +109,7 @@ class Filing:
 
     def _may_lie_here(self, memory: Memory) -> bool:
         """A private memory is kept as a file only for the machine's own user, and not where it would be committed."""
-        own = memory.context.user_id == self._desk.caller.user and not self._in_repository
+        own = memory.context.user_id == self._engine.caller.user and not self._in_repository
         return own or memory.access_level is not AccessLevel.PRIVATE or self._read_only
 
     # --- files to memories -------------------------------------------------------------------------------------------
@@ -142,7 +143,7 @@ class Filing:
         if same:
             with self._records.writing() as tx:
                 tx.restamp(same)
-        links = NoteLinks(self._desk, self._space)
+        links = NoteLinks(self._engine, self._space)
         links.expect(change.document.content for change in changes)
         self._apply(changes, done, total=len(walk.files), until=until, embed=embed, progress=progress)
         met = {change.file.memory for change in changes if change.file is not None}
@@ -293,7 +294,7 @@ class Filing:
             mine = memory.id in ids and memory.space == self._space and memory.state in AT_HAND
             if mine and self._may_lie_here(memory):
                 found[ids[memory.id].name] = _no_file(memory)
-        audience = access.audience_of_paths(self._desk.caller, self._space)
+        audience = access.audience_of_paths(self._engine.caller, self._space)
         for change in new:
             at_path = self._records.at_path(self._space, path_of_file(change.name), audience)
             if at_path is None or at_path.id in filed or not self._may_lie_here(at_path):
@@ -342,18 +343,18 @@ class Filing:
         memories = [memory for _, (_, memory) in made]
         texts = self._texts(memories, at_once=at_once, embed=embed)
         complete = [
-            self._desk._enriched(memory, new, text.first) for (_, (new, memory)), text in zip(made, texts, strict=True)
+            enrich(self._engine, memory, new, text.first) for (_, (new, memory)), text in zip(made, texts, strict=True)
         ]
         with self._records.writing() as tx:
             for (change, _), memory, text in zip(made, complete, texts, strict=True):
                 if tx.file_named(self._space, change.name) is None:  # else another process was quicker
                     self._add_one(tx, change, memory, text)
-        if any(not text.whole for text in texts):
-            self._desk._backlog.wake()
+        if any(not text.complete for text in texts):
+            self._engine.parts.backlog.wake()
         done["new"] += len(made)
 
     def _made(self, change: Change) -> tuple[NewMemory, Memory] | None:
-        document, now = change.document, self._desk.now()
+        document, now = change.document, self._engine.now()
         modified = change.bytes.modified_at
         created = document.created_at or modified
         created = None if created is None else min(created, now)
@@ -369,7 +370,7 @@ class Filing:
                 created_at=created,
                 expires_at=document.expires_at,
             )
-            memory = self._desk._admitted(new, id=self._free_id(document.id))
+            memory = intake.admit(self._engine, new, id=self._free_id(document.id))
             if memory.id == document.id:
                 memory = replace(memory, path=path_found(change.name, memory))
             if not self._may_lie_here(memory):
@@ -389,7 +390,7 @@ class Filing:
             return given
         return new_id()
 
-    def _add_one(self, tx: Transaction, change: Change, memory: Memory, text: Text) -> None:
+    def _add_one(self, tx: Transaction, change: Change, memory: Memory, text: TextVectors) -> None:
         memory = replace(memory, path=names.free_path(tx, memory))
         try:
             stored = self._stored(tx, memory, text)
@@ -397,17 +398,20 @@ class Filing:
             stored = self._stored(tx, replace(memory, id=new_id()), text)
         self._agree(tx, stored, change)
 
-    def _stored(self, tx: Transaction, memory: Memory, text: Text) -> Memory:
+    def _stored(self, tx: Transaction, memory: Memory, text: TextVectors) -> Memory:
         if memory.kind is Kind.DECISION:
-            return self._desk.decisions.add(tx, memory, text)[0]
-        return self._desk._ledger.add(tx, memory, text, judged=True)
+            return self._engine.decisions.add(tx, memory, text)[0]
+        return self._engine.ledger.add(tx, memory, text, judged=True)
 
-    def _texts(self, memories: Sequence[Memory], *, at_once: bool, embed: bool) -> Sequence[Text]:
+    def _texts(self, memories: Sequence[Memory], *, at_once: bool, embed: bool) -> Sequence[TextVectors]:
         if embed:
-            return self._desk._embedded_at_leisure(memories)
+            return embedding.embed_at_leisure(self._engine, memories)
         if at_once:
-            return [self._desk._embedded(memory)[0] for memory in memories]
-        return [Text(vectors=(), parts=len(self._desk._embedding.split(memory.embeddable))) for memory in memories]
+            return [embedding.embed(self._engine, memory)[0] for memory in memories]
+        return [
+            TextVectors(vectors=(), parts=len(self._engine.parts.embedding.split(memory.embeddable)))
+            for memory in memories
+        ]
 
     def _revise(
         self, change: Change, file: File, done: dict[str, int], *, at_once: bool, leaving: bool = False
@@ -441,8 +445,8 @@ class Filing:
                 return False  # somebody was quicker: the next look sees what it is now
             moved = self._place(tx, change, file, current)
             self._write_revision(tx, change, current, {**fields, **moved}, text)
-        if text is not None and not text.whole:
-            self._desk._backlog.wake()
+        if text is not None and not text.complete:
+            self._engine.parts.backlog.wake()
         done["moved" if moved else "changed"] += 1
         return True
 
@@ -460,7 +464,7 @@ class Filing:
         newer = next(iter(self._records.get([known.superseded_by or ""], access.EVERYTHING)), None)
         if newer is None or newer.text != change.document.content:  # else a kill kept us from noting it
             parts = parts_of(change.document, known)
-            newer = self._desk.decisions.save(
+            newer = self._engine.decisions.save(
                 known.topic or "",
                 parts["content"],
                 reasoning=parts["detail"].get("reasoning"),
@@ -487,9 +491,9 @@ class Filing:
         return {} if path == current.path else {"path": path}
 
     def _write_revision(
-        self, tx: Transaction, change: Change, current: Memory, fields: dict[str, Any], text: Text | None
+        self, tx: Transaction, change: Change, current: Memory, fields: dict[str, Any], text: TextVectors | None
     ) -> None:
-        ledger = self._desk._ledger
+        ledger = self._engine.ledger
         back = current.status is Status.DELETED
         if back:
             fields |= {"status": Status.ACTIVE, "deleted_at": None, "recoverable_until": None}
@@ -527,7 +531,7 @@ class Filing:
                 file = tx.file_of(memory.id)
                 placed = replace(memory, path=wanted)
                 if file is not None and file.name == change.name and names.free_path(tx, placed) == wanted:
-                    self._agree(tx, self._desk._ledger.change(tx, placed, "moved", "path", touched=False), change)
+                    self._agree(tx, self._engine.ledger.change(tx, placed, "moved", "path", touched=False), change)
 
     def _forget(self, file: File) -> bool:
         """Softly delete the memory of a file that somebody deleted, or moved another file over."""
@@ -537,7 +541,7 @@ class Filing:
                 return False
             if not now.name:  # its name is another memory's now
                 lifecycle.forget(
-                    self._desk._ledger, tx, file.memory, hard=False, reason="another file was moved over its file"
+                    self._engine.ledger, tx, file.memory, hard=False, reason="another file was moved over its file"
                 )
                 return True
             try:
@@ -548,7 +552,7 @@ class Filing:
             except FileDamaged:
                 return False
             forgotten = lifecycle.forget(
-                self._desk._ledger, tx, file.memory, hard=False, reason="its file was deleted"
+                self._engine.ledger, tx, file.memory, hard=False, reason="its file was deleted"
             ).memory
             tx.in_sync(file.memory, name=file.name, hash=file.hash or b"", stamp="", version=forgotten.version)
         return True
@@ -569,7 +573,7 @@ class Filing:
         if not self._is_known():
             return  # files can only be removed from a folder that is there
         deadline = None if seconds is None else monotonic() + seconds
-        links = NoteLinks(self._desk, self._space, writing=True)
+        links = NoteLinks(self._engine, self._space, writing=True)
         written = self._write_waiting(deadline, progress)
         if changed := [file for file in written if file.version != file.agreed_version and file.state in AT_HAND]:
             links.follow_written(changed)
@@ -680,7 +684,7 @@ class Filing:
             if file.name and file.name != name:
                 self._folder.remove(file.name)
         if keys_in(memory):
-            NoteLinks(self._desk, self._space).expect([memory.content])
+            NoteLinks(self._engine, self._space).expect([memory.content])
         with self._records.writing() as tx:
             if name != called:
                 tx.keep_as_file([one for one in self._linking_to(memory) if tx.file_of(one) is not None])

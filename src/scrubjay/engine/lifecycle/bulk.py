@@ -47,38 +47,38 @@ class Done:
 
 
 class Bulk:
-    """Works at an engine's desk, in its spaces."""
+    """Works at an engine, in its spaces."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def preview(self, filter: Filter, *, limit: int = 20) -> Selection:
         """What `forget` and `update` would change."""
-        page = self._desk.list(self._chosen(filter), limit=limit, counted=True)
+        page = self._engine.list(self._chosen(filter), limit=limit, counted=True)
         return Selection(total=page.total or 0, memories=page.memories)
 
     def forget(self, filter: Filter, *, reason: str | None = None, deed: str | None = None) -> Done:
         """Softly delete what a filter names; `undo` brings it back. More than a thousand take further calls, under
         the same deed."""
-        return self._desk._transact(Done, self._forgetting(filter, reason=reason, deed=deed))
+        return self._engine.transact(Done, self._forgetting(filter, reason=reason, deed=deed))
 
     def forget_all(self, filter: Filter, *, reason: str | None = None) -> Done:
         """The same, however many there are: a thousand per transaction, all as one deed."""
-        desk = self._desk
-        if (kept := desk._kept(Done)) is not None:
+        engine = self._engine
+        if (kept := engine.earlier_result(Done)) is not None:
             return kept
         deed, memories, more = None, list[str](), True
         while more:
             forget = self._forgetting(filter, reason=reason, deed=deed)
-            with desk._records.writing() as tx:
+            with engine.records.writing() as tx:
                 done = forget(tx)
             deed, more = done.deed, done.left > 0 < done.count
             memories += done.memories
-        return desk._transact(Done, lambda _tx: replace(done, count=len(memories), memories=tuple(memories)))
+        return engine.transact(Done, lambda _tx: replace(done, count=len(memories), memories=tuple(memories)))
 
     def _forgetting(self, filter: Filter, *, reason: str | None, deed: str | None) -> Callable[[Transaction], Done]:
         def forget(tx: Transaction, memory: Memory) -> None:
-            lifecycle.forget(self._desk._ledger, tx, memory.id, hard=False, reason=reason)
+            lifecycle.forget(self._engine.ledger, tx, memory.id, hard=False, reason=reason)
 
         return self._each(self._chosen(filter), FORGOTTEN, forget, reason=reason, deed=deed)
 
@@ -92,32 +92,32 @@ class Bulk:
 
         def update(tx: Transaction, memory: Memory) -> None:
             changed = intake.revision(memory, changes, intake.Merge.REPLACE, tags)
-            self._desk._ledger.revise(tx, memory, replace(memory, **changed), changed, reason=reason, text=None)
+            self._engine.ledger.revise(tx, memory, replace(memory, **changed), changed, reason=reason, text=None)
 
         chosen = self._chosen(filter)
         chosen = replace(chosen, states=chosen.states - {State.ARCHIVED})
-        return self._desk._transact(Done, self._each(chosen, UPDATED, update, reason=reason, deed=None))
+        return self._engine.transact(Done, self._each(chosen, UPDATED, update, reason=reason, deed=None))
 
     def undo(self, deed: str) -> Done:
         """Bring back what was forgotten as one deed; what was since erased or brought back is passed over.
 
         :raises NotFound: if there was no such deed of the caller's
         """
-        desk = self._desk
-        done = desk._records.deed(deed)
-        if done is None or done.action != FORGOTTEN or (done.user != desk.caller.user and not self._owner):
+        engine = self._engine
+        done = engine.records.deed(deed)
+        if done is None or done.action != FORGOTTEN or (done.user != engine.caller.user and not self._owner):
             raise NotFound(f"Nothing was forgotten as {deed[:100]}.")
 
         def write(tx: Transaction) -> Done:
             forgotten = [
                 memory.id
-                for memory in tx.get(done.memories, access.audience_anywhere(desk.caller))
+                for memory in tx.get(done.memories, access.audience_anywhere(engine.caller))
                 if memory.status is Status.DELETED
-                and access.may_change(desk.caller, memory)
-                and (memory.recoverable_until is None or memory.recoverable_until >= desk.now())
+                and access.may_change(engine.caller, memory)
+                and (memory.recoverable_until is None or memory.recoverable_until >= engine.now())
             ]
             for name in forgotten[:MOST]:
-                lifecycle.recover(desk._ledger, tx, name)
+                lifecycle.recover(engine.ledger, tx, name)
             count = min(len(forgotten), MOST)
             return Done(
                 deed=deed,
@@ -127,7 +127,7 @@ class Bulk:
                 memories=tuple(forgotten[:MOST]),
             )
 
-        return desk._transact(Done, write)
+        return engine.transact(Done, write)
 
     def _each(
         self,
@@ -139,22 +139,22 @@ class Bulk:
         deed: str | None,
     ) -> Callable[[Transaction], Done]:
         """What changes as many as one transaction may, once the caller's right to do so is clear."""
-        desk = self._desk
-        for space in desk.spaces:
-            access.check_store(desk.caller, space)
-        if deed is not None and ((known := desk._records.deed(deed)) is None or known.user != desk.caller.user):
+        engine = self._engine
+        for space in engine.spaces:
+            access.check_store(engine.caller, space)
+        if deed is not None and ((known := engine.records.deed(deed)) is None or known.user != engine.caller.user):
             raise NotFound(f"There was no deed {deed[:100]} of yours.")
-        audience = desk._audience(filter)
+        audience = engine.audience(filter)
 
         def write(tx: Transaction) -> Done:
-            found = tx.list(filter, audience, now=desk.now(), limit=MOST)
-            left = max(0, tx.count(filter, audience, now=desk.now()) - len(found))
+            found = tx.list(filter, audience, now=engine.now(), limit=MOST)
+            left = max(0, tx.count(filter, audience, now=engine.now()) - len(found))
             for memory in found:
                 change(tx, memory)
             ids = tuple(memory.id for memory in found)
             name = deed or f"deed_{random_suffix()}"
             tx.note_deed(
-                Deed(id=name, action=action, user=desk.caller.user, at=desk.now(), reason=reason, memories=ids)
+                Deed(id=name, action=action, user=engine.caller.user, at=engine.now(), reason=reason, memories=ids)
             )
             return Done(deed=name, action=action, count=len(ids), left=left, memories=ids)
 
@@ -175,7 +175,7 @@ class Bulk:
 
     @property
     def _owner(self) -> bool:
-        return self._desk.caller.role is Role.OWNER
+        return self._engine.caller.role is Role.OWNER
 
 
 CHANGEABLE = ("category", "importance", "confidence", "access_level", "expires_at")  # the same for many makes sense

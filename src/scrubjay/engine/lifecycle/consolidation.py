@@ -20,7 +20,8 @@ from scrubjay.engine.archive.archiving import Terms
 from scrubjay.engine.conflicts import grammar
 from scrubjay.engine.holding import holding
 from scrubjay.engine.lifecycle import lifecycle, supersession, synthesis
-from scrubjay.engine.store import intake
+from scrubjay.engine.store import embedding, intake
+from scrubjay.engine.store.enrichment import enrich
 from scrubjay.errors import InvalidInput, NotFound, ProviderError, SynthesisFailed, TooDissimilar, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import dataclass
@@ -94,10 +95,10 @@ class Change(NamedTuple):
 
 
 class Consolidation:
-    """Merging at an engine's desk."""
+    """Merging at an engine."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def merge(self, plan: Plan) -> Consolidated:
         """Make one memory of several.
@@ -106,14 +107,14 @@ class Consolidation:
         :raises Unprocessable: if one is superseded, expired or archived, or they do not belong together
         :raises SynthesisFailed: if the configured language model gives no usable answer; nothing has changed then
         """
-        desk = self._desk
+        engine = self._engine
         self._check(plan)
-        if (kept := desk._kept(Consolidated)) is not None:
+        if (kept := engine.earlier_result(Consolidated)) is not None:
             return kept
-        names = [desk._ledger.changeable(desk._records, name).id for name in plan.ids]
+        names = [engine.ledger.changeable(engine.records, name).id for name in plan.ids]
         if len(set(names)) < LEAST:
             raise InvalidInput("Name at least two different memories.", field="memory_ids")
-        with holding(desk, names) as held:
+        with holding(engine, names) as held:
             sources = self._sources(held, names)
             change = Change(plan, tuple(dict.fromkeys(names)), sources, self._primary(plan, sources))
             if plan.strategy is Strategy.KEEP_PRIMARY:
@@ -131,8 +132,8 @@ class Consolidation:
 
     def _sources(self, held: Engine, names: Sequence[str]) -> list[Memory]:
         """The memories as they are now, oldest first."""
-        now = self._desk.now()
-        found = [held._ledger.changeable(held._records, name) for name in dict.fromkeys(names)]
+        now = self._engine.now()
+        found = [held.ledger.changeable(held.records, name) for name in dict.fromkeys(names)]
         for memory in found:
             if (why := unfit(memory, now)) is not None:
                 raise Unprocessable(f"Memory {memory.id} is {why}.", memory_id=memory.id)
@@ -148,7 +149,7 @@ class Consolidation:
         if plan.primary is None:
             return sources[-1]
         with suppress(NotFound):  # what is nowhere is not among them either
-            wanted = self._desk._ledger.seen(self._desk._records, plan.primary)
+            wanted = self._engine.ledger.seen(self._engine.records, plan.primary)
             for memory in sources:
                 if memory.id == wanted.id:
                     return memory
@@ -156,26 +157,26 @@ class Consolidation:
 
     def _check_alike(self, sources: Sequence[Memory]) -> None:
         similarity = self._similarity(sources)
-        if similarity < self._desk._least_similarity:
+        if similarity < self._engine.parts.least_similarity:
             raise TooDissimilar(
                 f"The memories are too dissimilar to consolidate ({similarity:.2f}).",
                 hint="Leave out what does not belong, or use keep_primary.",
                 similarity=round(similarity, 4),
-                needed=self._desk._least_similarity,
+                needed=self._engine.parts.least_similarity,
             )
 
     def _similarity(self, sources: Sequence[Memory]) -> float:
         """Of all pairs on average: what a search for the one would score the other, or shared words where a vector is
         missing. Two stored vectors cannot be compared like that: those of unrelated texts are too near."""
-        vectors = self._desk._records.vectors([memory.id for memory in sources])
-        asked = {memory.id: self._desk._asked(memory.text)[0] for memory in sources}
+        vectors = self._engine.records.vectors([memory.id for memory in sources])
+        asked = {memory.id: embedding.embed_query(self._engine, memory.text)[0] for memory in sources}
         words = {memory.id: grammar.read(memory.text).told for memory in sources}
 
         def alike(one: str, other: str) -> float:
             question = asked[one]
             if question is None or other not in vectors:
                 return len(words[one] & words[other]) / max(1, min(len(words[one]), len(words[other])))
-            return self._desk._embedding.calibrate(float((question * vectors[other]).sum()))
+            return self._engine.parts.embedding.calibrate(float((question * vectors[other]).sum()))
 
         pairs = [alike(one.id, other.id) for one, other in permutations(sources, 2)]
         return sum(pairs) / len(pairs)
@@ -185,22 +186,22 @@ class Consolidation:
     def _written(self, plan: Plan, sources: Sequence[Memory]) -> tuple[str, Writer | None, tuple[str, ...]]:
         if plan.strategy is Strategy.MERGE_ALL:
             return "\n\n".join(one.text for one in synthesis.once(sources, lambda memory: memory.text)), None, ()
-        desk = self._desk
+        engine = self._engine
         asked = synthesis.prompt(sources, plan.instructions)
-        if desk._model is not None:
-            desk._progress(0, None, "asking the language model")
+        if engine.parts.model is not None:
+            engine.progress(0, None, "asking the language model")
             try:
-                return desk._model(asked), Writer.ENDPOINT, ()
+                return engine.parts.model(asked), Writer.ENDPOINT, ()
             except ProviderError as error:
                 raise SynthesisFailed(error.message) from error
         refused: tuple[str, ...] = ()
-        if desk._client_model is not None:
+        if engine.client_model is not None:
             try:
-                return desk._client_model(asked), Writer.CLIENT, ()
+                return engine.client_model(asked), Writer.CLIENT, ()
             except SynthesisFailed as error:
                 refused = (error.message,)
         unused = ("synthesis_instructions need a language model and were not used.",) if plan.instructions else ()
-        text = synthesis.synthesised(sources, desk._embedding, lambda: desk._shared.judge)
+        text = synthesis.synthesised(sources, engine.parts.embedding, lambda: engine.parts.judge)
         return text, Writer.LOCAL, (*refused, *unused)
 
     # --- the result --------------------------------------------------------------------------------------------------
@@ -227,8 +228,9 @@ class Consolidation:
             expires_at=latest([one.expires_at for one in sources]),
             **fields,
         )
-        admitted = held._examined(
-            intake.admitted(
+        admitted = intake.check_trust(
+            held,
+            intake.build_memory(
                 new,
                 id=new_id(),
                 space=primary.space,
@@ -236,17 +238,17 @@ class Consolidation:
                 provenance=held.provenance,
                 now=held.now(),
                 held=True,
-            )
+            ),
         )
-        embedded, _ = held._embedded(admitted)
-        memory = held._enriched(admitted, new, embedded.first)
+        embedded, _ = embedding.embed(held, admitted)
+        memory = enrich(held, admitted, new, embedded.first)
 
         def write(tx: Transaction) -> Memory:
-            return held._ledger.add(tx, memory, embedded, judged=True)
+            return held.ledger.add(tx, memory, embedded, judged=True)
 
         done = self._replace(held, change, write, writer=writer, notes=(*notes, *more))
-        if not embedded.whole:
-            held._backlog.wake()
+        if not embedded.complete:
+            held.parts.backlog.wake()
         return done
 
     def _take_in(self, held: Engine, change: Change) -> Consolidated:
@@ -254,8 +256,8 @@ class Consolidation:
         fields, notes = self._preserved(change.plan, change.sources, change.primary)
 
         def write(tx: Transaction) -> Memory:
-            current = held._ledger.changeable(tx, change.primary.id)
-            return held._ledger.change(tx, replace(current, **fields), "consolidated", *fields)
+            current = held.ledger.changeable(tx, change.primary.id)
+            return held.ledger.change(tx, replace(current, **fields), "consolidated", *fields)
 
         return self._replace(held, change, write, notes=notes)
 
@@ -272,7 +274,7 @@ class Consolidation:
             tags = tuple(tag for tag, _ in counted.most_common(intake.MAX_TAGS))
         mean = round(sum(importances) / len(importances), 4)
         return {
-            "created_at": sources[0].created_at if plan.earliest_time else self._desk.now(),
+            "created_at": sources[0].created_at if plan.earliest_time else self._engine.now(),
             "importance": max(importances) if plan.highest_importance else mean,
             "tags": tags,
         }, notes
@@ -296,13 +298,13 @@ class Consolidation:
             result = write(tx)
             move_links(held, tx, result, leaving, only=None if plan.all_links else change.primary.id)
             for memory in leaving:
-                held._ledger.link(tx, LinkKind.CONSOLIDATED_FROM, result, memory, given=False)
+                held.ledger.link(tx, LinkKind.CONSOLIDATED_FROM, result, memory, given=False)
             told = all(access.as_open(result, memory) for memory in leaving)  # who sees them may see its name
             why = f"consolidated into {result.id}" if told else "consolidated"
             put_away = cold.put_away(tx, prepared, replace(terms, reason=why))
             for memory in () if plan.keep_originals else leaving:
-                lifecycle.forget(held._ledger, tx, memory.id, hard=False, reason=why)
-            lifecycle.settle_predecessors(held._ledger, tx, result)
+                lifecycle.forget(held.ledger, tx, memory.id, hard=False, reason=why)
+            lifecycle.settle_predecessors(held.ledger, tx, result)
             tx.count_consolidation(result.id, sources=len(change.sources), at=held.now())
             return Consolidated(
                 memory=next(iter(tx.get([result.id], access.EVERYTHING))),
@@ -315,7 +317,7 @@ class Consolidation:
             )
 
         with ready as prepared:
-            return held._transact(Consolidated, lambda tx: consolidate(tx, prepared))
+            return held.transact(Consolidated, lambda tx: consolidate(tx, prepared))
 
 
 def unfit(memory: Memory, now: datetime) -> str | None:
@@ -331,7 +333,7 @@ def unfit(memory: Memory, now: datetime) -> str | None:
 
 def check_unchanged(held: Engine, tx: Transaction, sources: Sequence[Memory]) -> None:
     for memory in sources:
-        current = held._ledger.changeable(tx, memory.id)
+        current = held.ledger.changeable(tx, memory.id)
         if current.version != memory.version:
             raise lifecycle.changed_meanwhile(current)
 
@@ -343,13 +345,13 @@ def move_links(held: Engine, tx: Transaction, result: Memory, leaving: Sequence[
     for link in tx.links(sorted(own)):
         if {link.source, link.target} <= own | {result.id}:
             if link.kind is LinkKind.MAY_OUTDATE:
-                held._ledger.mark(tx, link, "superseded")
+                held.ledger.mark(tx, link, "superseded")
             continue
         outgoing = link.source in own
         replaces = link.kind is LinkKind.SUPERSEDES and outgoing and link.state != supersession.RELEASED
         if replaces or (link.kind in CARRIED and only in (None, link.source if outgoing else link.target)):
-            held._ledger.mark(tx, link, "replaced")  # first: of two links the one with the later stamp counts
-            moved = replace(link, hlc=tx.tick(held.now()), origin=held._records.origin)
+            held.ledger.mark(tx, link, "replaced")  # first: of two links the one with the later stamp counts
+            moved = replace(link, hlc=tx.tick(held.now()), origin=tx.origin)
             tx.relate(replace(moved, source=result.id) if outgoing else replace(moved, target=result.id))
 
 

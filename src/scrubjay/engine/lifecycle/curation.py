@@ -74,10 +74,10 @@ def label(memory: Memory) -> str:
 
 
 class Curation:
-    """Works at an engine's desk."""
+    """Works at an engine."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def release(self, id: str) -> Memory:
         """Take a supersession back: the memory is current again, and true as long as it was before.
@@ -86,20 +86,20 @@ class Curation:
         """
 
         def write(tx: Transaction) -> Memory:
-            memory = self._desk._ledger.changeable(tx, id)
+            memory = self._engine.ledger.changeable(tx, id)
             if memory.superseded_by is None:
                 raise Conflict(f"Memory {memory.id} is not superseded.", memory_id=memory.id)
-            return lifecycle.release(self._desk._ledger, tx, memory)
+            return lifecycle.release(self._engine.ledger, tx, memory)
 
-        return self._desk._transact(Memory, write)
+        return self._engine.transact(Memory, write)
 
     def diff(self, id: str, *, old: int, new: int | None = None) -> Sequence[Difference]:
         """How two versions of a memory differ; without a second one, from what it is now.
 
         :raises NotFound: if it never was at one of these versions
         """
-        memory = self._desk.get(id, deleted=True)
-        states = {memory.version: memory, **{one.memory.version: one.memory for one in self._desk.history(id)}}
+        memory = self._engine.get(id, deleted=True)
+        states = {memory.version: memory, **{one.memory.version: one.memory for one in self._engine.history(id)}}
         try:
             before, after = states[old], states[memory.version if new is None else new]
         except KeyError as error:
@@ -114,7 +114,7 @@ class Curation:
         """What a memory is linked with, so many steps far; if asked also what is like it, as links found by us."""
         if not 1 <= steps <= MAX_STEPS:
             raise InvalidInput(f"steps must be from 1 to {MAX_STEPS}.", field="steps")
-        centre = self._desk.get(id, deleted=True)
+        centre = self._engine.get(id, deleted=True)
         known, found = self._connected(centre, steps=steps, limit=MAX_AROUND)
         if similar:
             found += self._like(centre, known)
@@ -124,7 +124,7 @@ class Curation:
         """What a memory is connected with, for drawing: so many steps far, a few thousand at most."""
         if not 1 <= steps <= MAX_DRAWN_STEPS:
             raise InvalidInput(f"steps must be from 1 to {MAX_DRAWN_STEPS}.", field="steps")
-        known, found = self._connected(self._desk.get(id, deleted=True), steps=steps, limit=MAX_DRAWN)
+        known, found = self._connected(self._engine.get(id, deleted=True), steps=steps, limit=MAX_DRAWN)
         nodes = (
             Node(
                 id=memory.id,
@@ -139,40 +139,40 @@ class Curation:
 
     def _connected(self, centre: Memory, *, steps: int, limit: int) -> tuple[dict[str, Memory], list[Link]]:
         """The memories that links lead to, the nearest first, and the links between them."""
-        desk = self._desk
-        audience = access.audience_anywhere(desk.caller)
+        engine = self._engine
+        audience = access.audience_anywhere(engine.caller)
         known = {centre.id: centre}
         rim = [centre.id]
         for _ in range(steps):
-            links = desk._records.links(rim)
+            links = engine.records.links(rim)
             ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
-            there = [one for one in desk._records.get(list(ends), audience) if one.status is not Status.DELETED]
+            there = [one for one in engine.records.get(list(ends), audience) if one.status is not Status.DELETED]
             fresh = {memory.id: memory for memory in there[: limit - len(known)]}
             if not fresh:
                 break
             known |= fresh
             rim = list(fresh)
-        found = [link for link in desk._records.links(list(known)) if {link.source, link.target} <= known.keys()]
+        found = [link for link in engine.records.links(list(known)) if {link.source, link.target} <= known.keys()]
         return known, found
 
     def _like(self, centre: Memory, known: dict[str, Memory]) -> list[Link]:
         """The nearest memories of the same space, added to the known ones."""
-        desk = self._desk
-        vector = desk._records.vectors([centre.id]).get(centre.id)
+        engine = self._engine
+        vector = engine.records.vectors([centre.id]).get(centre.id)
         if vector is None:
             return []
-        audience = access.audience_in(desk.caller, (centre.space,))
-        near = desk._records.nearest(vector, Filter(), audience, now=desk.now(), limit=SIMILAR + 1)
+        audience = access.audience_in(engine.caller, (centre.space,))
+        near = engine.records.nearest(vector, Filter(), audience, now=engine.now(), limit=SIMILAR + 1)
         fresh = [match for match in near if match.memory not in known]
-        known |= {memory.id: memory for memory in desk._records.get([one.memory for one in fresh], audience)}
+        known |= {memory.id: memory for memory in engine.records.get([one.memory for one in fresh], audience)}
         return [
             Link(
                 kind=LinkKind.RELATED,
                 source=centre.id,
                 target=match.memory,
-                score=desk._embedding.calibrate(match.score),
+                score=engine.parts.embedding.calibrate(match.score),
                 given=False,
-                created_at=desk.now(),
+                created_at=engine.now(),
             )
             for match in fresh
             if match.memory in known

@@ -1,4 +1,4 @@
-"""How candidates for a question are found: by words, by meaning, from the time it names; then put in order."""
+"""How a question is answered: candidates by words, by meaning, from the time it names; their order; a page of them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.search import ranking
 from scrubjay.engine.search.answerability import doubted
+from scrubjay.engine.store.embedding import check_degraded, embed_query
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Filter, Match, Period, Query
+from scrubjay.values.memory import Audience, Filter, Hit, Hits, Match, Period, Query
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+    from scrubjay.engine.engine import Engine
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
 FROM_THEN = 50  # candidates by meaning from the time that a question names
@@ -27,6 +29,56 @@ class Found(NamedTuple):
     vector: Vector | None  # the question's
     degraded: str | None  # why there is none
     periods: tuple[Period, ...]  # the times that the question names
+
+
+def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> Hits:
+    """The page that a question asks for; who asks is not noted."""
+    found = find(engine, query, audience, now)
+    hits = read_page(engine, found.candidates, query, audience, now)
+    return Hits(hits=hits, total=len(found.candidates), degraded=found.degraded, periods=found.periods)
+
+
+def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> Found:
+    """Everything that may answer the question, best first."""
+    engine.look_at_folders()
+    vector, degraded = (None, None) if query.words_only else embed_query(engine, query.text)
+    check_degraded(engine, degraded)
+    search = Search(
+        query=query,
+        reads=engine.records,
+        audience=audience,
+        now=now,
+        calibrate=engine.parts.embedding.calibrate,
+        embed=lambda text: embed_query(engine, text)[0],
+    )
+    found, periods = search.candidates(vector)
+    return Found(found, vector, degraded, periods)
+
+
+def read_page(
+    engine: Engine, candidates: Sequence[ranking.Candidate], query: Query, audience: Audience, now: datetime
+) -> tuple[Hit, ...]:
+    """The page of the question; with weights, of the order that they make."""
+    if query.weights is not None:
+        read = engine.records.get([one.memory for one in candidates], audience)
+        hits = ranking.by_weights({one.memory: one.score for one in candidates}, read, query.weights, now)
+        weighed = hits[query.offset : query.offset + query.limit]
+        shown = engine.with_texts([hit.memory for hit in weighed], deep=False)
+        return tuple(replace(hit, memory=memory) for hit, memory in zip(weighed, shown, strict=True))
+    reads = engine.records
+    page = candidates[query.offset : query.offset + query.limit]
+    whole = engine.with_texts(reads.get([one.memory for one in page], audience), deep=False)
+    memories = {memory.id: memory for memory in whole}
+    words = reads.matched_words(query.text, list(memories)) if query.explain else None
+    return tuple(
+        Hit(
+            memory=memories[one.memory],
+            score=one.score,
+            explanation=None if words is None else ranking.explained(one, words.get(one.memory, ())),
+        )
+        for one in page
+        if one.memory in memories
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,19 @@ from typing import NamedTuple
 
 from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
 from scrubjay.stores.words.words import query_words
-from scrubjay.values.memory import Decay, Explanation, Factors, Glimpse, Link, LinkKind, Match, Memory, Period, Weights
+from scrubjay.values.memory import (
+    Decay,
+    Explanation,
+    Factors,
+    Glimpse,
+    Hit,
+    Link,
+    LinkKind,
+    Match,
+    Memory,
+    Period,
+    Weights,
+)
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.65  # weight of similarity against words
@@ -194,6 +206,13 @@ def moved_up(ordered: list[Candidate], newer: str, older: str) -> bool:
 HALF_LIFE_DAYS = 90.0
 MANY_READS = 100  # from here on, more reads add nothing
 SHOWN = 4  # decimals; the sum is made of what is shown, so that anybody can add it up
+
+
+def by_weights(scores: Mapping[str, float], memories: Iterable[Memory], weights: Weights, now: datetime) -> list[Hit]:
+    """Memories in the order that the weights make, with what each factor was worth."""
+    weighted = [(weighed(scores[memory.id], memory, weights, now), memory) for memory in memories]
+    weighted.sort(key=lambda pair: -pair[0].combined)
+    return [Hit(memory=memory, score=scores[memory.id], factors=factors) for factors, memory in weighted]
 
 
 def weighed(score: float, memory: Memory, weights: Weights, now: datetime) -> Factors:

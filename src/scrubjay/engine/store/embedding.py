@@ -9,22 +9,31 @@ that follow answer by words at once instead of waiting again, until a piece of b
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
-from scrubjay.errors import EmbeddingError, ModelMissing
+from scrubjay.engine.store.history import TextVectors
+from scrubjay.errors import EmbeddingError, Error, ModelMissing
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from scrubjay.embedders.base import Embedder, Vector
+    from scrubjay.engine.engine import Engine
+    from scrubjay.stores.promises.memories import Reads
+    from scrubjay.values.memory import Memory
 
 Result = TypeVar("Result")
+Payload = TypeVar("Payload")
 
 AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
 TRY_AGAIN_SECONDS = 15.0
 HARMLESS = "Is the model there?"
+NO_MODEL = "No embedding model is configured; only words are searched."
+OTHER_MODEL = "The store's vectors come from another embedding model; only words are searched."
+BEING_REEMBEDDED = "The store's vectors are being rebuilt (scrubjay reembed); only words are searched."
 
 
 class Embedding:
@@ -152,3 +161,85 @@ class Embedding:
     def _down(self, why: str, *, seconds: float = TRY_AGAIN_SECONDS) -> None:
         self._down_until = monotonic() + seconds
         self._why_down = why
+
+
+# --- what a call embeds ----------------------------------------------------------------------------------------------
+
+
+def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
+    """The vectors of a text's first parts within the waiting time, or none and the reason.
+
+    :raises EmbeddingError: if words alone are not to be enough, and there are only words
+    """
+    embedding = engine.parts.embedding
+    parts = embedding.split(memory.embeddable)
+    if (reason := cannot_embed(embedding, engine.records)) is None:
+        try:
+            return TextVectors(vectors=embedding.texts(parts[:AT_ONCE]), parts=len(parts)), None
+        except EmbeddingError as error:
+            reason = error.message
+    return TextVectors(vectors=(), parts=len(parts)), reason
+
+
+def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[TextVectors]:
+    """All parts of all texts; what cannot be embedded now waits in the backlog."""
+    embedding = engine.parts.embedding
+    split = [embedding.split(memory.embeddable) for memory in memories]
+    vectors: Iterator[Vector] = iter(())
+    if cannot_embed(embedding, engine.records) is None:
+        try:
+            vectors = iter(embedding.at_leisure([part for parts in split for part in parts]))
+        except EmbeddingError:
+            engine.parts.backlog.wake()
+    return [TextVectors(vectors=tuple(islice(vectors, len(parts))), parts=len(parts)) for parts in split]
+
+
+def embed_ahead(
+    engine: Engine, batches: Iterable[tuple[Sequence[Memory], Payload]]
+) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
+    """Batches with their texts embedded: the next one in the background, while the caller writes this one.
+
+    An error in the source is raised once all that came before it was given out.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # not for a search
+
+    with ThreadPoolExecutor(1, "ahead") as pool:
+        last = None
+        try:
+            for memories, payload in batches:
+                given, last = last, (memories, pool.submit(embed_at_leisure, engine, memories), payload)
+                if given is not None:
+                    yield given[0], given[1].result(), given[2]
+        except Error:
+            if last is not None:
+                yield last[0], last[1].result(), last[2]
+            raise
+        if last is not None:
+            yield last[0], last[1].result(), last[2]
+
+
+def embed_query(engine: Engine, question: str) -> tuple[Vector | None, str | None]:
+    """The question's vector, or none and the reason."""
+    embedding = engine.parts.embedding
+    if (reason := cannot_embed(embedding, engine.records)) is not None:
+        return None, reason
+    try:
+        return embedding.query(question), None
+    except EmbeddingError as error:
+        return None, error.message
+
+
+def cannot_embed(embedding: Embedding, reads: Reads) -> str | None:
+    """Why vectors of this model are of no use to this store, if they are not."""
+    if embedding.embedder is None:
+        return NO_MODEL
+    kept = reads.fact("model")
+    if kept in (None, embedding.fingerprint):
+        return None
+    return BEING_REEMBEDDED if kept.startswith("becoming ") else OTHER_MODEL
+
+
+def check_degraded(engine: Engine, degraded: str | None) -> None:
+    """:raises EmbeddingError: if words alone are not to be enough, and there are only words"""
+    if degraded is not None and engine.parts.strict_embedding:
+        raise EmbeddingError(degraded)

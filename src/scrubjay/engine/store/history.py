@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class TextVectors:
     """A memory's text as vectors: those of its first parts, and how many parts there are."""
 
     vectors: Sequence[Vector]
@@ -47,7 +47,7 @@ class Text:
         return self.vectors[0] if self.vectors else None
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         return len(self.vectors) >= self.parts
 
 
@@ -56,7 +56,6 @@ class Ledger:
     caller: Caller
     provenance: Provenance
     spaces: tuple[str, ...]  # that the caller works in; where names that count per space are looked up
-    origin: str  # of the store
     model: str | None  # whose vectors may be written
     now: Callable[[], datetime]
     holder: str = ""  # in whose name memories may be held
@@ -102,14 +101,17 @@ class Ledger:
         for held in reads.jobs.held(ids, but=self.holder):
             raise locked(held)
 
-    def add(self, tx: Transaction, memory: Memory, text: Text, *, judged: bool) -> Memory:
-        """Write a new memory."""
+    def add(
+        self, tx: Transaction, memory: Memory, text: TextVectors, *, judged: bool, fingerprint: bytes | None = None
+    ) -> Memory:
+        """Write a new memory; its fingerprint, if that is known already."""
         tx.create_space(memory.space, at=memory.updated_at)
         memory = names.named(tx, memory)
-        stored = self._put(tx, replace(memory, hlc=tx.tick(self.now()), origin=self.origin), text, None)
+        memory = replace(memory, hlc=tx.tick(self.now()), origin=tx.origin)
+        stored = self._put(tx, memory, text, None, fingerprint=fingerprint)
         if (alias := names.alias_of(stored)) is not None:
             tx.alias(alias, stored.id)
-        if judged and not text.whole:
+        if judged and not text.complete:
             tx.put_off(stored.id, judged=True)
         self.record(tx, stored, "stored")
         return stored
@@ -121,7 +123,7 @@ class Ledger:
         action: str,
         *fields: str,
         reason: str | None = None,
-        text: Text | None = None,
+        text: TextVectors | None = None,
         touched: bool = True,
     ) -> Memory:
         """Write a changed memory as its next version; without a text, words and vectors stay as they are.
@@ -136,7 +138,7 @@ class Ledger:
         updated = now if touched else memory.updated_at
         # Not by `now`: the time that another machine wrote there must not carry our clock along.
         hlc = tx.tick(self.now())
-        memory = replace(memory, version=memory.version + 1, updated_at=updated, hlc=hlc, origin=self.origin)
+        memory = replace(memory, version=memory.version + 1, updated_at=updated, hlc=hlc, origin=tx.origin)
         changed = self._put(tx, memory, text, reason, at=now)
         self.record(tx, changed, action, *fields, reason=reason)
         if {"access_level", "space"} & set(fields):
@@ -151,7 +153,7 @@ class Ledger:
         fields: Iterable[str],
         *,
         reason: str | None,
-        text: Text | None,
+        text: TextVectors | None,
     ) -> Revised:
         """Write a change that a caller asked for, and say where the former state is kept; none if nothing differs."""
         access.check_verifies(self.caller, known, memory)
@@ -203,7 +205,7 @@ class Ledger:
                 reason=reason,
                 created_at=now,
                 hlc=tx.tick(now),
-                origin=self.origin,
+                origin=tx.origin,
             )
         )
 
@@ -211,7 +213,7 @@ class Ledger:
         """Let a link say something else; what it says already is no change."""
         if link.state != state:
             tx.observe(link.hlc)  # of two stamps of a link the later one stands
-            tx.relate(replace(link, state=state, hlc=tx.tick(self.now()), origin=self.origin))
+            tx.relate(replace(link, state=state, hlc=tx.tick(self.now()), origin=tx.origin))
 
     def _published(self, tx: Transaction, memory: Memory, fields: tuple[str, ...]) -> tuple[Memory, tuple[str, ...]]:
         """On a path that is free for its new audience; if people see it who did not before, with no trace of what it
@@ -241,11 +243,18 @@ class Ledger:
                 self.record(tx, now, "superseded", "superseded_by")
 
     def _put(
-        self, tx: Transaction, memory: Memory, text: Text | None, reason: str | None, *, at: datetime | None = None
+        self,
+        tx: Transaction,
+        memory: Memory,
+        text: TextVectors | None,
+        reason: str | None,
+        *,
+        at: datetime | None = None,
+        fingerprint: bytes | None = None,
     ) -> Memory:
         return tx.put(
             memory,
-            fingerprint=intake.fingerprint(memory),
+            fingerprint=fingerprint or intake.fingerprint(memory),
             vectors=None if text is None else self._writable(tx, text.vectors),
             parts=0 if text is None else text.parts,
             change=Change(user=self.caller.user, at=at or memory.updated_at, reason=reason),

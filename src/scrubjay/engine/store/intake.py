@@ -14,12 +14,12 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from scrubjay.engine import access
 from scrubjay.engine.store import plain_json
-from scrubjay.errors import Conflict, InvalidInput, Unprocessable
+from scrubjay.errors import Conflict, Duplicate, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.machine.projects import slug
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.letters import normalised
@@ -27,19 +27,29 @@ from scrubjay.values.memory import (
     MAX_CONTENT,
     MAX_LIMIT,
     AccessLevel,
+    Audience,
     Category,
     Context,
+    Conversation,
     Filter,
     Kind,
     Memory,
     NewMemory,
     Provenance,
     Query,
+    Scope,
+    Sight,
     Source,
+    State,
     Status,
+    new_id,
     topic_key,
 )
 from scrubjay.values.suggestions import nearest, required
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
+    from scrubjay.stores.promises.memories import Transaction
 
 MAX_TITLE = 200
 MAX_TOPIC = 500
@@ -53,7 +63,72 @@ CLOCK_SKEW = timedelta(minutes=10)  # how far ahead another machine's clock may 
 SPACE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
-def admitted(
+def admit(engine: Engine, new: NewMemory, *, id: str | None = None) -> Memory:
+    """What a caller hands in, as the memory that it becomes in the caller's first space.
+
+    :raises Forbidden: if the caller may not write there
+    """
+    space, caller = engine.spaces[0], engine.caller
+    access.check_store(caller, space)
+    talk = private_conversation(engine, space, new.conversation_id)
+    named = talk.user_id if new.user_id is None and talk is not None else new.user_id
+    user = access.owner_of_new(caller, named)
+    if talk is not None and talk.user_id == user:
+        new = replace(new, access_level=AccessLevel.PRIVATE)
+    memory = build_memory(
+        new, id=id or new_id(), space=space, user=user, provenance=engine.provenance, now=engine.now()
+    )
+    return check_trust(engine, memory)
+
+
+def private_conversation(engine: Engine, space: str, id: str | None) -> Conversation | None:
+    """The private conversation of this id; to others than its user and owners the id is one like any other."""
+    check_name(id, "conversation_id")
+    found = None if id is None else engine.records.conversations.get(space, id)
+    if found is None or found.access_level is not AccessLevel.PRIVATE:
+        return None
+    return found if access.sees_conversation(engine.caller, found) else None
+
+
+def check_trust(engine: Engine, memory: Memory) -> Memory:
+    """The memory with its flags, as the policy says: what reads like a secret, or like instructions to a model."""
+    from scrubjay.engine.trust import policy  # only what writes needs it
+
+    parts = engine.parts
+    return policy.check_trust(
+        memory, secrets=policy.Policy(parts.secrets), instructions=policy.Policy(parts.instructions)
+    )
+
+
+def check_quota(engine: Engine, tx: Transaction, memory: Memory) -> None:
+    """:raises QuotaExceeded: if its user may keep no more in this space"""
+    quota, user = engine.parts.quota, memory.context.user_id
+    if not quota:
+        return
+    from scrubjay.stores.promises.statistics import Of, Part  # few have a quota
+
+    everyone = Audience("", (Scope(memory.space, Sight.ALL),))
+    states = tx.totals(Part(Of.USER, user), everyone, now=engine.now()).states
+    if sum(count for state, count in states.items() if state < State.DELETED) >= quota:
+        raise QuotaExceeded(
+            f"User {user} may keep {quota:,} memories in space {memory.space}.",
+            hint="Forget some, or ask for a higher quota.",
+        )
+
+
+def check_unique(engine: Engine, tx: Transaction, fingerprint: bytes) -> None:
+    """:raises Duplicate: if its user has the same words in this space already"""
+    for same in tx.twins(fingerprint, access.EVERYTHING):
+        if same.superseded_by is None and not same.expired(engine.now()):
+            archived = same.status is Status.ARCHIVED
+            raise Duplicate(
+                f"The same text is already {'archived' if archived else 'stored'} as {same.id}.",
+                hint="Restore that one instead." if archived else "Update that one instead.",
+                memory_id=same.id,
+            )
+
+
+def build_memory(
     new: NewMemory, *, id: str, space: str, user: str, provenance: Provenance, now: datetime, held: bool = False
 ) -> Memory:
     """A complete memory from what a caller handed in, or, if `held`, from what the store holds already.
@@ -114,12 +189,8 @@ def fingerprint(memory: Memory) -> bytes:
 
     The separators keep ("ab", "c") and ("a", "bc") apart.
     """
-    return sha256(f"{memory.space}\0{memory.context.user_id}\0".encode() + _plain(memory.text)).digest()
-
-
-@lru_cache(maxsize=2)  # a store asks for it before its transaction and within
-def _plain(text: str) -> bytes:
-    return " ".join(normalised("NFKC", text).casefold().split()).encode()
+    plain = " ".join(normalised("NFKC", memory.text).casefold().split())
+    return sha256(f"{memory.space}\0{memory.context.user_id}\0{plain}".encode()).digest()
 
 
 # --- what callers may hand in ----------------------------------------------------------------------------------------

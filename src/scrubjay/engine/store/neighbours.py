@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import field
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from scrubjay.stores.promises.memories import Reads
+from scrubjay.errors import InvalidInput, NotFound
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Category, Filter, Kind, Memory
+from scrubjay.values.memory import Audience, Category, Filter, Kind, LinkKind, Memory, NewMemory
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.conflicts.judge import Features
+    from scrubjay.engine.engine import Engine
+    from scrubjay.stores.promises.memories import Transaction
 
 MOST = 16
 NEAR = 0.72  # cosine of two stored texts; two turns of a chat on one thing reach it
 RELATED = 0.87  # two texts that are worth a link
 RELATED_MOST = 3
 VOTERS = 5
+NAMES = "related_memory_ids"  # the field that callers name the memories in that one is linked with
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +46,16 @@ class Neighbours:
         return winner is category
 
 
-def neighbours_of(
-    vector: Vector,
-    reads: Reads,
-    audience: Audience,
-    *,
-    now: datetime,
-    without: str,
-    promising: Callable[[Vector, Mapping[str, float], Reads], Mapping[str, Features]],
-) -> Neighbours:
+def find_neighbours(engine: Engine, memory: Memory, vector: Vector | None, audience: Audience) -> Neighbours:
     """Look around a vector. Texts are read only where they may matter: most neighbours are told apart by vectors."""
-    matches = reads.nearest(vector, Filter(kinds=frozenset({Kind.MEMORY})), audience, now=now, limit=MOST)
-    cosines = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != without}
+    if vector is None:
+        return Neighbours()
+    reads = engine.records
+    matches = reads.nearest(vector, Filter(kinds=frozenset({Kind.MEMORY})), audience, now=engine.now(), limit=MOST)
+    cosines = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != memory.id}
     if not cosines:
         return Neighbours()
-    judged = promising(vector, cosines, reads)
+    judged = engine.parts.judge.promising(vector, cosines, reads)
     wanted = dict.fromkeys((*voter_ids(cosines), *related_ids(cosines), *judged))
     memories = {memory.id: memory for memory in reads.get(list(wanted), audience)}
     return Neighbours(cosines, memories, judged)
@@ -70,3 +67,33 @@ def related_ids(cosines: Mapping[str, float]) -> list[str]:
 
 def voter_ids(cosines: Mapping[str, float]) -> list[str]:
     return list(cosines)[:VOTERS]
+
+
+def link_related(engine: Engine, tx: Transaction, memory: Memory, new: NewMemory, neighbours: Neighbours) -> int:
+    """Link a new memory with those that its caller named, and if asked with the nearest; how many that were."""
+    named = [_named(engine, tx, name) for name in dict.fromkeys(new.related)]
+    found = [one for one in neighbours.related() if one not in named] if new.find_related else []
+    for other in named:
+        engine.ledger.link(tx, LinkKind.RELATED, memory, other)
+    for other in found:
+        engine.ledger.link(tx, LinkKind.RELATED, memory, other, score=neighbours.cosines[other.id], given=False)
+    return len(named) + len(found)
+
+
+def relink(engine: Engine, tx: Transaction, memory: Memory, related: Sequence[str]) -> bool:
+    """Let these be the memories that it is linked with by its callers' word; whether that changes anything."""
+    named = {other.id: other for other in (_named(engine, tx, name) for name in dict.fromkeys(related))}
+    links = tx.links([memory.id], kinds=frozenset({LinkKind.RELATED}))
+    there = {link.target: link for link in links if link.source == memory.id and link.given and link.stands}
+    for gone in there.keys() - named.keys():
+        tx.relate(replace(there[gone], state="released", hlc=tx.tick(engine.now()), origin=tx.origin))
+    for new in named.keys() - there.keys():
+        engine.ledger.link(tx, LinkKind.RELATED, memory, named[new])
+    return there.keys() != named.keys()
+
+
+def _named(engine: Engine, tx: Transaction, id: str) -> Memory:
+    try:
+        return engine.ledger.seen(tx, id)
+    except NotFound:
+        raise InvalidInput(f"Related memory {id[:100]} not found.", field=NAMES, memory_id=id) from None

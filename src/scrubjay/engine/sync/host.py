@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class Host:
-    def __init__(self, desk: Engine, peer: StorePeer) -> None:
-        access.check_owner(desk.caller)
-        self._desk = desk
+    def __init__(self, engine: Engine, peer: StorePeer) -> None:
+        access.check_owner(engine.caller)
+        self._engine = engine
         self._peer = peer
 
     def greeting(self) -> wire.Greeting:
@@ -36,7 +36,7 @@ class Host:
             model=self._peer.model(),
             mark=self._peer.mark(),
             spaces=spaces,
-            every_space=self._desk.caller.spaces is None,
+            every_space=self._engine.caller.spaces is None,
             sealed=tuple(name for name in spaces if self._peer.sealed(name)) or None,
         )
 
@@ -45,7 +45,7 @@ class Host:
         return self._peer.changes(space, after, limit=limit)
 
     def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]:
-        return self._desk._records.stamps(ids, self._audience)
+        return self._engine.records.stamps(ids, self._audience)
 
     def links(self, ids: Sequence[str], *, offset: int) -> tuple[Sequence[Link], bool]:
         """Those behind so many, as many as fit; and whether there are more."""
@@ -69,18 +69,18 @@ class Host:
             one whose files are read-only
         """
         ids = [one.memory.id for one in parcel.replicas]
-        here = self._desk._records.stamps(ids, access.EVERYTHING)
+        here = self._engine.records.stamps(ids, access.EVERYTHING)
         self._check_granted({*parcel.spaces, *(one.memory.space for one in parcel.replicas)})
         if here.keys() - self.stamps(ids).keys():
             raise Forbidden("A memory of this id lies in a space that is not yours.")
-        known = self._desk._records.get(ids, access.EVERYTHING)
+        known = self._engine.records.get(ids, access.EVERYTHING)
         for memory in (*known, *(one.memory for one in parcel.replicas)):
-            access.check_unsealed(self._desk.caller, memory.space)
+            access.check_unsealed(self._engine.caller, memory.space)
         taken = self._peer.take(
             self._with_our_vectors(replace(parcel, links=tuple(self._among_visible(parcel.links)))),
             Manner(policy=policy, named=named, sender=sender, dry_run=dry_run),
         )
-        self._desk._write_files()
+        self._engine.write_files()
         return [replace(one, current=None) for one in taken]
 
     def renew(self, origin: str) -> str:
@@ -88,7 +88,7 @@ class Host:
 
         :raises Conflict: if it has another already
         """
-        if self._desk.caller.spaces is not None:
+        if self._engine.caller.spaces is not None:
             raise Forbidden("Only an owner of every space may do that.")
         if self._peer.origin != origin:
             raise Conflict("The store has another origin by now.", hint="Run the sync again.")
@@ -96,28 +96,28 @@ class Host:
         return self._peer.origin
 
     def _granted(self, space: str) -> bool:
-        return access.granted(self._desk.caller, space)
+        return access.granted(self._engine.caller, space)
 
     def _check_granted(self, spaces: set[str]) -> None:
         for space in sorted(spaces):
-            access.check_granted(self._desk.caller, space)
+            access.check_granted(self._engine.caller, space)
 
     def _among_visible(self, links: Sequence[Link]) -> list[Link]:
         """Without those that touch a memory the caller may not see; an end that is not here yet is no secret."""
         ends = sorted({end for link in links for end in (link.source, link.target)})
-        hidden = self._desk._records.stamps(ends, access.EVERYTHING).keys() - self.stamps(ends).keys() if ends else ()
+        hidden = self._engine.records.stamps(ends, access.EVERYTHING).keys() - self.stamps(ends).keys() if ends else ()
         return [link for link in links if not {link.source, link.target} & set(hidden)]
 
     def _with_our_vectors(self, parcel: Parcel) -> Parcel:
         """Without vectors of another length than ours, which could not be compared: those are made here."""
-        embedder = self._desk._embedding.embedder
+        embedder = self._engine.parts.embedding.embedder
         length = embedder.dimension if embedder is not None else 0  # 0: not known yet
         fitting = not length or all(len(vector) == length for one in parcel.replicas for vector in one.vectors)
         return parcel if fitting else replace(parcel, model=None)
 
     @property
     def _audience(self) -> Audience:
-        return access.audience_anywhere(self._desk.caller)
+        return access.audience_anywhere(self._engine.caller)
 
 
 def _place(link: Link) -> tuple[str, str, str]:

@@ -27,6 +27,7 @@ from scrubjay.engine.store import intake
 from scrubjay.engine.sync.local import MOST_AHEAD, StorePeer, without_vectors
 from scrubjay.engine.sync.merge import Policy, Winner
 from scrubjay.engine.sync.peer import Manner, Parcel, Peer, Taken
+from scrubjay.engine.upkeep.repairs import Repairs
 from scrubjay.errors import (
     EndpointNotFound,
     EndpointUnreachable,
@@ -162,11 +163,11 @@ class Synced:
 
 
 class Syncing:
-    """The verbs of sync, at an engine's desk."""
+    """The verbs of sync."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
-        self._records = desk._records
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._records = engine.records
 
     @property
     def host(self) -> Host:
@@ -176,7 +177,7 @@ class Syncing:
         """
         from scrubjay.engine.sync.host import Host
 
-        return Host(self._desk, self._local())
+        return Host(self.engine, self._local())
 
     # --- endpoints ---------------------------------------------------------------------------------------------------
 
@@ -196,7 +197,7 @@ class Syncing:
             name=name,
             url=store_address(url),
             spaces=None if spaces is None else tuple(intake.check_space(space) for space in spaces),
-            added_at=self._desk.now(),
+            added_at=self.engine.now(),
         )
         with self._opened(endpoint, create=True) as peer:
             self._check_other(peer, endpoint.name)
@@ -207,13 +208,13 @@ class Syncing:
     def endpoints(self) -> Sequence[Endpoint]:
         """Those that were added and those that the settings name."""
         self._check_owner()
-        found = {name: Endpoint(name=name, url=url) for name, url in self._desk._endpoints.items()}
+        found = {name: Endpoint(name=name, url=url) for name, url in self.engine.parts.endpoints.items()}
         found |= {endpoint.name: endpoint for endpoint in self._records.endpoints()}
         return [found[name] for name in sorted(found)]
 
     def remove(self, name: str) -> None:
         """Forget an endpoint; its memories stay where they are, on both sides."""
-        self._endpoint(name)
+        self.endpoint(name)
         with self._records.writing() as tx:
             if not tx.remove_endpoint(name):
                 raise InvalidInput(
@@ -230,10 +231,10 @@ class Syncing:
 
     def _is_ours(self, conflict: SyncConflict) -> bool:
         """Whether the caller's spaces hold both states; what is erased belongs to owners of everything."""
-        if self._desk.caller.spaces is None:
+        if self.engine.caller.spaces is None:
             return True
         states = [results.read(Replica, told) for told in (conflict.ours, conflict.theirs) if told is not None]
-        return bool(states) and all(access.granted(self._desk.caller, state.memory.space) for state in states)
+        return bool(states) and all(access.granted(self.engine.caller, state.memory.space) for state in states)
 
     def resolve(self, number: int, keep: Keep | str) -> Memory | None:
         """Decide a conflict that waits; the next run tells the other side. None if the memory is erased meanwhile.
@@ -257,7 +258,7 @@ class Syncing:
             Manner(policy=policy, named=Resolution.MANUAL, sender=conflict.endpoint, recorded=False),
         )
         with self._records.writing() as tx:
-            tx.settle_conflict(number, decision, at=self._desk.now())
+            tx.settle_conflict(number, decision, at=self.engine.now())
         return next(iter(self._records.get([conflict.memory], access.EVERYTHING)), None)
 
     # --- clocks ------------------------------------------------------------------------------------------------------
@@ -269,7 +270,7 @@ class Syncing:
         still differs there counts as a conflict once.
         """
         self._check_owner()
-        now = self._desk.now()
+        now = self.engine.now()
         latest = clock_at(now + MOST_AHEAD)
         if self._records.clock() <= latest:
             return 0
@@ -294,7 +295,7 @@ class Syncing:
         asked = replace(request or SyncRequest(), **options)
         asked = replace(asked, type=SyncType(asked.type), resolution=Resolution(asked.resolution))
         self.check(asked)
-        if (kept := self._desk._kept(Synced)) is not None:
+        if (kept := self.engine.earlier_result(Synced)) is not None:
             return kept
         with self._alone(asked):
             if not asked.dry_run and any(self._is_at_hand(job) for job in self._unfinished()):
@@ -308,7 +309,7 @@ class Syncing:
             return self._done(request)
 
     def _done(self, asked: SyncRequest) -> Synced:
-        self._desk._repair()  # before others are told
+        Repairs(self.engine).run()  # before others are told
         self._decide(asked)
         with self._both(asked) as (source, destination):
             try:
@@ -319,10 +320,10 @@ class Syncing:
                 raise SyncFailed(
                     f"The sync broke off: {error.message}", hint="What was synced stays. Run it again to go on."
                 ) from error
-        self._desk._write_files(patient=True)
+        self.engine.write_files(patient=True)
         if synced.waiting and not asked.dry_run:
             raise undecided(synced, self.conflicts())
-        return self._desk._transact(Synced, lambda _tx: synced)
+        return self.engine.transact(Synced, lambda _tx: synced)
 
     def _decide(self, request: SyncRequest) -> None:
         """Settle the conflicts that the caller has decided about, so that the run can tell the other side.
@@ -343,30 +344,30 @@ class Syncing:
         :raises Locked: while another sync of this store runs or waits to
         """
         self.check(request)
-        if (kept := self._desk._kept(Job)) is not None:
-            return self._desk.jobs.get(kept.id)
+        if (kept := self.engine.earlier_result(Job)) is not None:
+            return self.engine.jobs.get(kept.id)
         with self._alone(request):
             if self._unfinished():
                 raise Locked(RUNNING, hint=LATER)
-            return self._desk.jobs.start(KIND, results.plain(request), prefix=KIND)
+            return self.engine.jobs.start(KIND, results.plain(request), prefix=KIND)
 
     def _unfinished(self) -> Sequence[Job]:
         return [job for job in self._records.jobs.list(unfinished=True) if job.kind == KIND]
 
     def _is_at_hand(self, job: Job) -> bool:
         """Whether it runs, or a server will take it up; one that waits for longer has no server and stops nobody."""
-        return job.status is JobStatus.RUNNING or self._desk.now() - job.created_at < TAKEN_UP
+        return job.status is JobStatus.RUNNING or self.engine.now() - job.created_at < TAKEN_UP
 
     def check(self, request: SyncRequest) -> None:
         """Refuse what could not be run, before anything is begun."""
         self._check_owner()
         if request.filter.user_id is not None:
-            access.checked_user(self._desk.caller, request.filter.user_id)
+            access.checked_user(self.engine.caller, request.filter.user_id)
         if request.source == request.destination:
             raise InvalidInput("Source and destination are the same.", field="destination")
         names = {request.source, request.destination} - {LOCAL}
         for name in names:
-            self._endpoint(name)
+            self.endpoint(name)
         if request.resolution is Resolution.MANUAL and len(names) == 2:
             raise InvalidInput(
                 "Conflicts between two other stores cannot be left to be decided here.",
@@ -384,7 +385,7 @@ class Syncing:
         while not self._records.lease(LEASE, holder=holder, seconds=LEASE_SECONDS):
             if not patient:
                 raise Locked(RUNNING, hint=LATER)
-            self._desk._progress(0, None, "waiting for another sync")  # ends it, if the job is to end
+            self.engine.progress(0, None, "waiting for another sync")  # ends it, if the job is to end
             sleep(LOOK_SECONDS)
         self._holder = holder
         try:
@@ -407,13 +408,13 @@ class Syncing:
         if name == LOCAL:
             yield self._local()
             return
-        with self._opened(self._endpoint(name), create=False) as peer:
+        with self._opened(self.endpoint(name), create=False) as peer:
             self._check_other(peer, name)
             yield peer
 
     @contextmanager
     def _opened(self, endpoint: Endpoint, *, create: bool) -> Iterator[Peer]:
-        connect = self._desk._connect
+        connect = self.engine.parts.connect
         if connect is None:
             raise EndpointUnreachable("This engine was not told how to reach other stores.")
         try:
@@ -433,17 +434,17 @@ class Syncing:
             peer.close()
 
     def _local(self) -> StorePeer:
-        desk = self._desk
+        engine = self.engine
         return StorePeer(
             self._records,
-            now=desk.now,
-            user=desk.caller.user,
-            split=desk._embedding.split if desk._embedding.embedder is not None else None,
-            wake=desk._backlog.wake,
-            objects=desk._archive,
-            model=desk._embedding.fingerprint,
+            now=engine.now,
+            user=engine.caller.user,
+            split=engine.parts.embedding.split if engine.parts.embedding.embedder is not None else None,
+            wake=engine.parts.backlog.wake,
+            objects=engine.parts.archive,
+            model=engine.parts.embedding.fingerprint,
             owned=False,
-            sealed=desk.caller.sealed,
+            sealed=engine.caller.sealed,
         )
 
     def _check_other(self, peer: Peer, name: str) -> None:
@@ -459,7 +460,8 @@ class Syncing:
             raise InvalidInput(f"Endpoint {name} is this store itself.", field="destination")
         peer.renew()
 
-    def _endpoint(self, name: str) -> Endpoint:
+    def endpoint(self, name: str) -> Endpoint:
+        """:raises EndpointNotFound: if there is none of that name"""
         found = next((one for one in self.endpoints() if one.name == name), None)
         if found is None:
             shown = name[:64]
@@ -469,7 +471,7 @@ class Syncing:
         return found
 
     def _check_owner(self) -> None:
-        if self._desk.caller.role is not Role.OWNER:
+        if self.engine.caller.role is not Role.OWNER:
             raise Forbidden("Only owners may sync.", hint="Ask an owner to do it.")
 
 
@@ -484,14 +486,14 @@ class Run:
         destination: Peer,
     ) -> None:
         self._syncing = syncing
-        self._desk = syncing._desk
-        self._records = syncing._records
+        self._engine = syncing.engine
+        self._records = syncing.engine.records
         self._request = request
         self._source, self._destination = source, destination
         names = {request.source, request.destination} - {LOCAL}
-        self._endpoints = [syncing._endpoint(name) for name in sorted(names)]
+        self._endpoints = [syncing.endpoint(name) for name in sorted(names)]
         self._other = request.source if request.source != LOCAL else request.destination
-        self._started_at, self._begun = self._desk.now(), monotonic()
+        self._started_at, self._begun = self._engine.now(), monotonic()
         self._checked: set[str] = set()
         self._failed: set[str] = set()
         self._put_back: set[tuple[str, str]] = set()  # stores whose feed of a space is not the one that was heard
@@ -516,7 +518,7 @@ class Run:
             id=f"sync_{random_suffix()}",
             request=self._request,
             started_at=self._started_at,
-            completed_at=max(self._desk.now(), self._started_at),
+            completed_at=max(self._engine.now(), self._started_at),
             duration_ms=round((monotonic() - self._begun) * 1000),
             checked=len(self._checked),
             created=counts.count("created"),
@@ -563,7 +565,7 @@ class Run:
     def _admitted(self, space: str) -> bool:
         chosen = all(one.spaces is None or space in one.spaces for one in self._endpoints)
         taken = self._source.admits(space) and self._destination.admits(space)
-        return chosen and taken and access.granted(self._desk.caller, space)
+        return chosen and taken and access.granted(self._engine.caller, space)
 
     def _carry(self, ids: Sequence[str], speaker: Peer, listener: Peer) -> None:
         """Send those of the memories, and of their links, that the listener has in another state."""
@@ -581,7 +583,7 @@ class Run:
             if replicas or links:
                 taken = listener.take(replace(parcel, replicas=replicas, links=links), self._manner(speaker))
                 self._note(taken, replicas, speaker)
-            self._desk._progress(len(self._checked), None, "memories compared")
+            self._engine.progress(len(self._checked), None, "memories compared")
 
     def _admits(self, memory: Memory, listener: Peer) -> bool:
         admitted = self._admitted(memory.space) and not listener.sealed(memory.space)
@@ -636,7 +638,7 @@ class Run:
                     memory=ours.memory.id,
                     endpoint=self._other,
                     policy=Resolution.MANUAL,
-                    at=self._desk.now(),
+                    at=self._engine.now(),
                     ours=results.written(without_vectors(ours)),
                     theirs=results.written(without_vectors(theirs)),
                 )
@@ -644,7 +646,7 @@ class Run:
 
     def _finish(self) -> None:
         """Note what became of conflicts that waited, and when the endpoint was synced."""
-        now = self._desk.now()
+        now = self._engine.now()
         waiting = {one.memory for one in self._handled.values() if one.winner == Winner.NONE}
         with self._records.writing() as tx:
             for memory, conflict in self._waiting.items():

@@ -27,7 +27,7 @@ class Policy(StrEnum):
     OFF = "off"  # do not look
 
 
-def examined(memory: Memory, *, secrets: Policy, instructions: Policy) -> Memory:
+def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Memory:
     """The memory with the flags that its text earns, or with its secrets masked.
 
     :raises Unprocessable: if the policy refuses it

@@ -7,14 +7,14 @@ One process at a time does it, under a lease, whichever is alive.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
-from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Error
-from scrubjay.stores.promises.memories import Store
 from scrubjay.values.memory import random_suffix
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
 
 LEASE = "purge"
 LEASE_SECONDS = 15.0
@@ -25,19 +25,9 @@ BATCH = 100
 class Housekeeper:
     """The background worker of one process."""
 
-    def __init__(
-        self,
-        store: Store,
-        ledger: Callable[[], Ledger],
-        now: Callable[[], datetime],
-        tidy: Callable[[], None],
-        repair: Callable[[], None],
-    ) -> None:
-        self._store = store
-        self._repair = repair
-        self._tidy = tidy
-        self._ledger = ledger
-        self._now = now
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._store = engine.records
         self._holder = random_suffix()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -49,13 +39,13 @@ class Housekeeper:
 
     def purge(self) -> int:
         """Erase what is due now; how many that were."""
-        if not self._store.due_for_purge(self._now(), 1):
+        if not self._store.due_for_purge(self._engine.now(), 1):
             return 0
         if not self._store.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
             return 0
         purged = 0
         try:
-            while ids := self._store.due_for_purge(self._now(), BATCH):
+            while ids := self._store.due_for_purge(self._engine.now(), BATCH):
                 for due in ids:
                     self._purge_one(due)
                 purged += len(ids)
@@ -69,18 +59,21 @@ class Housekeeper:
         self._closing.set()
 
     def _purge_one(self, id: str) -> None:
-        ledger = self._ledger()
+        ledger = self._engine.ledger
         with self._store.writing() as tx:
             for memory in tx.get([id], access.EVERYTHING):
                 ledger.record(tx, memory, "purged", reason="its date had come")
-                tx.purge(memory.id, at=self._now(), final=False)
+                tx.purge(memory.id, at=self._engine.now(), final=False)
 
     def _run(self) -> None:
+        from scrubjay.engine.archive.archives import remove_due  # neither is for a search
+        from scrubjay.engine.upkeep.repairs import Repairs
+
         while not self._closing.is_set():
             try:
-                self._repair()
+                Repairs(self._engine).run()
                 self.purge()
-                self._tidy()
+                remove_due(self._engine)
             except Error as error:  # the store is busy or away; the next round tries again
                 import logging  # rarely needed, and not free
 

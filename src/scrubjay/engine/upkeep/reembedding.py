@@ -38,10 +38,10 @@ class Reembedded:
 
 
 class Reembedding:
-    def __init__(self, desk: Engine) -> None:
-        self._records = desk._records
-        self._embedding = desk._embedding
-        self._indexer = desk._indexer
+    def __init__(self, engine: Engine) -> None:
+        self._records = engine.records
+        self._embedding = engine.parts.embedding
+        self._indexer = engine.parts.indexer
         self._holder = random_suffix()
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Reembedded:

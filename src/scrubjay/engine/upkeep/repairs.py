@@ -26,11 +26,11 @@ BATCH = 100
 
 
 class Repairs:
-    """Works at the owner's desk."""
+    """Works for the machine's owner."""
 
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
-        self._records = desk._records
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._records = engine.records
 
     def run(self) -> int:
         """Mend what is left to mend; how many memories were."""
@@ -48,7 +48,7 @@ class Repairs:
                 self._records.release(LEASE, holder=holder)
                 break
         if mended:
-            self._desk._write_files(patient=True)
+            self._engine.write_files(patient=True)
         return mended
 
     def _settle(self, id: str) -> bool:
@@ -64,8 +64,8 @@ class Repairs:
             return False
         former = [one.memory for one in self._records.versions(known.id)]
         try:
-            [whole] = self._desk._whole([known], strict=True)
-            away = [] if known.content else [one.memory for one in self._desk.cold_storage.history(known)]
+            [whole] = self._engine.with_texts([known], strict=True)
+            away = [] if known.content else [one.memory for one in self._engine.cold_storage.history(known)]
         except (ArchiveDamaged, ArchiveUnavailable):
             return False  # its text cannot be read, so new tags cannot be made; nor can anyone see it
         clean = publishing.cleaned([whole, *former, *away])[: len(former) + 1]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class Upkeep:
-    def __init__(self, desk: Engine) -> None:
-        self._desk = desk
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def backup(self, file: str) -> Job:
         """Copy the whole memory to a new file of this machine.
@@ -32,15 +32,15 @@ class Upkeep:
             raise InvalidInput("file must be a new file in a folder that is there.", field="file")
         if path.exists() or path.is_symlink():
             raise Conflict("There is something already.", hint="Name another file.")
-        return self._desk.jobs.start("backup", {"file": str(path)})
+        return self._engine.jobs.start("backup", {"file": str(path)})
 
     def reembed(self) -> Job:
         """Make every vector anew with the model of the settings."""
-        return self._desk.jobs.start("reembed", {})
+        return self._engine.jobs.start("reembed", {})
 
     def rebuild(self) -> Job:
         """Make words, missing vectors and the index of vectors anew."""
-        return self._desk.jobs.start("rebuild", {})
+        return self._engine.jobs.start("rebuild", {})
 
 
 def run_backup(engine: Engine, arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:

@@ -29,6 +29,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -326,6 +327,11 @@ class Transaction(
     callers: CallerChanges
     jobs: JobChanges
     conversations: ConversationChanges
+
+    @cached_property
+    def origin(self) -> str:
+        """Names this store among others it may sync with."""
+        return self.fact("origin") or ""
 
     @abstractmethod
     def tick(self, now: datetime) -> int:

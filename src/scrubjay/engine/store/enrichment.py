@@ -1,4 +1,6 @@
-"""How much does a memory matter, if nobody said? A sum of named parts, from what the text and its caller tell.
+"""What a caller left out, found in the text: category, tags, importance.
+
+How much does a memory matter, if nobody said? A sum of named parts, from what the text and its caller tell:
 
     importance = (category + explicit + personal + specific + emphatic + sweeping - doubtful) · (½ + ½ confidence)
 
@@ -8,9 +10,16 @@ Cut to 0..1 and rounded to two places. A plain fact is worth about a half.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from scrubjay.engine.conflicts import grammar
-from scrubjay.values.memory import Category, Source
+from scrubjay.engine.store.keyphrases import auto_tags
+from scrubjay.values.memory import Category, Kind, Memory, NewMemory, Source
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+    from scrubjay.engine.engine import Engine
 
 READ = 400  # characters: as far as subjects.read looks
 
@@ -44,6 +53,27 @@ SWEEP = re.compile(r"\b(?:always|all|every|everything|everywhere|only|any|whenev
 DOUBT = re.compile(
     r"\b(?:maybe|perhaps|might|possibly|probably|apparently|supposedly|not sure|unsure|i think|i guess)\b"
 )
+
+
+def enrich(engine: Engine, memory: Memory, new: NewMemory, vector: Vector | None) -> Memory:
+    """The memory with what its caller left out."""
+    category = new.category or category_of(engine, memory, vector)
+    found = importance(memory.text, category=category, source=memory.source, confidence=memory.confidence)
+    return replace(
+        memory,
+        category=category,
+        auto_tags=auto_tags(memory.text),
+        importance=found if new.importance is None else new.importance,
+    )
+
+
+def category_of(engine: Engine, memory: Memory, vector: Vector | None) -> Category:
+    if memory.kind is Kind.CHECKPOINT:
+        return Category.CONTEXT
+    found = engine.parts.categoriser.category(memory.text, vector)
+    if memory.kind is Kind.DECISION:  # it either tells others what to do, or says what is the case
+        return Category.INSTRUCTION if found is Category.INSTRUCTION else Category.FACT
+    return found
 
 
 def importance(text: str, *, category: Category, source: Source, confidence: float) -> float:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.engine.store.importance import CATEGORY, importance, parts
+from scrubjay.engine.store.enrichment import CATEGORY, importance, parts
 from scrubjay.values.memory import Category, Source
 
 
