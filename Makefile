@@ -4,7 +4,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all page page-if-newer pictures browser serve test test-postgres test-long check format simulate bench bench-million bench-quality model vectors manifests docs lock clean
+.PHONY: all page page-if-newer pictures browser serve test test-postgres test-long coverage check format simulate bench bench-million bench-quality model vectors manifests docs lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -40,7 +40,14 @@ test-postgres: .venv/ready-dev model
 test-long: .venv/ready-dev model
 	$(RUN) -m pytest -m long --timeout=3600
 
-# The pictures of the page in docs/, taken anew.
+# How much of the code is run by tests inside their own process; what they start as another process is not counted.
+coverage: .venv/ready-dev model
+	@mkdir -p build
+	$(RUN) -m coverage run -m pytest -m "not long and not postgres" tests/archives tests/dialects tests/embedders \
+		tests/engine tests/folders tests/providers tests/stores tests/sync
+	$(RUN) -m coverage report
+
+# The pictures of the page in docs/, taken again.
 pictures: .venv/ready-dev browser
 	SCRUBJAY_PICTURES=docs/pictures $(RUN) -m pytest tests/page/test_pictures.py
 

@@ -11,6 +11,7 @@ import pytest
 
 from scrubjay.cli.main import COMMANDS
 from scrubjay.dialects.table import DIALECTS, find
+from scrubjay.errors import Error, every_kind
 from scrubjay.servers.http.rest import STATUSES
 from scrubjay.settings import load, reference
 
@@ -160,6 +161,16 @@ def test_every_status_is_on_the_page_of_rest():
     page = (ROOT / "docs" / "reference" / "rest.md").read_text("utf-8")
 
     assert {status for status in STATUSES.values() if not re.search(rf"^\|.*\b{status}\b", page, re.MULTILINE)} == set()
+
+
+def test_every_error_is_on_the_page_of_errors_with_its_status_and_whether_to_try_again():
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (yes)? ?\|", page, re.MULTILINE)
+    kinds = [kind for kind in every_kind() if kind is not Error and kind.__module__ == Error.__module__]
+
+    assert {code: (int(status), again == "yes") for code, status, again in rows} == {
+        kind.code: (next(STATUSES[base] for base in kind.__mro__ if base in STATUSES), kind.retryable) for kind in kinds
+    }
 
 
 def test_every_command_is_on_the_page_of_commands():

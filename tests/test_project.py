@@ -1,0 +1,117 @@
+"""The files around the code: workflows, templates, changelog, release notes."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import scrubjay
+
+ROOT = Path(__file__).parent.parent
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def jobs(name: str) -> dict:
+    return yaml.safe_load((GITHUB / "workflows" / name).read_text("utf-8"))["jobs"]
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_a_workflow_can_be_read_and_names_its_actions_by_tag(file):
+    workflow = yaml.safe_load(file.read_text("utf-8"))
+
+    assert {"name", True, "jobs", "permissions"} <= workflow.keys()  # YAML 1.1 reads the key `on` as true
+    for job in workflow["jobs"].values():
+        assert job["timeout-minutes"] > 0
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step), step
+            assert "uses" not in step or re.fullmatch(r"[\w-]+/[\w-]+@v\d+(\.\d+){0,2}", step["uses"]), step
+
+
+def test_ci_covers_three_systems_and_every_supported_python():
+    test = jobs("ci.yml")["test"]
+    matrix = test["strategy"]["matrix"]
+
+    assert matrix["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
+    assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    assert "matrix.os != 'ubuntu-latest'" in test["continue-on-error"]
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_what_a_workflow_makes_is_a_target_of_the_makefile(file):
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    for job in jobs(file.name).values():
+        for step in job["steps"]:
+            for wanted in re.findall(r"\bmake ([a-z -]+)", step.get("run", "")):
+                assert set(wanted.split()) <= targets, wanted
+
+
+def test_only_the_job_that_publishes_may_prove_who_it_is():
+    workflow = jobs("release.yml")
+
+    assert [name for name, job in workflow.items() if "id-token" in job.get("permissions", {})] == ["publish"]
+    assert workflow["publish"]["environment"]["name"] == "pypi"
+    assert not any("actions/checkout" in step.get("uses", "") for step in workflow["publish"]["steps"])
+    assert "secrets." not in (GITHUB / "workflows" / "release.yml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("file", sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda file: file.name)
+def test_an_issue_template_can_be_read(file):
+    template = yaml.safe_load(file.read_text("utf-8"))
+    if file.name == "config.yml":
+        return
+    assert template["name"]
+    assert template["description"]
+    for part in template["body"]:
+        assert part["type"] in {"markdown", "textarea", "input", "dropdown", "checkboxes"}
+        assert part["type"] == "markdown" or (part["id"] and part["attributes"]["label"])
+
+
+@pytest.mark.parametrize("name", ["SECURITY.md", "CODE_OF_CONDUCT.md", "RELEASING.md", "CONTRIBUTING.md"])
+def test_the_files_that_people_look_for_are_there(name):
+    assert (ROOT / name).read_text("utf-8").startswith("# ")
+
+
+def test_the_changelog_is_kept_as_keep_a_changelog_says():
+    versions = re.findall(r"^## (.*)$", CHANGELOG, re.MULTILINE)
+    kinds = re.findall(r"^### (.*)$", CHANGELOG, re.MULTILINE)
+
+    assert versions[0] == "[Unreleased]"
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", version) for version in versions[1:])
+    assert set(kinds) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_release_notes_are_the_changelogs_section():
+    script = runpy.run_path(str(GITHUB / "release_notes.py"))
+    changelog = CHANGELOG.replace("## [Unreleased]", "## [Unreleased]\n\n## [9.8.7] - 2026-01-31", 1)
+    text = script["notes"](changelog + "\n## [9.8.6] - 2026-01-01\n\n- Before\n", "9.8.7")
+
+    assert text.endswith("\n")
+    assert "### Added" in text
+    assert "Before" not in text
+    assert script["package_version"]((ROOT / "src/scrubjay/__init__.py").read_text("utf-8")) == scrubjay.__version__
+
+
+def test_release_notes_refuse_a_tag_that_is_not_the_version():
+    done = subprocess.run(
+        [sys.executable, GITHUB / "release_notes.py", "v99.0.0"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert "The tag says 99.0.0" in done.stderr
+
+
+def test_the_package_claims_no_system_that_it_was_not_run_on():
+    """The jobs for other systems may fail; see `continue-on-error` in ci.yml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    systems = [name for name in project["classifiers"] if name.startswith("Operating System")]
+
+    assert systems == ["Operating System :: POSIX :: Linux"]
