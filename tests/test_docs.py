@@ -138,6 +138,15 @@ def test_the_index_of_decisions_names_each_with_its_title():
     assert re.findall(r"^- .*$", (folder / "index.md").read_text("utf-8"), re.MULTILINE) == there
 
 
+def test_every_decision_says_what_the_situation_was_what_was_chosen_and_what_would_change_it():
+    parts = ("**Situation.**", "**Choice.**", "**What would change our mind.**")
+    for page in (ROOT / "docs" / "decisions").glob("[0-9]*.md"):
+        text = page.read_text("utf-8")
+        places = [text.find(f"\n{part}") for part in parts]
+        assert -1 not in places, page.name
+        assert places == sorted(places), page.name
+
+
 def test_the_map_of_the_code_names_every_module_in_its_room():
     source = ROOT / "src" / "scrubjay"
     drawn = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
