@@ -88,7 +88,7 @@ def test_two_people_editing_lose_nothing(site, look):
     expect(page.get_by_role("alert").first).to_be_visible()
     expect(page.locator("form ins").first).to_contain_text("Their")
     expect(page.get_by_role("textbox", name="Text")).to_have_value("My version")
-    page.get_by_role("button", name="I have seen it: save mine on top").click()
+    page.get_by_role("button", name="I have seen it: save mine anyway").click()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("My version")
 
@@ -112,7 +112,7 @@ def test_a_memory_that_is_not_there_is_said(site, look):
     looking = look(site)
     for id in ("mem_000000000000", "%"):
         page = looking.go(f"#/memories/{id}")
-        expect(page.get_by_role("heading", name="Not here")).to_be_visible()
+        expect(page.get_by_role("heading", name="Not found")).to_be_visible()
 
 
 def test_a_reader_without_the_right_is_told(serve, look):
@@ -128,4 +128,4 @@ def test_a_reader_without_the_right_is_told(serve, look):
 
     expect(page.get_by_role("alert")).to_contain_text("read")
     page.goto(f"{site.url}/#/access")
-    expect(page.get_by_text("Keys are for owners.")).to_be_visible()
+    expect(page.get_by_text("Only owners can see keys.")).to_be_visible()

@@ -224,7 +224,7 @@ def test_conflicts_are_grouped_by_the_newer_memory_and_repeats_are_no_conflicts(
     repeat = page.locator(".repeat", has_text=REPEATED)
     expect(repeat).to_contain_text("3 times")
     assert repeat.inner_text().count(REPEATED) == 1
-    expect(repeat).not_to_contain_text("likely to be outdated")
+    expect(repeat).not_to_contain_text("likely to be out of date")
 
     repeat.get_by_role("button", name="Keep one").click()
     expect(page.get_by_text("One stays; the others are superseded.")).to_be_visible()
@@ -344,7 +344,7 @@ def test_the_edit_box_is_as_high_as_its_text(world, look):
 def test_an_empty_page_says_how_to_connect_a_client(site, look):
     looking = look(site, permissions=["clipboard-read", "clipboard-write"])
     page = looking.settled("")
-    expect(page.get_by_text("Nothing is remembered here yet.")).to_be_visible()
+    expect(page.get_by_text("No memories here yet.")).to_be_visible()
     url = f"{site.url}/mcp"
     for client, text in (
         ("Claude Code", claude_code_http(url)),
@@ -387,7 +387,7 @@ def test_where_keys_are_needed_the_texts_to_paste_have_a_place_for_one(serve, lo
 def test_an_empty_store_has_no_health_and_no_charts(site, look):
     page = look(site).settled("#/health")
 
-    expect(page.get_by_text("Nothing is remembered here yet")).to_be_visible()
+    expect(page.get_by_text("No memories here yet")).to_be_visible()
     expect(page.get_by_text("100 %")).to_have_count(0)
     expect(page.locator("canvas")).to_have_count(0)
 

@@ -102,7 +102,7 @@ def test_questions_are_accessible(site, look):
     with site.engine() as jay:
         jay.store("Fact number 0")
     page = look(site).go()
-    page.get_by_role("checkbox", name="Choose Fact number 0").check()
+    page.get_by_role("checkbox", name="Select Fact number 0").check()
     page.get_by_role("button", name="Forget …").click()
     assert Axe().run(page).violations_count == 0
     page.keyboard.press("Escape")

@@ -30,7 +30,7 @@ def test_a_memory_is_forgotten_and_brought_back(site, look):
     page.get_by_role("button", name="Forget").click()
     undo = page.get_by_role("button", name="Undo")
     expect(undo).to_be_visible()
-    assert page.get_by_role("button", name="Bring back").is_visible()  # shown before it is said
+    assert page.get_by_role("button", name="Recover").is_visible()  # shown before it is said
     undo.click()
 
     expect(page.get_by_role("button", name="Forget")).to_be_visible()
@@ -80,8 +80,8 @@ def test_what_replaced_what_is_a_chain_and_can_be_taken_back(site, look):
     expect(chain).to_have_count(3)
     expect(chain.nth(0)).to_contain_text("Oslo")
     expect(chain.nth(2)).to_contain_text("Lima")
-    page.get_by_role("button", name="It still holds").click()
-    expect(page.get_by_role("button", name="It still holds")).to_have_count(0)
+    page.get_by_role("button", name="It is still true").click()
+    expect(page.get_by_role("button", name="It is still true")).to_have_count(0)
     with site.engine() as jay:
         assert jay.get(second.id).superseded_by is None
 

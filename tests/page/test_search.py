@@ -28,7 +28,7 @@ def test_results_come_as_one_types_and_say_why(site, look):
     page.get_by_text("Why was this found?").click()
     why = page.locator(".result dl")
     expect(why).to_contain_text("harbour, master")
-    for bar in ("similar in meaning", "shares words", "how recent", "importance"):
+    for bar in ("similar in meaning", "shares words", "recency", "importance"):
         expect(why.get_by_role("meter", name=bar)).to_be_visible()
 
 
@@ -54,7 +54,7 @@ def test_filters_narrow_the_list_and_stay_in_the_address(site, look):
 
 def test_nothing_found_is_said_and_so_is_what_to_do(site, look):
     page = look(site).go()
-    expect(page.get_by_text("Nothing is remembered here yet.")).to_be_visible()
+    expect(page.get_by_text("No memories here yet.")).to_be_visible()
 
     page.get_by_label("Category").select_option("goal")
     expect(page.get_by_text("clear the filters")).to_be_visible()
@@ -70,7 +70,7 @@ def test_the_keyboard_is_enough(site, look):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("j")
     page.keyboard.press("x")
-    expect(page.get_by_text("1 chosen")).to_be_visible()
+    expect(page.get_by_text("1 selected")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Fact number 1")
     page.keyboard.press("e")
@@ -128,8 +128,8 @@ def test_several_are_forgotten_at_once_and_brought_back(site, look):
         for number in range(3):
             jay.store(f"Fact number {number}")
     page = look(site).go()
-    page.get_by_role("checkbox", name="Choose Fact number 0").check()
-    page.get_by_role("checkbox", name="Choose Fact number 1").check()
+    page.get_by_role("checkbox", name="Select Fact number 0").check()
+    page.get_by_role("checkbox", name="Select Fact number 1").check()
     page.get_by_role("button", name="Forget …").click()
 
     preview = page.get_by_role("dialog", name="Forget 2 memories")
@@ -145,9 +145,9 @@ def test_everything_that_matches_is_changed_at_once(site, look):
         jay.store_many([{"content": f"Fact number {number}", "category": "fact"} for number in range(30)])
         jay.store("A goal of mine", category="goal")
     page = look(site).go("#/search?category=fact")
-    page.get_by_role("checkbox", name="Choose Fact number 29").check()
-    page.get_by_role("button", name="Choose all 30").click()
-    expect(page.get_by_text("30 chosen")).to_be_visible()
+    page.get_by_role("checkbox", name="Select Fact number 29").check()
+    page.get_by_role("button", name="Select all 30").click()
+    expect(page.get_by_text("30 selected")).to_be_visible()
     page.get_by_role("button", name="Add tags …").click()
     expect(page.get_by_text("and 22 more")).to_be_visible()
     page.get_by_label("Tags, separated by commas").fill("old, numbered")
@@ -163,17 +163,17 @@ def test_nothing_is_skipped_where_memories_are_long(site, look):
     with site.engine() as jay:  # more than an answer may hold
         jay.store_many([{"content": f"Fact number {number} {'wave ' * 9_000}"} for number in range(28)])
     page = look(site).go()
-    page.get_by_role("checkbox", name="Choose Fact number 27").check()
-    page.get_by_role("button", name="Choose all 28").click()
+    page.get_by_role("checkbox", name="Select Fact number 27").check()
+    page.get_by_role("button", name="Select all 28").click()
 
-    expect(page.get_by_text("28 chosen")).to_be_visible()
+    expect(page.get_by_text("28 selected")).to_be_visible()
 
 
 def test_what_is_chosen_is_exported(site, look):
     with site.engine() as jay:
         jay.store("Keep a copy of me")
     page = look(site).go()
-    page.get_by_role("checkbox", name="Choose Keep a copy of me").check()
+    page.get_by_role("checkbox", name="Select Keep a copy of me").check()
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()
 
@@ -183,7 +183,7 @@ def test_what_is_chosen_is_exported(site, look):
 
 def test_changes_by_agents_appear_without_reload(site, look):
     page = look(site).go()
-    expect(page.get_by_text("Nothing is remembered here yet.")).to_be_visible()
+    expect(page.get_by_text("No memories here yet.")).to_be_visible()
 
     with site.engine() as jay:
         jay.store("Stored by an agent just now")
@@ -199,5 +199,5 @@ def test_changes_do_not_move_the_list_under_a_reader(site, look):
     with site.engine() as jay:
         jay.store("Stored by an agent just now")
 
-    page.get_by_role("button", name="Something changed meanwhile: show it").click()
+    page.get_by_role("button", name="There are new changes: show them").click()
     expect(page.get_by_role("link", name="Stored by an agent just now")).to_be_in_viewport()

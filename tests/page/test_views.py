@@ -23,7 +23,7 @@ def test_a_conflict_is_settled(site, look):
     expect(page.locator(".pair")).to_have_count(1)
     page.get_by_role("button", name="The newer one replaces it").click()
 
-    expect(page.get_by_text("Nothing is open.")).to_be_visible()
+    expect(page.get_by_text("No open conflicts.")).to_be_visible()
     with site.engine() as jay:
         assert jay.get(older.id).superseded_by == newer.id
 
@@ -35,7 +35,7 @@ def test_both_sides_of_a_conflict_may_stay(site, look):
     page = look(site).go("#/conflicts")
     page.get_by_role("button", name="Both are true").click()
 
-    expect(page.get_by_text("Nothing is open.")).to_be_visible()
+    expect(page.get_by_text("No open conflicts.")).to_be_visible()
     with site.engine() as jay:
         assert jay.get(older.id).superseded_by is None
 
@@ -47,7 +47,7 @@ def test_both_sides_of_a_conflict_become_one(site, look):
     page = look(site).go("#/conflicts")
     page.get_by_role("button", name="Merge").click()
 
-    expect(page.get_by_text("Nothing is open.")).to_be_visible()
+    expect(page.get_by_text("No open conflicts.")).to_be_visible()
     with site.engine() as jay:
         [merged] = jay.list().memories
         assert "nine tons" in merged.content
@@ -70,7 +70,7 @@ def test_what_stores_disagree_about_is_settled_in_the_same_place(site, look, tmp
     expect(conflict).to_contain_text("The crane lifts ten tons")
     expect(conflict).to_contain_text("The crane lifts twelve tons")
     conflict.get_by_role("button", name="Take theirs").click()
-    expect(page.get_by_text("Nothing is open.")).to_be_visible()
+    expect(page.get_by_text("No open conflicts.")).to_be_visible()
     with site.engine() as jay:
         assert jay.get(memory.id).content == "The crane lifts twelve tons"
 
@@ -110,13 +110,13 @@ def test_a_conversation_with_injected_memories(site, look):
         memory = jay.store("The user prefers short answers about harbours").memory
     page = look(site).go("#/conversations")
     page.get_by_role("textbox", name="Title of a new conversation").fill("Harbours")
-    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("button", name="Start").click()
     page.get_by_role("textbox", name="Message").fill("What do you know about harbours?")
     page.get_by_role("button", name="Send").click()
     expect(page.locator(".messages li").first).to_contain_text("What do you know")
     expect(page.get_by_role("textbox", name="Message")).to_have_value("")
 
-    page.get_by_role("textbox", name="What to look for").fill("short answers about harbours")
+    page.get_by_role("textbox", name="Search for memories").fill("short answers about harbours")
     page.get_by_role("button", name="Suggest memories").click()
     page.get_by_role("button", name="Inject").click()
     switch = page.get_by_role("switch")
@@ -126,8 +126,8 @@ def test_a_conversation_with_injected_memories(site, look):
     switch.click()
     expect(switch).not_to_be_checked()
     expect(page.locator("pre")).not_to_contain_text("short answers about harbours")
-    page.get_by_role("button", name="Take out").click()
-    expect(page.get_by_text("None is injected.")).to_be_visible()
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("No memories are injected.")).to_be_visible()
     with site.engine() as jay:
         while not jay.shown_to(memory.id):  # written down a little later, with the uses
             page.wait_for_timeout(100)
@@ -145,7 +145,7 @@ def test_health_says_how_it_is_and_what_to_do(site, look):
     expect(page.get_by_text("scrubjay duplicates")).to_be_visible()
     expect(page.get_by_role("img", name="Memories over time, 5 at the end").locator("canvas")).to_be_visible()
     expect(page.get_by_role("img", name="Recalls over time, 5 at the end").locator("canvas")).to_be_visible()
-    expect(page.get_by_role("img", name="Recalls by weekday and hour, 5 together")).to_be_visible()
+    expect(page.get_by_role("img", name="Recalls by weekday and hour, 5 in total")).to_be_visible()
     expect(page.get_by_role("meter", name="medium")).to_have_attribute("aria-valuenow", re.compile(r"\d"))
     page.get_by_role("link", name="goal").click()
     expect(page.locator(".result")).to_have_count(5)
@@ -178,7 +178,7 @@ def test_a_key_is_made_and_then_needed_also_after_it_is_revoked(serve, look):
     expect(stranger.get_by_role("heading", name="Sign in")).to_be_visible()
     stranger.get_by_label("Key").fill("wrong")
     stranger.get_by_role("button", name="Sign in").click()
-    expect(stranger.get_by_role("alert")).to_contain_text("not right")
+    expect(stranger.get_by_role("alert")).to_contain_text("Wrong key")
     stranger.get_by_label("Key").fill(secret)
     stranger.get_by_role("button", name="Sign in").click()
     expect(stranger.get_by_role("heading", name="Sign in")).to_be_hidden()

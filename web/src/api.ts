@@ -3,7 +3,7 @@
 import type { Memory } from "./nouns";
 import { visited } from "./route.svelte";
 
-/** What the server refused, or that it is gone. `status` 0: nobody answered. */
+/** What the server refused, or that it is gone. `status` 0: no answer. */
 export class Refused extends Error {
   visit?: number; // where one was when asking for something to show
 

@@ -3,7 +3,7 @@
 
 const place = (name: string) => `draft:${name}`;
 
-/** Whether somebody left something unfinished under this name. */
+/** Whether something was left unfinished under this name. */
 export const unfinished = (name: string) => sessionStorage.getItem(place(name)) !== null;
 
 /** What differs from the start is kept. */

@@ -12,7 +12,7 @@ class Finding {
   text = $state("");
   wanted = $state<Wanted>({ ...ANY });
   leaves = $state.raw<Hit[][]>([]);
-  total = $state<number | null>(null); // null: nothing was asked yet, or nobody answered
+  total = $state<number | null>(null); // null: nothing was asked yet, or there was no answer
   degraded = $state("");
   busy = $state(false);
   stale = $state(false); // something changed while one was reading further down
@@ -36,7 +36,7 @@ class Finding {
     return JSON.stringify([this.query, this.wanted]);
   }
 
-  /** The first leaf, anew. */
+  /** The first leaf again. */
   async look(): Promise<void> {
     this.#running?.abort();
     this.#running = new AbortController();

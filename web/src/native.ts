@@ -139,7 +139,7 @@ function* stretches(ids: string[]): Generator<string[]> {
   for (let start = 0; start < ids.length; start += 1000) yield ids.slice(start, start + 1000);
 }
 
-/** Forget them as one deed; the answer takes it back. */
+/** Forget them as one bulk operation; the answer undoes it. */
 export async function bulkForget(ids: string[]): Promise<() => Promise<void>> {
   let deed: string | undefined;
   for (const some of stretches(ids)) deed = (await post<{ deed: string }>("/api/v1/bulk/forget", { ids: some, deed })).deed;
@@ -366,7 +366,7 @@ export interface Act {
 export interface Me {
   user: string;
   role: string;
-  csrf_token?: string | null; // of a session; none where nobody has to sign in
+  csrf_token?: string | null; // of a session; none where no one has to sign in
 }
 
 export const me = () => get<Me>("/session");

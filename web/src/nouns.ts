@@ -66,7 +66,7 @@ export interface Version {
   reason?: string;
 }
 
-/** Handed out to whom. */
+/** Who was shown a memory. */
 export interface Recall {
   at: string;
   user: string;

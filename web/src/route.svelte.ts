@@ -6,7 +6,7 @@ export interface Place {
   query: URLSearchParams;
 }
 
-/** As it stands where it was not written by `hash`. */
+/** As it is where `hash` did not write it. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
