@@ -343,7 +343,7 @@ def broken(path: Path, damage: str) -> None:
 def test_a_damaged_object_is_refused_and_nothing_changes(jay, folder, damage):
     memory, other = kept(jay), kept(jay, "other")
     jay.cold_storage.archive([memory.id, other.id], Terms(tier=Tier.GLACIER))
-    archive = jay.records.archives([memory.id])[memory.id]
+    archive = jay.records.archives.get([memory.id])[memory.id]
     [path] = [one for one in objects(folder) if one.name == archive.id]
     broken(path, damage)
 
@@ -407,7 +407,7 @@ def test_nothing_is_archived_on_a_disk_that_is_not_mounted_and_what_is_there_sta
     assert list(folder.rglob("*")) == []
     assert jay.get(second.id).content == "other"
     assert jay.get(second.id).status is Status.ACTIVE
-    assert jay.records.objects_due(jay.now() + timedelta(days=1), 9) == []
+    assert jay.records.archives.objects_due(jay.now() + timedelta(days=1), 9) == []
     with pytest.raises(ArchiveUnavailable):
         jay.cold_storage.restore([first.id])
 
@@ -450,7 +450,7 @@ def test_a_full_disk_archives_nothing_and_leaves_nothing(open_engine, folder):
 
     assert objects(folder) == []
     assert {jay.get(id).status for id in ids} == {Status.ACTIVE}
-    assert jay.records.objects_due(jay.now() + timedelta(days=1), 9) == []
+    assert jay.records.archives.objects_due(jay.now() + timedelta(days=1), 9) == []
     jay.update(ids[0], importance=0.9)  # nothing is held
 
 

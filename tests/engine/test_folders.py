@@ -285,7 +285,7 @@ def test_reading_plain_markdown_writes_nothing(jay, vault):
 
     before[file(vault, "Tides")] = before.pop(file(vault, "Tide Table"))
     assert everything(vault) == before
-    assert jay.records.waiting() == {}
+    assert jay.records.files.waiting() == {}
     assert jay.paths.get(STORE, "tides").content == "High at noon"
 
 
@@ -349,7 +349,7 @@ def test_a_vault_of_1000_notes_opens_as_a_store(bare, tmp_path, read_only):
     assert note.title == "Day 7"
     assert {link.source == note.id for link in bare.records.links([note.id])} == {True, False}
     assert everything(vault) == before
-    assert bare.records.waiting() == {}
+    assert bare.records.files.waiting() == {}
     assert (vault / MARKER).exists() is not read_only
 
 
@@ -432,7 +432,7 @@ def test_a_link_that_is_taken_out_of_a_text_is_a_relation_no_longer(jay, vault):
 
     assert related(jay, "harbour-notes") == {"people/ottilie"}
     assert related(jay, given.path) == {"tide-table"}
-    assert jay.records.waiting() == {}
+    assert jay.records.files.waiting() == {}
 
 
 def test_links_in_a_note_that_got_front_matter_here_are_followed(jay, vault):
@@ -460,7 +460,7 @@ def test_links_in_a_text_that_is_changed_here_are_followed(jay, vault):
 
     assert related(jay, "tide-table") == set()
     assert "related" not in file(vault, "Tide Table").read_text()
-    assert jay.records.waiting() == {}
+    assert jay.records.files.waiting() == {}
 
 
 def test_links_of_a_text_that_was_written_before_a_kill_are_followed_later(open_engine, vault, monkeypatch):
@@ -527,7 +527,7 @@ def test_nothing_is_changed_in_a_read_only_store(sealed, tmp_path, change):
 
     assert everything(tmp_path / "vault") == before
     assert sorted(one.name for one in (tmp_path / "vault").iterdir()) == ["Harbour Notes.md", "Tide Table.md", "people"]
-    assert sealed.records.waiting() == {}
+    assert sealed.records.files.waiting() == {}
 
 
 def test_a_read_only_folder_is_followed(sealed, tmp_path):
@@ -559,7 +559,7 @@ def test_what_was_changed_before_a_folder_became_read_only_is_read_from_its_file
     edited = jay.update(filed, **change)
     place = file(folder, "project/harbour")
     with jay.records.writing() as tx:
-        tx.keep_as_file([filed])
+        tx.files.keep([filed])
     place.write_text("---\ntags: [people]\n---\nWhat the file says\n")
     registry.add(Registered(name=STORE, path=folder, read_only=True))
     before = place.read_bytes()
@@ -569,7 +569,7 @@ def test_what_was_changed_before_a_folder_became_read_only_is_read_from_its_file
     assert edited.version < jay.get(filed).version
     assert (jay.get(filed).content, jay.get(filed).tags) == ("What the file says", ("people",))
     assert place.read_bytes() == before
-    assert jay.records.waiting() == {}
+    assert jay.records.files.waiting() == {}
 
 
 def test_read_only_stands_in_the_registry_and_in_lists(sealed, tmp_path):
@@ -934,7 +934,7 @@ def test_a_row_whose_file_was_never_written_gets_it(jay, folder, filed):
     look(jay)
 
     assert document(folder, "project/harbour").tags == ("late",)
-    assert jay.records.waiting() == {}
+    assert jay.records.files.waiting() == {}
 
 
 def test_an_entry_in_the_outbox_means_write_and_never_deleted(jay, folder, filed):
@@ -950,12 +950,12 @@ def test_an_entry_in_the_outbox_means_write_and_never_deleted(jay, folder, filed
 def test_a_file_written_but_not_noted_is_not_taken_for_an_edit(jay, folder, filed):
     """Killed after the rename, before the store knew; then the memory changed once more."""
     place = file(folder, "project/harbour")
-    before = jay.records.file_of(filed)
+    before = jay.records.files.of(filed)
     jay.update(filed, content="Second text")
-    after = jay.records.file_of(filed)
+    after = jay.records.files.of(filed)
     with jay.records.writing() as tx:
-        tx.in_sync(filed, name=before.name, hash=before.hash, stamp="", version=before.agreed_version)
-        tx.keep_as_file([filed])
+        tx.files.in_sync(filed, name=before.name, hash=before.hash, stamp="", version=before.agreed_version)
+        tx.files.keep([filed])
         jay.ledger.change(tx, replace(jay.get(filed), content="Third text"), "updated", "content")
     assert parsed(place.read_bytes()).content == "Second text"
     assert after.hash != before.hash
@@ -967,8 +967,8 @@ def test_a_file_written_but_not_noted_is_not_taken_for_an_edit(jay, folder, file
 
 def test_a_new_file_written_but_not_noted_is_not_doubled(jay, folder, filed):
     with jay.records.writing() as tx:
-        tx.drop_files([filed])
-        tx.keep_as_file([filed])
+        tx.files.drop([filed])
+        tx.files.keep([filed])
     look(jay)
     look(jay)
 
@@ -1154,7 +1154,7 @@ def test_a_mirror_of_many_is_complete(jay, tmp_path, monkeypatch):
     brought = {f"mem_00000000000{n}" for n in range(5)}
 
     assert {parsed(one.read_bytes()).id for one in (tmp_path / "vault").rglob("*.md")} == {*ids, *more, *brought}
-    assert jay.records.waiting() == {}
+    assert jay.records.files.waiting() == {}
 
 
 def test_what_stops_being_mirrored_stays(jay, tmp_path):
@@ -1197,7 +1197,7 @@ def test_whatever_a_memory_says_its_file_can_be_written(jay, folder, text):
     assert len(name.encode()) < 250
     look(jay)
     assert jay.get(id).content == text
-    assert not jay.records.waiting()
+    assert not jay.records.files.waiting()
 
 
 def test_memories_of_the_same_words_have_files_of_their_own_and_links_lead_to_them(jay, folder):
@@ -1276,7 +1276,7 @@ def test_what_another_user_keeps_private_is_not_written_into_a_folder(jay, ann, 
     look(jay)
 
     assert files_below(vault) == ["a/b.md"]
-    assert jay.records.waiting() == {}
+    assert jay.records.files.waiting() == {}
     assert [ann.get(one.id).content for one in (before, later)] == ["Known before", "Stored later"]
     ann.revise(later.id, access_level="shared")
     assert files_below(vault) == ["a/b.md", "a/later.md"]
@@ -1307,8 +1307,8 @@ def test_private_files_of_former_versions_leave_the_folder(jay, ann, folder):
     with jay.records.writing() as tx:  # as a former version would: private, and its file in step
         [memory] = tx.get([id], EVERYTHING)
         private = jay.ledger.change(tx, replace(memory, access_level=AccessLevel.PRIVATE), "updated")
-        known = tx.file_of(id)
-        tx.in_sync(id, name=known.name, hash=known.hash, stamp=known.stamp, version=private.version)
+        known = tx.files.of(id)
+        tx.files.in_sync(id, name=known.name, hash=known.hash, stamp=known.stamp, version=private.version)
         tx.set_fact(f"folder-private:{STORE}", "")
     look(jay)
 
@@ -1357,7 +1357,7 @@ def test_a_new_file_does_not_become_the_private_memory_of_another(jay, ann, fold
         file(folder, name).write_text(f"---\n{id}---\n\nThe same text\n")
     look(jay)
 
-    assert jay.records.file_of(secret.id) is None
+    assert jay.records.files.of(secret.id) is None
     assert jay.paths.get(STORE, "a/b").id != secret.id
     assert jay.paths.get(STORE, "a/c").access_level == "shared"
 
@@ -1547,7 +1547,7 @@ def test_closing_does_not_wait_for_files_that_are_still_to_be_read(open_engine, 
     jay.close()
 
     assert not any(thread.name == f"reading {STORE}" for thread in threading.enumerate())
-    assert 64 <= len(open_engine().records.entries(STORE, "", EVERYTHING)) < 600
+    assert 64 <= len(open_engine().records.files.entries(STORE, "", EVERYTHING)) < 600
 
 
 def test_threads_look_at_once_and_nothing_is_doubled(jay, folder, filed):
@@ -1578,7 +1578,7 @@ def test_a_watched_folder_is_taken_in_without_a_call(open_engine, tmp_path):
 
     def seen():
         place.write_text("---\n---\nSeen by itself\n")
-        return jay.records.at_path(STORE, "a/watched", jay.audience(Filter())) is not None
+        return jay.records.files.at_path(STORE, "a/watched", jay.audience(Filter())) is not None
 
     wait_until(seen)
 

@@ -55,7 +55,7 @@ def refuses(jay):
     with pytest.raises(ArchiveUnavailable):
         jay.cold_storage.archive([memory.id], GLACIER)
     assert jay.get(memory.id) == memory
-    assert jay.records.objects_due(jay.now() + timedelta(days=1), 9) == []
+    assert jay.records.archives.objects_due(jay.now() + timedelta(days=1), 9) == []
     return True
 
 

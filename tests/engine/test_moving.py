@@ -53,7 +53,7 @@ def filled(jay) -> dict[str, str]:
 
 
 def lying_in_the_folder(jay, ids) -> int:
-    return sum(archive.object is not None for archive in jay.records.archives(list(ids)).values())
+    return sum(archive.object is not None for archive in jay.records.archives.get(list(ids)).values())
 
 
 def shown(jay, ids) -> dict[str, str]:
@@ -178,7 +178,7 @@ def test_what_is_damaged_stays_and_is_named(jay, folder):
     texts = filled(jay)
     path = objects(folder)[0]
     path.write_bytes(b"other")
-    [damaged] = [id for id, one in jay.records.archives(list(texts)).items() if one.id == path.name]
+    [damaged] = [id for id, one in jay.records.archives.get(list(texts)).items() if one.id == path.name]
 
     moved = jay.cold_storage.move(Place.DATABASE)
 
@@ -200,7 +200,7 @@ def test_a_row_that_is_damaged_is_not_moved_out(jay, folder):
 
 def test_what_others_work_on_is_left_for_another_run(jay):
     texts = filled(jay)
-    [held] = [id for id, one in jay.records.archives(list(texts)).items() if one.tier is Tier.GLACIER]
+    [held] = [id for id, one in jay.records.archives.get(list(texts)).items() if one.tier is Tier.GLACIER]
 
     with holding(jay, [held]):
         moved = jay.cold_storage.move(Place.DATABASE)
@@ -211,7 +211,7 @@ def test_what_others_work_on_is_left_for_another_run(jay):
 
 def test_who_reads_while_it_moves_sees_the_text(jay, monkeypatch):
     texts = filled(jay)
-    real, once = jay.records.archives, []
+    real, once = jay.records.archives.get, []
 
     def moved_meanwhile(ids):
         found = real(ids)
@@ -220,7 +220,7 @@ def test_who_reads_while_it_moves_sees_the_text(jay, monkeypatch):
             jay.cold_storage.move(Place.DATABASE)
         return found
 
-    monkeypatch.setattr(jay.records, "archives", moved_meanwhile)
+    monkeypatch.setattr(jay.records.archives, "get", moved_meanwhile)
 
     assert shown(jay, texts) == texts
 

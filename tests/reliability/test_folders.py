@@ -26,7 +26,7 @@ def files_of(home: Path) -> dict[str, str]:
 def rows_of(home: Path) -> dict[str, str]:
     with opened_at(str(home)) as jay:
         entries = jay.paths.list("default").entries
-        assert jay.records.waiting() == {}
+        assert jay.records.files.waiting() == {}
         return {entry.path: jay.paths.get("default", entry.path).content for entry in entries}
 
 
@@ -38,7 +38,7 @@ def test_a_kill_between_row_and_file_heals_at_the_next_look(tmp_path):
         with lock.held(seconds=1) as had:
             assert had
             child.tell()
-            wait_until(lambda: jay.records.waiting() == {"default": 1})
+            wait_until(lambda: jay.records.files.waiting() == {"default": 1})
             child.kill()
             child.process.wait()
         assert files_of(tmp_path) == {}
@@ -85,7 +85,7 @@ def test_a_running_server_notices_a_new_file_without_a_call(tmp_path):
 
         def noticed() -> bool:
             (tmp_path / "stores" / "default" / "a" / "second.md").write_text("---\n---\nSecond\n")
-            return store.at_path("default", "a/second", everything) is not None
+            return store.files.at_path("default", "a/second", everything) is not None
 
         wait_until(noticed)
 

@@ -14,15 +14,17 @@ from scrubjay.stores.postgres.sql import PostgresSql, rewritten
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.sqlite.sql import SqliteSql
 from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.tables.archives import ArchiveChanges
 from scrubjay.stores.tables.callers import CallerChanges
 from scrubjay.stores.tables.conversations import ConversationChanges
+from scrubjay.stores.tables.files import FileChanges
 from scrubjay.stores.tables.jobs import JobChanges
 from scrubjay.stores.tables.sql import Row, Sql
 from tests.postgres import Stores, server_url
-from tests.stores.contract.suite import EVERYTHING, NOW
+from tests.stores.contract.suite import EVERYTHING, NOW, some
 
 Ask = Callable[[Sql], object]
-MAY_BE_SCANNED = r" USING |json_each|CONSTANT ROW"  # what may be read from end to end
+MAY_BE_SCANNED = r" USING |VIRTUAL TABLE INDEX|CONSTANT ROW"  # what may be read from end to end
 
 # What is asked, and the index in SQLite's plan and in PostgreSQL's. `autoindex` and `pkey` are keys of their tables.
 PLANS: dict[str, tuple[Ask, str, str]] = {
@@ -66,6 +68,54 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "sqlite_autoindex_injections",
         "injections_pkey",
     ),
+    "the memory at a path": (
+        lambda sql: FileChanges(sql).at_path("default", "a", EVERYTHING),
+        "memories_by_place (space=? AND path=?)",
+        "memories_by_place",
+    ),
+    "taken paths": (
+        lambda sql: FileChanges(sql).taken_paths(some(path="x")),
+        "memories_by_place (space=? AND path>? AND path<?)",
+        "memories_by_place",
+    ),
+    "the paths of a section": (
+        lambda sql: FileChanges(sql).entries("default", "a", EVERYTHING),
+        "memories_by_place (space=? AND path>? AND path<?)",
+        "memories_by_place",
+    ),
+    "the files of a space": (lambda sql: FileChanges(sql).list("default"), "files_by_space", "files_by_name"),
+    "files that wait": (
+        lambda sql: FileChanges(sql).list("default", waiting=True),
+        "outbox_by_space",
+        "outbox_pkey",
+    ),
+    "the file with a name": (lambda sql: FileChanges(sql).named("default", "a"), "files_by_space", "files_by_name"),
+    "the file of a memory": (
+        lambda sql: FileChanges(sql).of("m"),
+        "files USING INTEGER PRIMARY KEY",
+        "files_by_memory",
+    ),
+    "how many files wait": (lambda sql: FileChanges(sql).waiting(), "outbox_by_space", "outbox_pkey"),
+    "taking a file away": (
+        lambda sql: FileChanges(sql).withdraw("m", version=1),
+        "files USING INTEGER PRIMARY KEY",
+        "files_by_memory",
+    ),
+    "archives of memories": (
+        lambda sql: ArchiveChanges(sql).get(["m"]),
+        "archives USING INTEGER PRIMARY KEY",
+        "archives_pkey",
+    ),
+    "what putting memories away would free": (
+        lambda sql: ArchiveChanges(sql).hot_bytes(["m"], vectors=True),
+        "sqlite_autoindex_versions_2",
+        "versions_pkey",
+    ),
+    "objects to remove": (
+        lambda sql: ArchiveChanges(sql).objects_due(NOW, 9),
+        "objects_to_remove_by_due",
+        "objects_to_remove_by_due",
+    ),
 }
 
 
@@ -104,7 +154,7 @@ def _plan_of(sql: Any, ask: Ask) -> str:
 @pytest.fixture
 def sqlite(tmp_path: Path) -> Iterator[SqlitePlans]:
     with closing(SqliteStore(tmp_path / "memories.db")) as store:
-        yield SqlitePlans(store._reading)
+        yield SqlitePlans(store._reading, store._tally)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +178,7 @@ def test_sqlite_reads_by_an_index(sqlite: SqlitePlans, what: str) -> None:
 def test_postgres_reads_by_an_index(postgres_store: PostgresStore, what: str) -> None:
     ask, _, index = PLANS[what]
 
-    plan = _plan_of(PostgresPlans(postgres_store._reading), ask)
+    plan = _plan_of(PostgresPlans(postgres_store._reading, postgres_store._tally), ask)
 
     assert index in plan
     assert "Seq Scan" not in plan

@@ -1005,8 +1005,11 @@ LOOKUPS: dict[str, tuple[str, Callable[[SqliteStore], object]]] = {
     "tags": ("tags_by_tag", lambda store: store.list(Filter(tags=frozenset("x")), HERE, now=NOW)),
     "get": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.get(["x"], HERE)),
     "twins": ("memories_by_fingerprint", lambda store: store.twins(b"x", HERE)),
-    "paths": ("memories_by_place (space=? AND path>? AND path<?)", lambda store: store.taken_paths(some(path="x"))),
-    "path": ("memories_by_place (space=? AND path=?)", lambda store: store.at_path("default", "x", HERE)),
+    "paths": (
+        "memories_by_place (space=? AND path>? AND path<?)",
+        lambda store: store.files.taken_paths(some(path="x")),
+    ),
+    "path": ("memories_by_place (space=? AND path=?)", lambda store: store.files.at_path("default", "x", HERE)),
     "links": ("links_by_target", lambda store: store.links(["x"])),
     "versions": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.versions("x")),
     "pending": ("pending_by_attempts", lambda store: store.pending(limit=9)),

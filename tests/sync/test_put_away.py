@@ -25,7 +25,7 @@ def test_an_archived_memory_arrives_archived_and_is_restored_there(jay, drive, t
     synced = jay.sync.run(destination="drive")
 
     assert (synced.created, synced.errors) == (1, 0)
-    assert drive.records.archives([memory.id])[memory.id].id == archived
+    assert drive.records.archives.get([memory.id])[memory.id].id == archived
     drive.cold_storage.restore([archived])
     there = drive.get(memory.id)
     assert (there.content, there.path, there.metadata) == (memory.content, memory.path, memory.metadata)
@@ -43,7 +43,7 @@ def test_archiving_travels_to_where_the_memory_is_known(jay, drive):
     jay.sync.run(destination="drive")
 
     assert drive.get(memory.id).status is Status.ARCHIVED
-    assert memory.id in drive.records.archives([memory.id])
+    assert memory.id in drive.records.archives.get([memory.id])
     assert [hit.memory.id for hit in drive.search("cello")] == []
 
 
@@ -86,4 +86,4 @@ def test_erasing_an_archived_memory_erases_it_everywhere(jay, drive, tmp_path):
     jay.sync.run(destination="drive")
 
     assert jay.records.get([memory.id], EVERYTHING) == []
-    assert jay.records.archives([memory.id]) == {}
+    assert jay.records.archives.get([memory.id]) == {}

@@ -142,7 +142,7 @@ class World:
         self._acted(site, memory)
 
     def _free(self, site: Site, path: str) -> bool:
-        return site.jay.records.at_path("default", path, EVERYTHING) is None
+        return site.jay.records.files.at_path("default", path, EVERYTHING) is None
 
     def change(self, site: Site, id: str, act: Callable[[Memory], object]) -> None:
         """Do something to a memory, if it is there and can be done."""

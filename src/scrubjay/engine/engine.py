@@ -189,7 +189,7 @@ class Engine:
         """Do some work in a transaction of its own; once only, if its request carries a key."""
         with self.records.writing() as tx:
             result = self._do_once(tx, kind, work)
-            waiting = self.registry is not None and bool(tx.waiting())
+            waiting = self.registry is not None and bool(tx.files.waiting())
         if waiting:
             self.folders.write()
         return result
@@ -216,7 +216,7 @@ class Engine:
 
     def write_files(self, *, patient: bool = False) -> None:
         """Let files say what memories say, after a change; with patience all of them, however many."""
-        if self.registry is not None and self.records.waiting():
+        if self.registry is not None and self.records.files.waiting():
             self.folders.write(patient=patient)
 
     def look_at_folders(self) -> None:
@@ -308,7 +308,7 @@ class Engine:
                 intake.check_unique(self, tx, fingerprint)
             stored = self.ledger.add(tx, memory, text, judged=bool(text.vectors), fingerprint=fingerprint)
             if given.as_file and self.registry is not None:
-                tx.keep_as_file([stored.id])
+                tx.files.keep([stored.id])
             propose(self, tx, stored, proposals)
             links = link_related(self, tx, stored, given, neighbours)
             if (agreed := neighbours.agree_with(stored.category)) is not None:

@@ -100,7 +100,7 @@ class Feed:
         memory = event.memory or ""
         former = self._records.versions(memory)
         seen = self._engine.ledger.versions_seen(self._records, former)
-        unknown = self._records.archives([memory])  # its former states were put away with it
+        unknown = self._records.archives.get([memory])  # its former states were put away with it
         return replace(event, reason=None) if unknown or len(seen) < len(former) else event
 
     def _may_know(self, event: Event) -> bool:

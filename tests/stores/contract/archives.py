@@ -39,7 +39,7 @@ class ArchivesContract:
 
         assert (left.content, left.title, left.path, left.metadata) == ("", "", "", {})
         assert (left.version, left.status, left.tags) == (2, Status.ARCHIVED, ("home",))
-        assert reopen().archives([memory.id, "mem_unknown"]) == {memory.id: archive}
+        assert reopen().archives.get([memory.id, "mem_unknown"]) == {memory.id: archive}
         assert reopen().versions(memory.id) == []
 
     def test_what_is_put_away_is_matched_by_words_where_archived_ones_are_asked_for(self, store: Store) -> None:
@@ -104,7 +104,7 @@ class ArchivesContract:
 
         assert back == got(store, first.id) == replace(archived, seq=first.seq)
         assert store.versions(first.id) == versions
-        assert store.archives([first.id]) == {}
+        assert store.archives.get([first.id]) == {}
         assert matched(store, "Seattle", Filter(states=EVERY_STATE)) == [first.id]
         assert store.check(deep=True).problems == store.check(deep=True).wrong_hashes == ()
 
@@ -123,7 +123,7 @@ class ArchivesContract:
 
         described = got(store, memory.id)
         assert (described.title, described.metadata, described.content) == (memory.title, {"a": 1}, "")
-        assert memory.id in store.archives([memory.id])
+        assert memory.id in store.archives.get([memory.id])
         assert got(store, active.id) == active
 
     def test_purging_what_was_put_away_erases_it_and_removes_its_object(self, store: Store) -> None:
@@ -132,21 +132,21 @@ class ArchivesContract:
         with store.writing() as tx:
             tx.purge(memory.id, at=NOW)
 
-        assert store.archives([memory.id]) == {}
-        assert store.objects_due(NOW, 9) == ["glacier/arch_1"]
+        assert store.archives.get([memory.id]) == {}
+        assert store.archives.objects_due(NOW, 9) == ["glacier/arch_1"]
         assert matched(store, "Seattle", Filter(states=EVERY_STATE)) == []
 
     def test_objects_are_due_unless_a_memory_claims_them(self, store: Store) -> None:
         memory = put(store, some())
         with store.writing() as tx:
-            tx.announce_objects(["glacier/arch_1", "glacier/arch_2"], due=later(60))
+            tx.archives.announce_objects(["glacier/arch_1", "glacier/arch_2"], due=later(60))
         put_away(store, changed(store, memory, status=Status.ARCHIVED), object="glacier/arch_1")
 
-        assert store.objects_due(later(59), 9) == []
-        assert store.objects_due(later(60), 9) == ["glacier/arch_2"]
+        assert store.archives.objects_due(later(59), 9) == []
+        assert store.archives.objects_due(later(60), 9) == ["glacier/arch_2"]
         with store.writing() as tx:
-            tx.objects_removed(["glacier/arch_2"])
-        assert store.objects_due(later(60), 9) == []
+            tx.archives.objects_removed(["glacier/arch_2"])
+        assert store.archives.objects_due(later(60), 9) == []
 
     def test_objects_of_a_tier_are_named_longest_there_first(self, store: Store) -> None:
         for minutes, name in enumerate(["glacier/b", "glacier/a", "deep_archive/c", None]):
@@ -154,26 +154,26 @@ class ArchivesContract:
             tier = Tier.GLACIER if name is None else Tier(name.partition("/")[0])
             put_away(store, memory, object=name, tier=tier, at=later(minutes))
 
-        assert store.objects("glacier", 9) == ["glacier/b", "glacier/a"]
-        assert store.objects("glacier", 1) == ["glacier/b"]
-        assert store.objects("deep_archive", 9) == ["deep_archive/c"]
-        assert store.objects("cold", 9) == []
+        assert store.archives.objects("glacier", 9) == ["glacier/b", "glacier/a"]
+        assert store.archives.objects("glacier", 1) == ["glacier/b"]
+        assert store.archives.objects("deep_archive", 9) == ["deep_archive/c"]
+        assert store.archives.objects("cold", 9) == []
 
     def test_what_is_packed_moves_between_the_store_and_an_object(self, store: Store) -> None:
         memory = changed(store, put(store, some("User lives in Seattle")), status=Status.ARCHIVED)
         away = put_away(store, memory, object="glacier/arch_1")
         inside = replace(away, object=None, packed=b"packed")
         with store.writing() as tx:
-            tx.move_archive(memory.id, inside, at=later(1))
-        assert store.archives([memory.id]) == {memory.id: inside}
-        assert store.objects_due(later(1), 9) == ["glacier/arch_1"]
+            tx.archives.move(memory.id, inside, at=later(1))
+        assert store.archives.get([memory.id]) == {memory.id: inside}
+        assert store.archives.objects_due(later(1), 9) == ["glacier/arch_1"]
 
         with store.writing() as tx:
-            tx.move_archive(memory.id, away, at=later(2))
-        assert store.archives([memory.id]) == {memory.id: away}
-        assert store.objects_due(later(9), 9) == []  # it is claimed again
+            tx.archives.move(memory.id, away, at=later(2))
+        assert store.archives.get([memory.id]) == {memory.id: away}
+        assert store.archives.objects_due(later(9), 9) == []  # it is claimed again
         assert matched(store, "Seattle", Filter(states=EVERY_STATE)) == [memory.id]
-        assert store.archived_bytes() == away.size
+        assert store.archives.bytes() == away.size
 
     def test_what_was_brought_back_meanwhile_is_not_moved(self, store: Store) -> None:
         memory = changed(store, put(store, some()), status=Status.ARCHIVED)
@@ -182,11 +182,11 @@ class ArchivesContract:
             tx.bring_back(memory, [], at=NOW)
         again = put_away(store, memory, object="glacier/arch_2")
         with store.writing() as tx:
-            tx.move_archive(memory.id, replace(away, object=None, packed=b"packed"), at=NOW)
-            tx.move_archive("nobody", away, at=NOW)
+            tx.archives.move(memory.id, replace(away, object=None, packed=b"packed"), at=NOW)
+            tx.archives.move("nobody", away, at=NOW)
 
-        assert store.archives([memory.id]) == {memory.id: again}
-        assert store.objects_due(NOW, 9) == ["glacier/arch_1"]
+        assert store.archives.get([memory.id]) == {memory.id: again}
+        assert store.archives.objects_due(NOW, 9) == ["glacier/arch_1"]
 
     def test_what_is_brought_back_leaves_its_object_to_be_removed(self, store: Store) -> None:
         memory = put(store, some())
@@ -194,17 +194,17 @@ class ArchivesContract:
         with store.writing() as tx:
             tx.bring_back(memory, [], at=later(1))
 
-        assert store.objects_due(later(1), 9) == ["glacier/arch_1"]
+        assert store.archives.objects_due(later(1), 9) == ["glacier/arch_1"]
 
     def test_hot_bytes_are_what_putting_away_frees(self, store: Store) -> None:
         memory = put(store, some("x" * 1000))
-        with_vectors = store.hot_bytes([memory.id], vectors=True)[memory.id]
-        without = store.hot_bytes([memory.id], vectors=False)[memory.id]
+        with_vectors = store.archives.hot_bytes([memory.id], vectors=True)[memory.id]
+        without = store.archives.hot_bytes([memory.id], vectors=False)[memory.id]
         put_away(store, changed(store, memory, status=Status.ARCHIVED))
 
         assert with_vectors == without + 4 * DIMENSION
         assert without >= 1000
-        assert store.hot_bytes([memory.id], vectors=True)[memory.id] <= 4  # two times an empty JSON object
+        assert store.archives.hot_bytes([memory.id], vectors=True)[memory.id] <= 4  # two times an empty JSON object
 
     def test_totals_count_what_is_packed(self, store: Store) -> None:
         memory = put(store, some("x" * 1000))
@@ -216,7 +216,7 @@ class ArchivesContract:
 
         assert (dict(away.text_bytes), dict(away.vector_bytes)) == ({State.ARCHIVED: 5}, {State.ARCHIVED: 0})
         assert dict(back.text_bytes) == {State.ARCHIVED: 1000}
-        assert store.archived_bytes() == 0
+        assert store.archives.bytes() == 0
 
     def test_rebuilding_leaves_what_was_put_away(self, store: Store) -> None:
         memory = put(store, some("User lives in Seattle"))

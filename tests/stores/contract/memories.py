@@ -283,13 +283,13 @@ class MemoriesContract:
         put(store, some(path="a/b-3", space="work"))
         put(store, some(path="a/b-4", status=Status.DELETED))
 
-        assert store.taken_paths(some(path="a/b")) == {"a/b", "a/b-2", "a/b-x"}
-        assert store.taken_paths(some(path="a/b", space="nowhere")) == set()
+        assert store.files.taken_paths(some(path="a/b")) == {"a/b", "a/b-2", "a/b-x"}
+        assert store.files.taken_paths(some(path="a/b", space="nowhere")) == set()
 
     def test_a_memory_does_not_take_its_own_path(self, store: Store) -> None:
         memory = put(store, some(path="a/b"))
 
-        assert store.taken_paths(memory) == set()
+        assert store.files.taken_paths(memory) == set()
 
     def test_private_paths_are_their_users_own(self, store: Store) -> None:
         ann, bob = Context(user_id="ann"), Context(user_id="bob")
@@ -300,9 +300,9 @@ class MemoriesContract:
         for taken in ({}, {"access_level": AccessLevel.PUBLIC}, {"access_level": AccessLevel.PRIVATE, "context": ann}):
             with pytest.raises(Conflict):
                 put(store, some(path="a/b", **taken))
-            assert store.taken_paths(some(path="a/b", **taken)) == {"a/b"}
+            assert store.files.taken_paths(some(path="a/b", **taken)) == {"a/b"}
         eve = some(path="a/b", access_level=AccessLevel.PRIVATE, context=Context(user_id="eve"))
-        assert store.taken_paths(eve) == set()
+        assert store.files.taken_paths(eve) == set()
 
     def test_publishing_onto_a_taken_path_is_refused(self, store: Store) -> None:
         put(store, some(path="a/b"))
@@ -341,7 +341,7 @@ class MemoriesContract:
         assert [*store.versions(memory.id), *store.pending(limit=9)] == []
         assert store.matched_words("seattle", [memory.id]) == store.vectors([memory.id]) == {}
         assert store.twins(memory.content.encode()[:32], EVERYTHING) == []
-        assert store.taken_paths(some(path="a/b")) == set()
+        assert store.files.taken_paths(some(path="a/b")) == set()
 
     def test_a_tombstone_still_counts(self, store: Store) -> None:
         memory = put(store, some(category=Category.GOAL, importance=0.9))

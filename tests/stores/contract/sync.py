@@ -48,7 +48,7 @@ class SyncContract:
         assert [one.superseded_by for one in store.get([old.id], bob)] == [None]
         assert [one.supersedes for one in store.get([new.id], ann)] == [old.id]
         assert got(store, old.id).superseded_by == new.id, "for those who see everything"
-        assert {entry.id: entry.superseded_by for entry in store.entries("default", "", bob)} == {
+        assert {entry.id: entry.superseded_by for entry in store.files.entries("default", "", bob)} == {
             old.id: None,
             other.id: None,
         }
@@ -205,7 +205,7 @@ class SyncContract:
         with pytest.raises(Conflict):
             take(store, Replica(memory=some("there", path="notes/a"), parts=1), ())
 
-        assert store.at_path("default", "notes/a", EVERYTHING) == holder
+        assert store.files.at_path("default", "notes/a", EVERYTHING) == holder
 
     def test_a_private_replica_may_lie_where_a_shared_memory_does(self, store: Store) -> None:
         put(store, some("here", path="notes/a"))

@@ -307,7 +307,7 @@ def archive_place(settings: Settings, opened: Store) -> Iterator[Finding]:
         found = f"{folder} must be the same for every server on this database."
         yield Finding(OK, "archive folder", found, "Or keep archives in the database: scrubjay archive --to database")
     for tier in ELSEWHERE:
-        if in_store and not opened.objects(tier, 1):
+        if in_store and not opened.archives.objects(tier, 1):
             continue
         try:
             objects.check(tier)

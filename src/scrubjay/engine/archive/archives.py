@@ -33,7 +33,7 @@ class Archives:
     def with_texts(self, memories: Sequence[Memory], *, deep: bool, strict: bool) -> list[Memory]:
         """The memories with the texts of those that are archived. What cannot be read stays without, unless `strict`;
         the deep archive is opened only if asked for."""
-        archives = self._engine.records.archives([memory.id for memory in memories if is_away(memory)])
+        archives = self._engine.records.archives.get([memory.id for memory in memories if is_away(memory)])
         return [
             self._with_text(memory, archives[memory.id], deep=deep, strict=strict) if memory.id in archives else memory
             for memory in memories
@@ -51,14 +51,14 @@ class Archives:
 
     def history(self, memory: Memory) -> Sequence[Version]:
         """The former states that were put away with a memory."""
-        archive = self._engine.records.archives([memory.id]).get(memory.id)
+        archive = self._engine.records.archives.get([memory.id]).get(memory.id)
         return () if archive is None else self._kept(memory.id, archive).versions
 
     def damaged(self, progress: Callable[[int], None] | None = None) -> Iterator[tuple[str, Error]]:
         """Every archived memory that could not be restored now, and why."""
         engine, looked = self._engine, 0
         for page in pages(engine.records, AWAY, access.EVERYTHING, now=engine.now(), size=BATCH):
-            for name, archive in engine.records.archives([memory.id for memory in page]).items():
+            for name, archive in engine.records.archives.get([memory.id for memory in page]).items():
                 try:
                     self._unpacked(archive)
                 except (ArchiveDamaged, ArchiveUnavailable) as error:
@@ -76,13 +76,13 @@ class Archives:
         if engine.parts.archive is None:
             return 0
         with suppress(Error):
-            for name in engine.records.objects_due(engine.now(), BATCH):
+            for name in engine.records.archives.objects_due(engine.now(), BATCH):
                 with suppress(Error):
                     engine.parts.archive.remove(name)
                     removed.append(name)
             if removed:
                 with engine.records.writing() as tx:
-                    tx.objects_removed(removed)
+                    tx.archives.objects_removed(removed)
         return len(removed)
 
     def _kept(self, id: str, archive: Archive) -> Kept:
@@ -90,7 +90,7 @@ class Archives:
         try:
             return self._unpacked(archive)
         except ArchiveDamaged:
-            now = self._engine.records.archives([id]).get(id)
+            now = self._engine.records.archives.get([id]).get(id)
             if now is None or now.object == archive.object:
                 raise
             return self._unpacked(now)
@@ -112,7 +112,7 @@ def remove_due(engine: Engine) -> None:
     if engine.parts.archive is None:
         return
     engine.parts.archive.look()
-    if engine.records.objects_due(engine.now(), 1):
+    if engine.records.archives.objects_due(engine.now(), 1):
         Archives(engine).remove_due_objects()
 
 

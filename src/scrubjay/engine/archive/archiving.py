@@ -212,13 +212,13 @@ class Archiving(Archives):
             for tier in {tier_of(name) for name in elsewhere}:
                 self._engine.parts.objects().set_up(tier)
             with records.writing() as tx:
-                tx.announce_objects(elsewhere, due=self._engine.now() + UNCLAIMED)
+                tx.archives.announce_objects(elsewhere, due=self._engine.now() + UNCLAIMED)
         try:
             yield [self._tried(one) for one in prepared]
         except BaseException:  # whatever it was, nobody will claim what was put there
             if elsewhere:
                 with suppress(Error), records.writing() as tx:
-                    tx.announce_objects(elsewhere, due=self._engine.now())
+                    tx.archives.announce_objects(elsewhere, due=self._engine.now())
                 self.remove_due_objects()
             raise
 
@@ -234,7 +234,7 @@ class Archiving(Archives):
 
     def _check_quota(self, prepared: Sequence[Prepared]) -> None:
         quota = self._engine.parts.archive_quota
-        if quota and self._engine.records.archived_bytes() + sum(one.archive.size for one in prepared) > quota:
+        if quota and self._engine.records.archives.bytes() + sum(one.archive.size for one in prepared) > quota:
             raise QuotaExceeded(
                 f"The archive may hold {quota:,} bytes.", hint="Forget some archived memories, or raise archive_quota."
             )
@@ -248,7 +248,7 @@ class Archiving(Archives):
         memory = ledger.changeable(tx, one.memory.id)
         if memory.version != one.memory.version:
             raise lifecycle.changed_meanwhile(memory)
-        freed = tx.hot_bytes([memory.id], vectors=not terms.keep_vectors)[memory.id]
+        freed = tx.archives.hot_bytes([memory.id], vectors=not terms.keep_vectors)[memory.id]
         ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status", reason=terms.reason)
         tx.put_away(memory.id, one.archive, keep_vectors=terms.keep_vectors)
         tx.alias(one.archive.id, memory.id)
@@ -267,7 +267,9 @@ class Archiving(Archives):
 
     def _preview(self, memories: Sequence[Memory], terms: Terms) -> Archived:
         """What would happen: everything is packed and nothing kept."""
-        sizes = self._engine.records.hot_bytes([memory.id for memory in memories], vectors=not terms.keep_vectors)
+        sizes = self._engine.records.archives.hot_bytes(
+            [memory.id for memory in memories], vectors=not terms.keep_vectors
+        )
         shown = []
         for memory in memories:
             one = self._packed(memory, terms)

@@ -65,7 +65,7 @@ class MarkedObjects(Objects):
                 self.check(tier)
             self._looked = True
         except ArchiveUnavailable as error:
-            if any(self._records.objects(tier, 1) for tier in ELSEWHERE):  # otherwise it is missed by nobody
+            if any(self._records.archives.objects(tier, 1) for tier in ELSEWHERE):  # otherwise it is missed by nobody
                 found = f"{error.message} {error.hint}"
         if found and found != self.trouble:
             import logging  # rarely needed, and not free
@@ -93,7 +93,7 @@ class MarkedObjects(Objects):
 
     def holds_most(self, tier: str) -> bool:
         """Whether most of the oldest objects that the store knows are here; also if it knows none."""
-        names = self._records.objects(tier, SAMPLE)
+        names = self._records.archives.objects(tier, SAMPLE)
         here = 0
         for name in names:
             with suppress(Error):

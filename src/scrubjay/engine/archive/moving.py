@@ -69,7 +69,9 @@ class Moving(Archives):
             busy += held
             try:
                 with holding(engine, free):
-                    archives = {name: one for name, one in engine.records.archives(free).items() if _to_move(one, to)}
+                    archives = {
+                        name: one for name, one in engine.records.archives.get(free).items() if _to_move(one, to)
+                    }
                     whole = self._whole_ones(archives)
                     take(whole)
             except Locked:  # somebody else was quicker
@@ -85,7 +87,7 @@ class Moving(Archives):
     def _lying_elsewhere(self, to: Place) -> Iterator[Sequence[str]]:
         engine = self._engine
         for page in pages(engine.records, AWAY, access.EVERYTHING, now=engine.now(), size=BATCH):
-            found = engine.records.archives([memory.id for memory in page])
+            found = engine.records.archives.get([memory.id for memory in page])
             if names := [name for name, archive in found.items() if _to_move(archive, to)]:
                 yield names
 
@@ -116,7 +118,7 @@ class Moving(Archives):
         for tier in {archive.tier for archive in archives.values()}:
             objects.set_up(tier)
         with engine.records.writing() as tx:
-            tx.announce_objects(list(names.values()), due=engine.now() + UNCLAIMED)
+            tx.archives.announce_objects(list(names.values()), due=engine.now() + UNCLAIMED)
         for archive in archives.values():
             objects.write(names[archive.id], archive.packed or b"")
             if sha256(objects.read(names[archive.id])).digest() != archive.checksum:
@@ -128,7 +130,7 @@ class Moving(Archives):
         if archives:
             with self._engine.records.writing() as tx:
                 for name, archive in archives.items():
-                    tx.move_archive(name, moved(archive), at=self._engine.now())
+                    tx.archives.move(name, moved(archive), at=self._engine.now())
 
 
 def _to_move(archive: Archive, to: Place) -> bool:

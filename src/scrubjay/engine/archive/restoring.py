@@ -113,7 +113,7 @@ class Restoring(Archives):
 
     def _restore(self, held: Engine, ids: Sequence[str], mode: Mode, *, embed: bool, reason: str | None) -> Restored:
         engine = self._engine
-        archives = engine.records.archives(ids)
+        archives = engine.records.archives.get(ids)
         work: list[tuple[str, Kept | None, TextVectors | None, float]] = []
         for number, name in enumerate(ids):
             begun = perf_counter()

@@ -71,7 +71,7 @@ class NoteLinks:
             self._follow(changed, self._files())
 
     def _files(self) -> list[File]:
-        return [file for file in self._records.files(self._space) if file.state in AT_HAND and file.name]
+        return [file for file in self._records.files.list(self._space) if file.state in AT_HAND and file.name]
 
     def _follow(self, changed: Sequence[str], files: Sequence[File]) -> None:
         notes, here = _by_key(files), {file.memory for file in files}
@@ -99,7 +99,7 @@ class NoteLinks:
         known = {link.target for link in links if link.source == id and link.stands}
         new = sorted(ends - known - {id})
         found = {memory.id: memory for memory in tx.get([id, *new], access.EVERYTHING)} if new else {}
-        file = tx.file_of(id)
+        file = tx.files.of(id)
         if id not in found or file is None:
             return
         for target in new:
@@ -117,7 +117,7 @@ class NoteLinks:
                     self._release_some(tx, memory.id, before - now)
 
     def _release_some(self, tx: Transaction, id: str, ends: set[str | None]) -> None:
-        file = tx.file_of(id)
+        file = tx.files.of(id)
         if file is None:
             return
         for link in tx.links([id], kinds=frozenset({LinkKind.RELATED})):
@@ -129,7 +129,7 @@ class NoteLinks:
     def _settle(self, tx: Transaction, file: File) -> None:
         """A relation that stands in a text need not be written into its file, too: reading changes no file."""
         if not self._writing and not file.waiting and file.hash is not None:
-            tx.in_sync(file.memory, name=file.name, hash=file.hash, stamp=file.stamp, version=file.version)
+            tx.files.in_sync(file.memory, name=file.name, hash=file.hash, stamp=file.stamp, version=file.version)
 
     def _unfollowed(self) -> Unfollowed:
         fact = json.loads(self._records.fact(self._key) or "{}")

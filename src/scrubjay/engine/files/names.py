@@ -52,7 +52,7 @@ def path_found(name: str, memory: Memory) -> str:
 def link_to(memory: Memory, reads: Reads) -> str:
     """What a [[link]] in another file of the folder calls a memory: the name of its file, which programs that show
     such folders look for."""
-    file = reads.file_of(memory.id)
+    file = reads.files.of(memory.id)
     if file is None:
         return memory.path
     return (kept_name(file, memory) or next(possible_names(memory)))[:-3]

@@ -108,7 +108,7 @@ class Paths:
     def _check_untaken(self, reads: Reads, space: str, path: str) -> None:
         """:raises Conflict: if the caller has something there or all have. What another keeps private takes no path
         away, and its place must not be told."""
-        if reads.at_path(space, path, access.audience_of_paths(self._engine.caller, space)) is not None:
+        if reads.files.at_path(space, path, access.audience_of_paths(self._engine.caller, space)) is not None:
             raise taken(path)
 
     def _check_section(self, space: str, section: str) -> None:
@@ -198,7 +198,7 @@ class Paths:
         broken, now = ids_of(problems), self._engine.now()
         below = self._entries(space, place)
         shown = [entry for entry in below if entry.id not in broken and (expired or not entry.expired(now))]
-        described = self._records.sections(space)
+        described = self._records.files.sections(space)
         entries = sorted(shown, key=_order)
         after = None if cursor is None else _place_of(cursor)
         rest = entries if after is None else [entry for entry in entries if _order(entry) > after]
@@ -234,7 +234,7 @@ class Paths:
             return place, False
         with self._records.writing() as tx:
             tx.create_space(space, at=self._engine.now())
-            tx.put_section(space, place, description=None)
+            tx.files.put_section(space, place, description=None)
         return place, True
 
     def describe_section(self, store: str, section: str, description: str) -> tuple[str, str | None]:
@@ -243,7 +243,7 @@ class Paths:
         text = checked_description(description)
         with self._records.writing() as tx:
             tx.create_space(space, at=self._engine.now())
-            tx.put_section(space, place, description=text)
+            tx.files.put_section(space, place, description=text)
         return place, text
 
     def delete_section(self, store: str, section: str) -> tuple[str, int]:
@@ -261,10 +261,10 @@ class Paths:
         def write(tx: Transaction) -> tuple[Memory, ...]:
             if not self._exists(space, place):
                 raise no_section(place)
-            entries = tx.entries(space, place, access.audience_in(self._engine.caller, (space,)))
+            entries = tx.files.entries(space, place, access.audience_in(self._engine.caller, (space,)))
             for entry in entries:
                 lifecycle.forget(self._engine.ledger, tx, entry.id, hard=False, reason=f"section {place} was deleted")
-            tx.drop_sections(space, place)
+            tx.files.drop_sections(space, place)
             return tuple(tx.get([entry.id for entry in entries], access.EVERYTHING))
 
         return place, len(self._engine.transact(tuple[Memory, ...], write))
@@ -276,13 +276,13 @@ class Paths:
 
     def _exists(self, space: str, section: str) -> bool:
         return bool(self._entries(space, section)) or any(
-            _within(path, section) for path in self._records.sections(space)
+            _within(path, section) for path in self._records.files.sections(space)
         )
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def _entries(self, space: str, section: str) -> Sequence[Entry]:
-        return self._records.entries(space, section, access.audience_in(self._engine.caller, (space,)))
+        return self._records.files.entries(space, section, access.audience_in(self._engine.caller, (space,)))
 
     def _found(self, space: str, path: str) -> Memory:
         return self._at(self._records, space, self._looked_at(space, path))
@@ -295,13 +295,13 @@ class Paths:
             path = named[0].path if named else "unknown-id"
         place = checked_path(path, field)
         self._folders.look_closely(space, place)
-        if self._records.at_path(space, place, access.audience_in(self._engine.caller, (space,))) is None:
+        if self._records.files.at_path(space, place, access.audience_in(self._engine.caller, (space,))) is None:
             self._folders.look([space])  # a new file may have any name
         return place
 
     def _at(self, reads: Reads, space: str, place: str) -> Memory:
         """:raises NotFound: if there is none at that path that the caller may see"""
-        memory = reads.at_path(space, place, access.audience_in(self._engine.caller, (space,)))
+        memory = reads.files.at_path(space, place, access.audience_in(self._engine.caller, (space,)))
         if memory is None:
             raise NotFound(f"Memory not found: {place}", hint="List the memories to see their paths.")
         return memory

@@ -137,7 +137,7 @@ class Folders:
         spaces = {space.name: space for space in self._engine.list_spaces()}
         stores = {} if self._registry is None else self._registry.stores()
         project = None if self._registry is None else self._registry.project()
-        waiting = self._records.waiting()
+        waiting = self._records.files.waiting()
         closed = self._registry is not None and not self._registry.auto_register
         result = []
         for name in sorted(stores if closed else {*stores, *spaces}):
@@ -151,7 +151,7 @@ class Folders:
                     description=(store and store.description) or (space and space.description) or None,
                     memories=space.memories if space else 0,
                     superseded=space.superseded if space else 0,
-                    mirrored=self._records.mirrored(name),
+                    mirrored=self._records.files.mirrored(name),
                     project=project is not None and project.name == name,
                     waiting=waiting.get(name, 0),
                     there=store is None or store.path.is_dir(),
@@ -252,8 +252,8 @@ class Folders:
         with self._records.writing() as tx:
             registry.remove(name)
             tx.create_space(name, at=self._engine.now())
-            tx.mirror(name, on=False)
-            tx.drop_files([file.memory for file in tx.files(name)])
+            tx.files.mirror(name, on=False)
+            tx.files.drop([file.memory for file in tx.files.list(name)])
 
     def mirror(self, name: str, path: Path | None = None, *, progress: Progress | None = None) -> Indexed:
         """Keep every memory of a space as a file from now on."""
@@ -262,7 +262,7 @@ class Folders:
         store = registry.find(name)
         access.check_unsealed(self._engine.caller, name)
         if path is not None and (store is None or not store.written or not same_folder(store.path, path)):
-            if store is not None and (store.written or (name == DEFAULT_SPACE and self._records.files(name))):
+            if store is not None and (store.written or (name == DEFAULT_SPACE and self._records.files.list(name))):
                 raise Conflict(f"Store {name!r} has another folder.", hint="Remove the store first.")
             self._register(replace(registry.usual(intake.check_space(name)), path=checked_folder(path)))
         elif store is None:
@@ -271,7 +271,7 @@ class Folders:
         Folder(registry.stores()[name].path).prepare()
         indexed = self.reindex(name)  # what lies there already
         with self._records.writing() as tx:
-            tx.mirror(name, on=True)
+            tx.files.mirror(name, on=True)
         self._write(name, seconds=None, progress=progress, quiet=False)
         return indexed
 
@@ -279,7 +279,7 @@ class Folders:
         """New memories of a space are no longer written as files; those that are stay so."""
         self._check_local("Only this machine's owner mirrors a space.")
         with self._records.writing() as tx:
-            tx.mirror(self.check(name), on=False)
+            tx.files.mirror(self.check(name), on=False)
 
     def _register(self, store: Registered) -> None:
         with self._records.writing() as tx:
@@ -335,8 +335,10 @@ class Folders:
         if self._shelves.of(space).complete != folder.root:
             self._read(space, folder)
         audience = access.audience_in(self._engine.caller, (space,))
-        memory = self._records.at_path(space, path, audience) or self._records.at_path(space, path, access.EVERYTHING)
-        file = None if memory is None else self._records.file_of(memory.id)
+        memory = self._records.files.at_path(space, path, audience) or self._records.files.at_path(
+            space, path, access.EVERYTHING
+        )
+        file = None if memory is None else self._records.files.of(memory.id)
         if self._has_changed(folder, file, path, alone=memory is None):
             self._read(space, folder)
         if not self._may_hear_of(space, path, known=memory is not None):
@@ -350,7 +352,9 @@ class Folders:
         """Whether the caller may be told that there is something at a path."""
         caller = self._engine.caller
         audience = access.audience_in(caller, (space,))
-        return self._records.at_path(space, path, audience) is not None if known else access.granted(caller, space)
+        return (
+            self._records.files.at_path(space, path, audience) is not None if known else access.granted(caller, space)
+        )
 
     def _has_changed(self, folder: Folder, file: File | None, path: str, *, alone: bool) -> bool:
         try:
@@ -380,12 +384,12 @@ class Folders:
     def write(self, *, patient: bool = False) -> None:
         """Write the files that wait. Never fails: what cannot be written now goes on waiting, as does what a call
         without patience has no time for."""
-        for space in self._records.waiting():
+        for space in self._records.files.waiting():
             self._write(space, seconds=None if patient else WRITE_SECONDS)
 
     def waits(self, id: str) -> str | None:
         """Why a memory's file is not written yet; None if it is, or there is none."""
-        memory_file = self._records.file_of(id)
+        memory_file = self._records.files.of(id)
         if memory_file is None or not memory_file.waiting:
             return None
         space = self._records.get([id], access.EVERYTHING)[0].space
@@ -470,7 +474,7 @@ class Folders:
         quiet: bool = True,
     ) -> None:
         folder = self._folder(space)
-        if folder is None or space not in self._records.waiting():
+        if folder is None or space not in self._records.files.waiting():
             return
         shelf = self._shelves.of(space)
         try:

@@ -126,7 +126,7 @@ class Filing:
         known_folder = not self._read_only and self._is_known()
         self._withdraw_private(thorough=embed)
         walk = self._folder.walk()
-        files = self._records.files(self._space)
+        files = self._records.files.list(self._space)
         known = sum(file.name in walk.files for file in files)
         if progress and known < len(walk.files):
             progress(known, len(walk.files))
@@ -142,7 +142,7 @@ class Filing:
         done = {"new": 0, "changed": 0, "moved": 0, "gone": 0}
         if same:
             with self._records.writing() as tx:
-                tx.restamp(same)
+                tx.files.restamp(same)
         links = NoteLinks(self._engine, self._space)
         links.expect(change.document.content for change in changes)
         self._apply(changes, done, total=len(walk.files), until=until, embed=embed, progress=progress)
@@ -171,7 +171,7 @@ class Filing:
             if not self._may_lie_here(memory)
         ]
         with self._records.writing() as tx:
-            tx.keep_as_file(found)
+            tx.files.keep(found)
             tx.set_fact(key, "looked for")
 
     def _is_known(self) -> bool:
@@ -192,12 +192,14 @@ class Filing:
             here = self._folder.walk()
             gone = [file.memory for file in self._kept() if file.name not in here.files]
             with self._records.writing() as tx:
-                tx.keep_as_file(gone)
+                tx.files.keep(gone)
                 tx.set_fact(key, identity)
         return True
 
     def _kept(self) -> list[File]:
-        return [file for file in self._records.files(self._space) if file.state in AT_HAND and file.hash is not None]
+        return [
+            file for file in self._records.files.list(self._space) if file.state in AT_HAND and file.hash is not None
+        ]
 
     def _compared(self, walk: Walk, files: Sequence[File]) -> tuple[list[Change], dict[str, str]]:
         """Files that say something new, and the stamps of those that were only touched."""
@@ -296,7 +298,7 @@ class Filing:
                 found[ids[memory.id].name] = _no_file(memory)
         audience = access.audience_of_paths(self._engine.caller, self._space)
         for change in new:
-            at_path = self._records.at_path(self._space, path_of_file(change.name), audience)
+            at_path = self._records.files.at_path(self._space, path_of_file(change.name), audience)
             if at_path is None or at_path.id in filed or not self._may_lie_here(at_path):
                 continue
             if not said_otherwise(change.document, at_path):
@@ -347,7 +349,7 @@ class Filing:
         ]
         with self._records.writing() as tx:
             for (change, _), memory, text in zip(made, complete, texts, strict=True):
-                if tx.file_named(self._space, change.name) is None:  # else another process was quicker
+                if tx.files.named(self._space, change.name) is None:  # else another process was quicker
                     self._add_one(tx, change, memory, text)
         if any(not text.complete for text in texts):
             self._engine.parts.backlog.wake()
@@ -422,7 +424,7 @@ class Filing:
             return False
         if not leaving and known.state in AT_HAND and not self._may_lie_here(known):
             with self._records.writing() as tx:
-                tx.keep_as_file([known.id])  # then its file is looked at once more, and leaves
+                tx.files.keep([known.id])  # then its file is looked at once more, and leaves
             return False
         try:
             if not leaving and not self._may_lie_here(known):
@@ -476,7 +478,7 @@ class Filing:
             ).memory
         with self._records.writing() as tx:
             self._agree(tx, known, change)
-            tx.keep_as_file([known.id, newer.id])
+            tx.files.keep([known.id, newer.id])
         done["changed"] += 1
         return True
 
@@ -513,7 +515,7 @@ class Filing:
         self._agree(tx, current, change)
 
     def _agree(self, tx: Transaction, memory: Memory, change: Change) -> None:
-        tx.in_sync(
+        tx.files.in_sync(
             memory.id, name=change.name, hash=change.bytes.hash, stamp=change.bytes.stamp, version=memory.version
         )
         self._problems.pop(change.name, None)
@@ -528,7 +530,7 @@ class Filing:
                 wanted = path_of_file(change.name)
                 if memory is None or memory.state not in AT_HAND or not memory.path.startswith(f"{wanted}-"):
                     continue
-                file = tx.file_of(memory.id)
+                file = tx.files.of(memory.id)
                 placed = replace(memory, path=wanted)
                 if file is not None and file.name == change.name and names.free_path(tx, placed) == wanted:
                     self._agree(tx, self._engine.ledger.change(tx, placed, "moved", "path", touched=False), change)
@@ -536,7 +538,7 @@ class Filing:
     def _forget(self, file: File) -> bool:
         """Softly delete the memory of a file that somebody deleted, or moved another file over."""
         with self._records.writing() as tx:
-            now = tx.file_of(file.memory)
+            now = tx.files.of(file.memory)
             if now is None or now.waiting or now.state not in AT_HAND or now.name not in ("", file.name):
                 return False
             if not now.name:  # its name is another memory's now
@@ -554,7 +556,7 @@ class Filing:
             forgotten = lifecycle.forget(
                 self._engine.ledger, tx, file.memory, hard=False, reason="its file was deleted"
             ).memory
-            tx.in_sync(file.memory, name=file.name, hash=file.hash or b"", stamp="", version=forgotten.version)
+            tx.files.in_sync(file.memory, name=file.name, hash=file.hash or b"", stamp="", version=forgotten.version)
         return True
 
     # --- memories to files -------------------------------------------------------------------------------------------
@@ -566,7 +568,7 @@ class Filing:
         """
         if self._read_only:
             return self._write_nothing()
-        waiting = self._records.files(self._space, waiting=True)
+        waiting = self._records.files.list(self._space, waiting=True)
         if any(file.state in AT_HAND for file in waiting):
             self._folder.check_writable()
             self._folder.prepare()
@@ -581,7 +583,7 @@ class Filing:
 
     def _write_waiting(self, deadline: float | None, progress: Progress | None) -> list[File]:
         """Those that were written, as they were before."""
-        waiting = self._records.files(self._space, waiting=True)
+        waiting = self._records.files.list(self._space, waiting=True)
         failed: StorageError | None = None
         for number, file in enumerate(waiting, 1):
             try:
@@ -603,13 +605,13 @@ class Filing:
         """In a read-only folder nothing waits. What was changed here all the same, by a sync or before the folder was
         read-only, is read from its file again."""
         with self._records.writing() as tx:
-            for file in tx.files(self._space, waiting=True):
+            for file in tx.files.list(self._space, waiting=True):
                 if file.hash is None or not file.name or file.state is State.PURGED:
-                    tx.drop_files([file.memory])
+                    tx.files.drop([file.memory])
                 else:
                     same = file.version == file.agreed_version
                     seen, stamp = (file.hash, file.stamp) if same else (b"", "")
-                    tx.in_sync(file.memory, name=file.name, hash=seen, stamp=stamp, version=file.version)
+                    tx.files.in_sync(file.memory, name=file.name, hash=seen, stamp=stamp, version=file.version)
 
     def _write_one(self, file: File) -> None:
         memory = next(iter(self._records.get([file.memory], access.EVERYTHING)), None)
@@ -633,15 +635,15 @@ class Filing:
                 self._revise(change, file, {"changed": 0, "moved": 0}, at_once=True)
             else:
                 with self._records.writing() as tx:
-                    tx.drop_files([file.memory])
+                    tx.files.drop([file.memory])
             return
         if file.name:
             self._folder.remove(file.name)
         with self._records.writing() as tx:
             if purged or file.hash is None:
-                tx.drop_files([file.memory])
+                tx.files.drop([file.memory])
             else:
-                tx.in_sync(file.memory, name=file.name, hash=file.hash, stamp="", version=file.version)
+                tx.files.in_sync(file.memory, name=file.name, hash=file.hash, stamp="", version=file.version)
 
     def _withdraw(self, file: File, memory: Memory) -> None:
         """Take the file of a memory away that may not lie here any more. What was edited meanwhile is not lost."""
@@ -654,7 +656,7 @@ class Filing:
         if file.name:
             self._folder.remove(file.name)
         with self._records.writing() as tx:
-            tx.withdraw_file(memory.id, version=memory.version)
+            tx.files.withdraw(memory.id, version=memory.version)
         self._problems.pop(file.name, None)
 
     def _write(self, file: File, memory: Memory) -> None:
@@ -670,7 +672,7 @@ class Filing:
                 if not self._revise(change, file, {"changed": 0, "moved": 0}, at_once=True):
                     return
                 with self._records.writing() as tx:
-                    tx.keep_as_file([memory.id])  # what else changed is still to be written
+                    tx.files.keep([memory.id])  # what else changed is still to be written
                 memory = next(iter(self._records.get([memory.id], access.EVERYTHING)))
         data = markdown.rendered(document_of(memory, self._records, old, self._may_lie_here))
         name = kept_name(file, memory) or next(possible_names(memory))
@@ -687,8 +689,8 @@ class Filing:
             NoteLinks(self._engine, self._space).expect([memory.content])
         with self._records.writing() as tx:
             if name != called:
-                tx.keep_as_file([one for one in self._linking_to(memory) if tx.file_of(one) is not None])
-            tx.in_sync(
+                tx.files.keep([one for one in self._linking_to(memory) if tx.files.of(one) is not None])
+            tx.files.in_sync(
                 memory.id,
                 name=name,
                 hash=Bytes(data=data, stamp=stamp).hash,
@@ -725,7 +727,7 @@ class Filing:
         document = markdown.parsed(found.data)
         if memory is None or document.id != memory.id:
             return False
-        file = self._records.file_of(memory.id)
+        file = self._records.files.of(memory.id)
         since = 0 if file is None else file.agreed_version
         said = [memory, *(one.memory for one in self._records.versions(memory.id) if one.memory.version > since)]
         return any(not said_otherwise(document, one) for one in said)

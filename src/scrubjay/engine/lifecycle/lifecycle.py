@@ -182,7 +182,7 @@ def recover(ledger: Ledger, tx: Transaction, id: str) -> Memory:
     if memory.recoverable_until is not None and memory.recoverable_until < ledger.now():
         raise NotFound(f"Memory {memory.id} can no longer be recovered.", memory_id=memory.id)
     # What was put away before it was forgotten is archived again.
-    away = memory.id in tx.archives([memory.id])
+    away = memory.id in tx.archives.get([memory.id])
     status, path = (Status.ARCHIVED, memory.path) if away else (Status.ACTIVE, free_path(tx, memory))
     memory = ledger.change(
         tx,

@@ -50,7 +50,7 @@ def free_number(tx: Transaction, space: str, wanted: int | None = None) -> int:
 
 def free_path(reads: Reads, memory: Memory) -> str:
     """The memory's path, or the first of path-2, path-3 … that is free in its space and audience."""
-    taken = reads.taken_paths(memory)
+    taken = reads.files.taken_paths(memory)
     if memory.path not in taken:
         return memory.path
     return next(path for n in range(2, len(taken) + 3) if (path := f"{memory.path}-{n}") not in taken)
@@ -60,7 +60,7 @@ def holder(reads: Reads, memory: Memory) -> Memory | None:
     """Another active memory that has this one's path in its space and audience."""
     private = memory.access_level is AccessLevel.PRIVATE
     scope = Scope(memory.space, Sight.OWN if private else Sight.SHARED)
-    found = reads.at_path(memory.space, memory.path, Audience(memory.context.user_id, (scope,)))
+    found = reads.files.at_path(memory.space, memory.path, Audience(memory.context.user_id, (scope,)))
     if found is None or found.id == memory.id or (found.access_level is AccessLevel.PRIVATE) is not private:
         return None
     return found

@@ -116,7 +116,7 @@ class StorePeer(Peer):
         """What was put away of these memories; None for what cannot be read."""
         ids = [one.memory.id for one in replicas if not one.erased and is_away(one.memory)]
         found: dict[str, Away | None] = {}
-        for name, archive in reads.archives(ids).items() if ids else ():
+        for name, archive in reads.archives.get(ids).items() if ids else ():
             try:
                 found[name] = Away(archive, read_archive(archive, self._objects))
             except (ArchiveDamaged, ArchiveUnavailable):
@@ -212,7 +212,7 @@ class StorePeer(Peer):
     def _put_away_again(self, tx: Transaction, state: Replica) -> None:
         """What was put away elsewhere is put away here: in the store, whatever its tier was there."""
         name, now = state.memory.id, self._now()
-        if state.archive is None or state.erased or name in tx.archives([name]):
+        if state.archive is None or state.erased or name in tx.archives.get([name]):
             return
         [memory] = tx.get([name], access.EVERYTHING)
         data = packed(Kept(memory=memory, versions=tuple(tx.versions(name))), Tier.COLD)

@@ -7,7 +7,6 @@ A new memory is one statement, so that storing costs few trips to a database tha
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import psycopg
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
-from scrubjay.stores.postgres import archives as postgres_archives
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.counts import Counted, Counts
@@ -39,7 +37,7 @@ from scrubjay.stores.postgres.values import all_vectors, kept
 from scrubjay.stores.postgres.words import Passage, passages_of
 from scrubjay.stores.promises.memories import Change, Transaction, milliseconds
 from scrubjay.stores.tables.rows import as_json, snapshot_of, snapshot_of_memory, without_asides
-from scrubjay.stores.tables.side_rows import EMPTY
+from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.stores.words.words import found_by
 from scrubjay.values.memory import AT_HAND, Archive, Memory, State, Version, random_suffix
@@ -51,6 +49,8 @@ HANGING = (  # tables with rows of a memory
     "aliases", "tags", "versions", "vectors", "signatures", "pending", "words", "archives",
 )  # fmt: skip
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
+# Behind files that wait, for those that already do.
+AGAIN = "ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version"
 FOLLOWED = frozenset({*CARRIED, "space", "parts"})  # columns that words or signatures follow
 
 
@@ -152,7 +152,8 @@ class PostgresMemories(PostgresStatistics, Transaction):
             return
         space, seq = known.counted.space, known.seq
         if known.packed_bytes is not None:
-            postgres_archives.take_out(self._con, space, seq, at=at)
+            self.archives.forget(id, at=at)
+            self._update(space, seq, {"packed_bytes": None})
         self._remove_words(space, seq)
         for table in HANGING:
             self._con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", (space, seq))
@@ -202,9 +203,43 @@ class PostgresMemories(PostgresStatistics, Transaction):
         if final:
             self.file_waits(id, space=space, version=version, state=int(State.PURGED), moved=True)
 
-    @abstractmethod
     def file_waits(self, id: str, *, space: str, version: int, state: int, moved: bool) -> None:
-        """A memory has changed: its file, if it is kept as one, is to be written."""
+        """A memory has changed: its file, if it is kept as one, is to be written; and if it has moved, those that
+        name it by its path."""
+        self._con.execute(
+            """
+            INSERT INTO files (space, memory, name)
+            SELECT name, %(id)s, ''
+            FROM spaces
+            WHERE name = %(space)s
+            AND mirrored
+            AND %(state)s < 2
+            AND NOT EXISTS (SELECT 1 FROM files WHERE files.memory = %(id)s)
+            """,
+            {"id": id, "space": space, "state": state},
+        )
+        self._con.execute(
+            f"""
+            INSERT INTO outbox (space, memory, version)
+            SELECT space, memory, %s FROM files WHERE memory = %s
+            {AGAIN}
+            """,
+            (version, id),
+        )
+        if moved:
+            self._con.execute(
+                f"""
+                INSERT INTO outbox (space, memory, version)
+                SELECT DISTINCT files.space, files.memory, others.version
+                FROM links
+                JOIN memories AS others ON others.id IN (links.source, links.target)
+                JOIN files ON files.memory = others.id
+                WHERE (links.source = %(id)s OR links.target = %(id)s)
+                AND others.id <> %(id)s
+                {AGAIN}
+                """,
+                {"id": id},
+            )
 
     def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
         known = self._known(id)
@@ -212,7 +247,15 @@ class PostgresMemories(PostgresStatistics, Transaction):
             raise NotFound(f"No memory {id!r}.")
         if known.packed_bytes is not None:
             raise Conflict(f"Memory {id} was put away already.", memory_id=id)
-        postgres_archives.put_away(self._con, known.memory, archive, vectors=keep_vectors)
+        memory, place = known.memory, (known.counted.space, known.seq)
+        # What is being embedded just now belongs to a text that is no longer here.
+        left = emptied(memory) | {"packed_bytes": archive.size, "text_version": memory.version}
+        if not keep_vectors:
+            left |= {"parts": 0, "vector_bytes": 0}
+        for table in ("versions", "pending") if keep_vectors else ("versions", "pending", "vectors", "signatures"):
+            self._con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", place)
+        self._update(*place, left)
+        self.archives.keep(id, archive)
         self._recount(known)
 
     def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
@@ -221,9 +264,9 @@ class PostgresMemories(PostgresStatistics, Transaction):
             raise NotFound(f"Memory {memory.id} was not put away.")
         space, seq = known.counted.space, known.seq
         whole = replace(known.memory, **{name: getattr(memory, name) for name in AWAY})
-        postgres_archives.take_out(self._con, space, seq, at=at)
-        columns = row_of(whole)
-        left = {name: columns[name] for name in EMPTY}
+        self.archives.forget(memory.id, at=at)
+        columns = row_of(whole) | {"packed_bytes": None}
+        left = {name: columns[name] for name in (*EMPTY, "packed_bytes")}
         self._update(space, seq, left)
         self._con.cursor().executemany(
             """
@@ -265,7 +308,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
             title=memory.title if was.title else "",
             auto_tags=memory.auto_tags,
         )
-        if renamed.path != was.path and was.state in AT_HAND and renamed.path in self.taken_paths(renamed):
+        if renamed.path != was.path and was.state in AT_HAND and renamed.path in self.files.taken_paths(renamed):
             raise Conflict(f"The path {renamed.path!r} is taken.", hint="Choose another path.", path=renamed.path)
         columns = {"path": renamed.path, "title": renamed.title, "auto_tags": as_json(renamed.auto_tags)}
         self._update(space, seq, columns)

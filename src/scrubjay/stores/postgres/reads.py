@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
-from scrubjay.stores.postgres.archives import PostgresArchives
-from scrubjay.stores.postgres.files import PostgresFiles
-from scrubjay.stores.postgres.filters import Condition, among, joined, namesakes, restricted, seen, views_of
-from scrubjay.stores.postgres.history import Connection
+from scrubjay.stores.postgres.filters import Condition, among, joined, restricted, seen, views_of
+from scrubjay.stores.postgres.history import Connection, PostgresHistory
 from scrubjay.stores.postgres.rows import Row, columns_for, memory_of
 from scrubjay.stores.postgres.values import Texts
 from scrubjay.stores.promises.memories import OPENING, List, Position, moment
@@ -33,7 +31,7 @@ OVERLAID: Mapping[Order, str] = {
 }
 
 
-class PostgresReads(PostgresFiles, PostgresArchives):
+class PostgresReads(PostgresHistory):
     @abstractmethod
     def _indexed(self, con: Connection, dimension: int) -> int | None:
         """How many vectors of this length an index holds; None: nothing may be missed."""
@@ -203,26 +201,6 @@ class PostgresReads(PostgresFiles, PostgresArchives):
                 (*told, *values),
             )
             return self._memories(rows)
-
-    def taken_paths(self, memory: Memory) -> set[str]:
-        path = memory.path
-        with self._reading() as con:
-            rows = con.execute(
-                # memories_by_place; "." comes just after "-"
-                """
-                SELECT path
-                FROM memories
-                WHERE space = %s
-                AND state IN (0, 1)
-                AND path >= %s
-                AND path < %s
-                AND (path = %s OR path >= %s)
-                AND audience = ANY(%s)
-                AND id <> %s
-                """,
-                (memory.space, path, path + ".", path, path + "-", namesakes(memory), memory.id),
-            )
-            return {path for (path,) in rows}
 
     def _nothing(self) -> None:
         """Where nothing needs to be asked, a closed store still says so."""

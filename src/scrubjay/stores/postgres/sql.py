@@ -1,5 +1,7 @@
 """The port of `tables/sql.py` for PostgreSQL: its parameters as psycopg writes them."""
 
+# ruff: noqa: S608 -- names of ours; values are always parameters
+
 from __future__ import annotations
 
 import re
@@ -7,8 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 
-from scrubjay.stores.postgres.history import Connection
-from scrubjay.stores.tables.sql import Key, Row, Span, Sql
+from scrubjay.stores.postgres.connections import Connection
+from scrubjay.stores.postgres.filters import seen, views_of
+from scrubjay.stores.postgres.rows import columns_for, memory_of
+from scrubjay.stores.tables.sql import Clause, Key, Row, Span, Sql, named
+from scrubjay.stores.tables.tally import Tally
+from scrubjay.values.memory import Audience, Memory
 
 
 class PostgresSql(Sql):
@@ -16,16 +22,42 @@ class PostgresSql(Sql):
     events = "events"
     span = Span(("until",), "clock_timestamp() + make_interval(secs => :seconds)", "until > clock_timestamp()")
 
+    owner = "memories.user_id"
     space = ":space"
+    space_name = "{}"
     talk = Key(("space", "conversation"), ("space", "id"), (":space", ":id"))
     injected = Key(("space", "memory"), ("space", "id"), (":space", ":memory"))
+    filed = Key(("memory",), ("id",), (":memory",))
+    hanging = Key(
+        ("space", "memory"),
+        ("space", "seq"),
+        (
+            "(SELECT memories.space FROM memories WHERE memories.id = :memory)",
+            "(SELECT memories.seq FROM memories WHERE memories.id = :memory)",
+        ),
+    )
+    outbox_key = ("space", "memory")
     greatest = "greatest"
+    word_bytes = "0"  # they stay where they are: a stem says nothing of the order in which it stood
+    vector_bytes = "memories.vector_bytes"
 
-    def __init__(self, connection: Callable[[], AbstractContextManager[Connection]]) -> None:
+    def __init__(self, connection: Callable[[], AbstractContextManager[Connection]], tally: Tally) -> None:
         self._connection = connection
+        self._tally = tally
 
-    def space_name(self, column: str) -> str:
-        return column
+    def memories(self, where: str, audience: Audience, /, *, order: str = "", **values: object) -> list[Memory]:
+        columns, told = named(columns_for(audience), "%s", "told_")
+        visible, given = self.visible(audience)
+        rows = self.all(
+            f"SELECT {columns} FROM memories WHERE {where} AND {visible} {order and f'ORDER BY {order}'}",
+            **values,
+            **told,
+            **given,
+        )
+        return [self._tally.laid_over(memory_of(row)) for row in rows]
+
+    def visible(self, audience: Audience, table: str = "memories") -> Clause:
+        return named(seen(views_of(audience), table), "%s", f"{table}_")
 
     def all(self, statement: str, /, **values: object) -> list[Row]:
         with self._connection() as con:

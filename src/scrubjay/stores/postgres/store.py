@@ -6,7 +6,6 @@ transaction.py    every change; those of memories in memories.py, their sums in 
 reads.py          finding memories; links, versions, events … in history.py
 words.py          finding by words, vectors.py by meaning, with signatures.py
 statistics.py     totals and what happened when
-files.py          paths and files; archives.py
 sync.py           memories as they travel between stores, endpoints, conflicts
 sql.py            the port for tables that are written once, in `stores/tables`
 filters.py        filter and audience as conditions
@@ -75,7 +74,7 @@ class PostgresStore(PostgresReplicaReads, PostgresStatistics, Store):
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         super().__init__(Tally())
-        hold(self, PostgresSql(self._reading))
+        hold(self, PostgresSql(self._reading, self._tally))
         connect = partial(
             Connections, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
         )

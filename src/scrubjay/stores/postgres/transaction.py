@@ -12,10 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.errors import Conflict, CopyUnfinished, NotFound, SpaceNotFound, Unprocessable
-from scrubjay.stores.postgres import archives as postgres_archives
 from scrubjay.stores.postgres.counts import Counted
-from scrubjay.stores.postgres.files import AGAIN, PostgresFileChanges
 from scrubjay.stores.postgres.history import Connection
+from scrubjay.stores.postgres.memories import AGAIN
 from scrubjay.stores.postgres.rebuilding import PostgresRebuilding
 from scrubjay.stores.postgres.rows import COUNTED
 from scrubjay.stores.postgres.sql import PostgresSql
@@ -24,15 +23,15 @@ from scrubjay.stores.promises.memories import RESULTS_KEPT, Request, millisecond
 from scrubjay.stores.tables.parts import hold_changes
 from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch, Tally
-from scrubjay.values.memory import Archive, Deed, Event, Link
+from scrubjay.values.memory import Deed, Event, Link
 
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class PostgresTransaction(PostgresFileChanges, PostgresReplicas, PostgresRebuilding):
+class PostgresTransaction(PostgresReplicas, PostgresRebuilding):
     def __init__(self, con: Connection, tally: Tally) -> None:
         super().__init__(con, tally)
-        hold_changes(self, PostgresSql(self._reading))
+        hold_changes(self, PostgresSql(self._reading, self._tally))
         self._clock: int | None = None
         self._ticked = False
         self._feeds: dict[str, int] = {}  # number of each space's last event
@@ -320,15 +319,6 @@ class PostgresTransaction(PostgresFileChanges, PostgresReplicas, PostgresRebuild
             """,
             (key, value),
         )
-
-    def move_archive(self, id: str, archive: Archive, *, at: datetime) -> None:
-        postgres_archives.move(self._con, id, archive, at=at)
-
-    def announce_objects(self, objects: Sequence[str], *, due: datetime) -> None:
-        postgres_archives.announce(self._con, objects, due=due)
-
-    def objects_removed(self, objects: Sequence[str]) -> None:
-        self._con.execute("DELETE FROM objects_to_remove WHERE object = ANY(%s)", (list(objects),))
 
     # --- what a store does in a transaction of its own ---
 

@@ -2,11 +2,9 @@
 
 Read it as the specification of a backend; `tests/stores/contract` says the same as tests, and both change together.
 Here is what concerns memories themselves. What stands beside them has a file of its own, as it has in the contract, or
-is held as a part that is written once for every backend (`callers`, `jobs`, `conversations`, in `stores/tables`):
+is held as a part that is written once for every backend (`Reads` names them; `stores/tables` has them):
 
-    files.py          paths, and files that memories are kept in
     statistics.py     what there is, and what happened when
-    archives.py       memories that were put away
     sync.py           memories as they travel between stores
 
 Invariants that callers rely on:
@@ -33,12 +31,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrubjay.stores.promises.archives import ArchiveChanges, ArchiveReads
-from scrubjay.stores.promises.files import FileChanges, FileReads
 from scrubjay.stores.promises.statistics import StatisticsChanges, StatisticsReads
 from scrubjay.stores.promises.sync import ReplicaReads, ReplicaWrites
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import (
+    Archive,
     Audience,
     Deed,
     Event,
@@ -57,8 +54,10 @@ from scrubjay.values.memory import (
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
+    from scrubjay.stores.tables.archives import ArchiveChanges, Archives
     from scrubjay.stores.tables.callers import CallerChanges, Callers
     from scrubjay.stores.tables.conversations import ConversationChanges, Conversations
+    from scrubjay.stores.tables.files import FileChanges, Files
     from scrubjay.stores.tables.jobs import JobChanges, Jobs
 
 List = list  # the type's name where `list` is a verb
@@ -153,12 +152,14 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(ReplicaReads, FileReads, StatisticsReads, ArchiveReads):
+class Reads(ReplicaReads, StatisticsReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     callers: Callers  # credentials, grants, sessions and the audit
     jobs: Jobs  # long work, and memories that are held meanwhile
     conversations: Conversations  # messages, and memories put into conversations
+    files: Files  # paths, and files that memories are kept in
+    archives: Archives  # memories that were put away
 
     @abstractmethod
     def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
@@ -235,14 +236,6 @@ class Reads(ReplicaReads, FileReads, StatisticsReads, ArchiveReads):
         """Active and archived memories with this fingerprint, oldest first."""
 
     @abstractmethod
-    def taken_paths(self, memory: Memory) -> set[str]:
-        """Of the memory's path and those that begin with it and a hyphen, the ones that are taken for it.
-
-        Taken by other active memories of its space and audience: those that are shared or public if it is so itself,
-        its user's private ones if it is private.
-        """
-
-    @abstractmethod
     def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> List[Link]:
         """Links that touch any of these memories on either side, oldest first."""
 
@@ -317,9 +310,7 @@ class Reads(ReplicaReads, FileReads, StatisticsReads, ArchiveReads):
 
 class Transaction(
     ReplicaWrites,
-    FileChanges,
     StatisticsChanges,
-    ArchiveChanges,
     Reads,
 ):
     """A set of changes that become visible and durable together, or never."""
@@ -327,6 +318,8 @@ class Transaction(
     callers: CallerChanges
     jobs: JobChanges
     conversations: ConversationChanges
+    files: FileChanges
+    archives: ArchiveChanges
 
     @cached_property
     def origin(self) -> str:
@@ -373,6 +366,31 @@ class Transaction(
         has come: version and stamp stay those of the deletion, so that stores which do it each in its own time agree,
         and a recovery elsewhere is not undone.
         """
+
+    @abstractmethod
+    def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
+        """Take a memory's text out of the hot tables.
+
+        The row stays with what lists are filtered, sorted and counted by, so a memory that is read again has empty
+        text, title, path, metadata and detail (but for a `name` in it) and no former versions: the caller has packed
+        all of them. Its words are still matched where a filter names `State.ARCHIVED`; its vectors only if they are
+        kept. `put` changes everything else of it. Nothing of this changes its version.
+
+        :raises Conflict: if it is put away already
+        """
+
+    @abstractmethod
+    def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
+        """Undo `put_away`: the text comes from `memory`, everything else from the row as it is now.
+
+        The archive is forgotten, and its object, if it has one, is due for removal.
+
+        :raises NotFound: if the memory was not put away
+        """
+
+    @abstractmethod
+    def describe(self, memory: Memory) -> None:
+        """Bring title, path, metadata of a memory that was put away back into its row, and leave it put away."""
 
     @abstractmethod
     def reword(self, memory: Memory, former: Sequence[Memory]) -> None:

@@ -13,13 +13,12 @@ from datetime import datetime
 import apsw
 
 from scrubjay.stores.promises.memories import List, Pending, Reads, SpaceCounts, milliseconds, moment
-from scrubjay.stores.sqlite import archives as sqlite_archives
 from scrubjay.stores.sqlite.filters import among, joined, seen, space_number, superseded_for, views_of
 from scrubjay.stores.sqlite.rows import COLUMNS, TABLES
 from scrubjay.stores.tables.rows import FIELDS, event_of, link_of, memory_of
 from scrubjay.stores.tables.side_rows import version_of
 from scrubjay.stores.tables.tally import Tally
-from scrubjay.values.memory import Archive, Audience, Deed, Event, Link, LinkKind, Recall, Space, Version
+from scrubjay.values.memory import Audience, Deed, Event, Link, LinkKind, Recall, Space, Version
 
 
 class SqliteHistory(Reads):
@@ -260,23 +259,3 @@ class SqliteHistory(Reads):
                 for at, space, user, client, memories in rows
             ]
         return [*self._tally.recalls_of(memory), *written][:limit]
-
-    def archives(self, ids: Sequence[str]) -> dict[str, Archive]:
-        with self._reading() as con:
-            return sqlite_archives.archives(con, ids)
-
-    def hot_bytes(self, ids: Sequence[str], *, vectors: bool) -> dict[str, int]:
-        with self._reading() as con:
-            return sqlite_archives.hot_bytes(con, ids, vectors=vectors)
-
-    def archived_bytes(self) -> int:
-        with self._reading() as con:
-            return sqlite_archives.total_bytes(con)
-
-    def objects(self, tier: str, limit: int) -> List[str]:
-        with self._reading() as con:
-            return sqlite_archives.objects(con, tier, limit)
-
-    def objects_due(self, now: datetime, limit: int) -> List[str]:
-        with self._reading() as con:
-            return sqlite_archives.objects_due(con, now, limit)

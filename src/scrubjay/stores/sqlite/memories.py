@@ -14,14 +14,13 @@ import apsw
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import Change, List, Transaction, milliseconds
-from scrubjay.stores.sqlite import archives as sqlite_archives
 from scrubjay.stores.sqlite import vec1_tables
 from scrubjay.stores.sqlite.filters import Restriction, space_number
 from scrubjay.stores.sqlite.rows import COLUMNS, TABLES, audience_of, row_of
 from scrubjay.stores.sqlite.statistics import SqliteStatistics
 from scrubjay.stores.sqlite.words import count_all_passages, count_passages, scope_token
 from scrubjay.stores.tables.rows import FIELDS, Row, as_json, memory_of, snapshot_of, snapshot_of_memory, without_asides
-from scrubjay.stores.tables.side_rows import EMPTY
+from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.stores.words.words import MAX_PASSAGES, found_by, indexed, passages
 from scrubjay.values.memory import AT_HAND, Archive, Match, Memory, State, Version, random_suffix
@@ -76,7 +75,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
             self._mark_repeats(fingerprint)
             self._write_words(seq, memory, space)
             self._write_tags(seq, memory)
-        elif sqlite_archives.is_put_away(self._con, stored[0]):
+        elif self._is_put_away(stored[0]):
             seq = stored[0]
             if vectors is not None:
                 raise Conflict(f"Memory {memory.id} was put away.", hint="Bring it back first.", memory_id=memory.id)
@@ -122,8 +121,8 @@ class SqliteMemories(SqliteStatistics, Transaction):
             return
         [seq] = row
         fingerprint = self._fingerprint(seq)
-        if sqlite_archives.is_put_away(self._con, seq):
-            sqlite_archives.take_out(self._con, seq, at=at)
+        if self._is_put_away(seq):
+            self._take_out(seq, id, at=at)
             self._con.execute("INSERT INTO archived_words (archived_words) VALUES ('optimize')")
         for table in ("versions", "vectors", "pending", "tags", "aliases"):
             self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
@@ -166,23 +165,38 @@ class SqliteMemories(SqliteStatistics, Transaction):
         if stored is None:
             raise NotFound(f"No memory {id!r}.")
         memory, seq = memory_of(stored), stored[0]
-        if sqlite_archives.is_put_away(self._con, seq):
+        if self._is_put_away(seq):
             raise Conflict(f"Memory {id} was put away already.", memory_id=id)
         space = space_number(self._con, memory.space)
         assert space is not None
         self.erased = True
-        sqlite_archives.put_away(self._con, memory, archive, space=space, vectors=keep_vectors)
-        self._con.execute("UPDATE memories SET change = ? WHERE seq = ?", (self._changed(), seq))
+        if not keep_vectors:
+            self._con.execute("DELETE FROM vectors WHERE memory = ?", (seq,))
+            self._con.execute("UPDATE memories SET parts = 0 WHERE seq = ?", (seq,))
+        for table in ("versions", "pending"):
+            self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
+        self._con.execute(DELETE_WORDS, (seq,))
+        self._con.executemany(
+            "INSERT INTO archived_words (rowid, text, scope) VALUES (?, ?, ?)",
+            [
+                (seq * MAX_PASSAGES + place, indexed(passage), scope_token(space))
+                for place, passage in enumerate(passages(found_by(memory)))
+            ],
+        )
+        # What is being embedded just now belongs to a text that is no longer here.
+        self._update(seq, emptied(memory) | {"text_version": memory.version, "change": self._changed()})
+        self.archives.keep(id, archive)
+        count_passages(self._con, seq)
 
     def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
         stored = self._stored(memory.id)
-        if stored is None or not sqlite_archives.is_put_away(self._con, stored[0]):
+        if stored is None or not self._is_put_away(stored[0]):
             raise NotFound(f"Memory {memory.id} was not put away.")
         seq, now = stored[0], memory_of(stored)
         whole = replace(now, **{name: getattr(memory, name) for name in AWAY})
         space = space_number(self._con, now.space)
         assert space is not None
-        sqlite_archives.take_out(self._con, seq, at=at)
+        self._take_out(seq, memory.id, at=at)
         columns = row_of(whole, space=space, user=0, conversation=None)
         self._update(seq, {name: columns[name] for name in EMPTY} | {"change": self._changed()})
         self._write_words(seq, whole, space)
@@ -224,7 +238,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
         seq, known = stored[0], memory_of(stored)
         space = space_number(self._con, known.space)
         assert space is not None
-        away = sqlite_archives.is_put_away(self._con, seq)
+        away = self._is_put_away(seq)
         renamed = replace(
             known,
             path=memory.path if known.path else "",
@@ -353,6 +367,14 @@ class SqliteMemories(SqliteStatistics, Transaction):
             FROM memories
             """
         )
+
+    def _is_put_away(self, seq: int) -> bool:
+        return self._con.execute("SELECT 1 FROM archives WHERE memory = ?", (seq,)).fetchone() is not None
+
+    def _take_out(self, seq: int, id: str, *, at: datetime) -> None:
+        """Forget what is packed of a memory, and the words by which it was found."""
+        self._con.execute("DELETE FROM archived_words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255", (seq,))
+        self.archives.forget(id, at=at)
 
     def _without_asides(self, memory: Memory) -> Memory:
         """As its row is to have it: what it says of others to some only is kept elsewhere."""

@@ -15,13 +15,12 @@ import apsw
 from scrubjay.stores.promises.memories import OPENING, List, Position, moment
 from scrubjay.stores.sqlite import lists as sqlite_lists
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.files import SqliteFiles
-from scrubjay.stores.sqlite.filters import Condition, Restriction, among, joined, number_of, restricted, seen, views_of
-from scrubjay.stores.sqlite.rows import TABLES, audience_of, columns_for
+from scrubjay.stores.sqlite.filters import Condition, Restriction, among, joined, restricted, seen, views_of
+from scrubjay.stores.sqlite.history import SqliteHistory
+from scrubjay.stores.sqlite.rows import TABLES, columns_for
 from scrubjay.stores.tables.rows import maybe_moment, memory_of
 from scrubjay.values.memory import (
     AT_HAND,
-    AccessLevel,
     Audience,
     Filter,
     Glimpse,
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 
-class SqliteReads(SqliteFiles):
+class SqliteReads(SqliteHistory):
     @abstractmethod
     def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
         """Search by meaning on this connection."""
@@ -210,29 +209,6 @@ class SqliteReads(SqliteFiles):
                 (*told, *values),
             )
             return self._memories(rows)
-
-    def taken_paths(self, memory: Memory) -> set[str]:
-        with self._reading() as con:
-            path, user = memory.path, number_of(con, memory.context.user_id)
-            if user is None and memory.access_level is AccessLevel.PRIVATE:
-                return set()  # of a user who has nothing yet
-            audience = audience_of(memory.access_level, user or 0)
-            rows = con.execute(
-                # memories_by_place; "." comes just after "-"
-                """
-                SELECT path
-                FROM memories
-                WHERE space = (SELECT number FROM spaces WHERE name = ?)
-                AND state IN (0, 1)
-                AND path >= ?
-                AND path < ?
-                AND (path = ? OR path >= ?)
-                AND max(audience, 1) = max(?, 1)
-                AND id <> ?
-                """,
-                (memory.space, path, path + ".", path, path + "-", audience, memory.id),
-            )
-            return {path for (path,) in rows}
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
         return [self._tally.laid_over(memory_of(row)) for row in rows]

@@ -10,8 +10,12 @@ from contextlib import AbstractContextManager
 
 import apsw
 
-from scrubjay.stores.tables.rows import as_json
-from scrubjay.stores.tables.sql import Key, Row, Span, Sql
+from scrubjay.stores.sqlite.filters import seen, views_of
+from scrubjay.stores.sqlite.rows import TABLES, columns_for
+from scrubjay.stores.tables.rows import as_json, memory_of
+from scrubjay.stores.tables.sql import Clause, Key, Row, Span, Sql, named
+from scrubjay.stores.tables.tally import Tally
+from scrubjay.values.memory import Audience, Memory
 
 
 class SqliteSql(Sql):
@@ -29,29 +33,55 @@ class SqliteSql(Sql):
         "(until > :now AND taken_at <= :now)",
     )
 
+    owner = "(SELECT names.name FROM names WHERE names.number = memories.user)"
     space = "(SELECT number FROM spaces WHERE name = :space)"
+    space_name = "(SELECT spaces.name FROM spaces WHERE spaces.number = {})"
     talk = Key(
         ("conversation",),
         ("number",),
         (f"(SELECT number FROM conversations WHERE space = {space} AND conversations.id = :id)",),
     )
-    injected = Key(("memory",), ("seq",), ("(SELECT seq FROM memories WHERE memories.id = :memory)",))
+    injected = filed = hanging = Key(
+        ("memory",), ("seq",), ("(SELECT memories.seq FROM memories WHERE memories.id = :memory)",)
+    )
+    outbox_key = ("memory",)
     greatest = "max"
+    word_bytes = """(
+        SELECT coalesce(sum(octet_length(text)), 0)
+        FROM words
+        WHERE words.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255
+    )"""
+    vector_bytes = "(SELECT coalesce(sum(octet_length(vector)), 0) FROM vectors WHERE vectors.memory = memories.seq)"
 
     def __init__(
         self,
         connection: Callable[[], AbstractContextManager[apsw.Connection]],
+        tally: Tally,
         note_erasure: Callable[[], None] = lambda: None,
     ) -> None:
         """`note_erasure` is called when text was erased: the log may hold copies of it."""
         self._connection = connection
+        self._tally = tally
         self._note_erasure = note_erasure
 
     def erased(self) -> None:
         self._note_erasure()
 
-    def space_name(self, column: str) -> str:
-        return f"(SELECT spaces.name FROM spaces WHERE spaces.number = {column})"
+    def memories(self, where: str, audience: Audience, /, *, order: str = "", **values: object) -> list[Memory]:
+        with self._connection() as con:
+            columns, told = named(columns_for(con, audience), "?", "told_")
+        visible, given = self.visible(audience)
+        rows = self.all(
+            f"SELECT {columns} FROM {TABLES} WHERE {where} AND {visible} {order and f'ORDER BY {order}'}",
+            **values,
+            **told,
+            **given,
+        )
+        return [self._tally.laid_over(memory_of(row)) for row in rows]
+
+    def visible(self, audience: Audience, table: str = "memories") -> Clause:
+        with self._connection() as con:
+            return named(seen(views_of(con, audience), table), "?", f"{table}_")
 
     def all(self, statement: str, /, **values: object) -> list[Row]:
         with self._connection() as con:

@@ -3,7 +3,6 @@
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change; those of memories in memories.py
 reads.py          finding memories; links, versions, events … in history.py
-files.py          paths, and the files that memories are kept in
 words.py          finding by words; by meaning: vectors.py, and vec1.py with vec1_tables.py in a large store
 sync.py           memories as they travel between stores, endpoints, conflicts
 statistics.py     totals and what happened when
@@ -72,7 +71,7 @@ class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         super().__init__(Tally())
-        hold(self, SqliteSql(self._reading))
+        hold(self, SqliteSql(self._reading, self._tally))
         self._connections = Connections(
             sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds, for_copy=unfinished
         )

@@ -10,23 +10,21 @@ import apsw
 
 from scrubjay.errors import Conflict, CopyUnfinished, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.stores.promises.memories import RESULTS_KEPT, Request, milliseconds
-from scrubjay.stores.sqlite import archives as sqlite_archives
-from scrubjay.stores.sqlite.files import SqliteFileChanges
 from scrubjay.stores.sqlite.filters import space_number
 from scrubjay.stores.sqlite.sql import SqliteSql
 from scrubjay.stores.sqlite.sync import SqliteReplicas
 from scrubjay.stores.tables.parts import hold_changes
 from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.tally import HOUR, Tally
-from scrubjay.values.memory import Archive, Deed, Event, Link
+from scrubjay.values.memory import Deed, Event, Link
 
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
 
-class SqliteTransaction(SqliteReplicas, SqliteFileChanges):
+class SqliteTransaction(SqliteReplicas):
     def __init__(self, con: apsw.Connection, tally: Tally) -> None:
         super().__init__(con, tally)
-        hold_changes(self, SqliteSql(self._reading, self._note_erasure))
+        hold_changes(self, SqliteSql(self._reading, self._tally, self._note_erasure))
 
     def _note_erasure(self) -> None:
         self.erased = True
@@ -224,15 +222,6 @@ class SqliteTransaction(SqliteReplicas, SqliteFileChanges):
             "INSERT INTO facts (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (key, value),
         )
-
-    def move_archive(self, id: str, archive: Archive, *, at: datetime) -> None:
-        sqlite_archives.move(self._con, id, archive, at=at)
-
-    def announce_objects(self, objects: Sequence[str], *, due: datetime) -> None:
-        sqlite_archives.announce(self._con, objects, due=due)
-
-    def objects_removed(self, objects: Sequence[str]) -> None:
-        self._con.executemany("DELETE FROM objects_to_remove WHERE object = ?", [(name,) for name in objects])
 
     # --- what a store does in a transaction of its own ---
 

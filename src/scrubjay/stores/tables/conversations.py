@@ -28,7 +28,7 @@ class Conversations:
         self._sql = sql
         self._this = f"conversations.space = {sql.space} AND conversations.id = :id"
         self._conversation = f"""
-            conversations.id, {sql.space_name("conversations.space")}, conversations.title,
+            conversations.id, {sql.space_name.format("conversations.space")}, conversations.title,
             conversations.system_prompt, conversations.created_at, conversations.updated_at, conversations.user_id,
             conversations.access_level,
             (SELECT count(*) FROM messages WHERE {sql.talk.meets("messages", "conversations")})
@@ -64,7 +64,7 @@ class Conversations:
 
     def spaces_of(self, id: str) -> List[str]:
         """The names of the spaces that have a conversation with this id, in order."""
-        name = self._sql.space_name("conversations.space")
+        name = self._sql.space_name.format("conversations.space")
         # conversations_by_id
         rows = self._sql.all(f"SELECT {name} FROM conversations WHERE conversations.id = :id", id=id)
         return sorted(name for (name,) in rows)

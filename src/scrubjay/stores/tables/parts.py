@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from scrubjay.stores.promises.memories import Store, Transaction
+from scrubjay.stores.tables.archives import ArchiveChanges, Archives
 from scrubjay.stores.tables.callers import CallerChanges, Callers
 from scrubjay.stores.tables.conversations import ConversationChanges, Conversations
+from scrubjay.stores.tables.files import FileChanges, Files
 from scrubjay.stores.tables.jobs import JobChanges, Jobs
 from scrubjay.stores.tables.sql import Sql
 
@@ -14,6 +16,8 @@ def hold(store: Store, sql: Sql) -> None:
     store.callers = Callers(sql)
     store.jobs = Jobs(sql)
     store.conversations = Conversations(sql)
+    store.files = Files(sql)
+    store.archives = Archives(sql)
 
 
 def hold_changes(transaction: Transaction, sql: Sql) -> None:
@@ -21,3 +25,5 @@ def hold_changes(transaction: Transaction, sql: Sql) -> None:
     transaction.callers = CallerChanges(sql)
     transaction.jobs = JobChanges(sql)
     transaction.conversations = ConversationChanges(sql)
+    transaction.files = FileChanges(sql)
+    transaction.archives = ArchiveChanges(sql)

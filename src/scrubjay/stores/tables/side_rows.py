@@ -19,6 +19,7 @@ from scrubjay.values.memory import (
     CredentialKind,
     Job,
     JobStatus,
+    Memory,
     Message,
     Provenance,
     Role,
@@ -31,6 +32,12 @@ from scrubjay.values.memory import (
 
 # What leaves the row. The length stays: lists are sorted by it.
 EMPTY = {"content": "", "title": "", "path": "", "metadata": "{}", "detail": "{}", "content_hash": None}
+
+
+def emptied(memory: Memory) -> dict[str, Any]:
+    """What is left of a row whose text is put away: the name by which others still speak of it."""
+    name = {"name": memory.detail["name"]} if "name" in memory.detail else {}
+    return EMPTY | {"detail": as_json(name)}
 
 
 def archive_of(  # noqa: PLR0917 -- a row

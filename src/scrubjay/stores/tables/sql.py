@@ -1,4 +1,4 @@
-"""SQL for what stands beside memories, which is written once for every backend: five methods and a few names.
+"""SQL for what stands beside memories, which is written once for every backend: seven methods and a few names.
 
 Statements have `:name` parameters. A backend runs them on a reader's connection, or inside its transaction.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from scrubjay.values.memory import Audience, Memory
 
 Row = tuple[Any, ...]
 
@@ -38,18 +40,42 @@ class Key(NamedTuple):
         return " AND ".join(f"{table}.{column} = {value}" for column, value in pairs)
 
 
+Clause = tuple[str, dict[str, object]]  # SQL, and its parameters
+
+
+def named(condition: tuple[str, Sequence[object]], mark: str, prefix: str) -> Clause:
+    """A condition that has a mark for each of its values, with a name for each instead."""
+    sql, values = condition
+    first, *rest = sql.split(mark)
+    names = [f"{prefix}{number}" for number, _ in enumerate(values)]
+    text = first + "".join(f":{name}{part}" for name, part in zip(names, rest, strict=True))
+    return text, dict(zip(names, values, strict=True))
+
+
 class Sql(ABC):
+    # Names that differ.
     user: str  # how a column for users is called: PostgreSQL keeps the word `user` for itself
+    owner: str  # the name of a memory's user
     space: str  # what a column for spaces holds of the space named `:space`
+    space_name: str  # with a column for spaces in place of {}: the name of the space
     events: str  # what to read events from, each with its space by name
     span: Span
     talk: Key  # how messages and injections name their conversation, told by `:space` and `:id`
     injected: Key  # how injections name their memory, told by `:space` and `:memory`
+    filed: Key  # how files and the outbox name their memory, told by `:memory`
+    hanging: Key  # how what else hangs on a memory names it, told by `:memory`
+    outbox_key: tuple[str, ...]  # the columns that tell rows of the outbox, and their files, apart
     greatest: str  # the function that gives the greatest of its arguments
+    word_bytes: str  # what a memory's words take, where they go when it is put away
+    vector_bytes: str  # what a memory's vectors take
 
     @abstractmethod
-    def space_name(self, column: str) -> str:
-        """The name of the space that a column tells."""
+    def memories(self, where: str, audience: Audience, /, *, order: str = "", **values: object) -> list[Memory]:
+        """The memories under a condition that an audience sees, as it is told them."""
+
+    @abstractmethod
+    def visible(self, audience: Audience, table: str = "memories") -> Clause:
+        """A condition: the audience sees the memory in this table; names of its values begin with the table's."""
 
     @abstractmethod
     def among(self, column: str, values: str) -> str:
