@@ -23,9 +23,9 @@ from scrubjay.settings import BOUNDS, Settings, load
         ({"SCRUBJAY_MODEL_PULL": "sometimes"}, "auto, never"),
         ({"SCRUBJAY_LOG_LEVEL": "loud"}, "debug, info"),
         ({"SCRUBJAY_EMBED_WAIT": "soon"}, "SCRUBJAY_EMBED_WAIT must be a number"),
-        ({"SCRUBJAY_HOME": "~nobody-of-that-name/x"}, "home begins with the home of a user who is not there"),
-        ({"SCRUBJAY_MODELS": "~nobody-of-that-name/x"}, "SCRUBJAY_MODELS begins with the home of a user"),
-        ({"CORTEX_DATA_PATH": "~nobody-of-that-name/x"}, "CORTEX_DATA_PATH begins with the home of a user"),
+        ({"SCRUBJAY_HOME": "~nobody-of-that-name/x"}, "home begins with the home of an unknown user"),
+        ({"SCRUBJAY_MODELS": "~nobody-of-that-name/x"}, "SCRUBJAY_MODELS begins with the home of an unknown user"),
+        ({"CORTEX_DATA_PATH": "~nobody-of-that-name/x"}, "CORTEX_DATA_PATH begins with the home of an unknown user"),
         ({"SCRUBJAY_STRICT_EMBEDDING": "maybe"}, "on or off"),
     ],
 )

@@ -22,7 +22,7 @@ def test_a_folder_is_added_and_searched(call, notes):
 
     assert done.code == 0, done.err
     assert "2 new, 0 changed" in done.err
-    assert "Skipped: broken.md: Its front matter has no end." in done.err
+    assert "Skipped: broken.md: Its front matter is not closed." in done.err
     assert "Ottilie" in call("search", "harbour master", "--space", "notes").out
 
 

@@ -324,7 +324,7 @@ def test_other_spellings_of_a_move_are_accepted(client, source, destination):
     [
         ({"from_path": "A/b", "to_path": "a/c"}, "Invalid from_path: segments"),
         ({"from_path": "a/b", "to_path": "/a/c"}, "Invalid to_path: it must not begin"),
-        ({"from_path": "a/b", "to_path": "a/index"}, "Invalid to_path: no memory"),
+        ({"from_path": "a/b", "to_path": "a/index"}, "Invalid to_path: index is a reserved name"),
         ({"source": "A/b", "destination": "a/c"}, "Invalid source: segments"),
         ({"from_path": "a/b", "destination_path": "A"}, "Invalid destination_path: segments"),
     ],

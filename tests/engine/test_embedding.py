@@ -37,7 +37,7 @@ class Faulty(HashingEmbedder):
 
 
 def failing():
-    raise EmbeddingError("The model gave no usable numbers.")
+    raise EmbeddingError("The model returned unusable numbers.")
 
 
 class Missing(HashingEmbedder):
@@ -61,7 +61,7 @@ def test_a_failing_embedder_does_not_refuse_a_write(open_engine):
 
     stored = jay.store("The spare key hangs behind the boiler")
 
-    assert stored.degraded == "The model gave no usable numbers."
+    assert stored.degraded == "The model returned unusable numbers."
     assert contents(jay.search("boiler")) == ["The spare key hangs behind the boiler"]
     assert jay.search("boiler").degraded
 

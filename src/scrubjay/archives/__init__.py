@@ -1,1 +1,1 @@
-"""Places outside the store where packed memories are put away."""
+"""Places outside the store where packed memories are archived."""

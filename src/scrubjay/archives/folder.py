@@ -1,10 +1,10 @@
-"""Archived objects as files of a folder.
+"""Archived objects as files in a folder.
 
     <folder>/glacier/scrubjay-archive         marks the folder: a disk that is not mounted is not an empty archive
     <folder>/glacier/4x/arch_4x1k9c0d2m7q     an object
     <folder>/deep_archive/…                   likewise; may be a link to another disk
 
-A file is written under another name, synced, and then given its own, so that it is there wholly or not at all.
+A file is written under another name, synced, and then renamed, so that it is either complete or absent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AWAY = {
 
 class FolderObjects(Objects):
     def __init__(self, folder: Path) -> None:
-        """Nothing is made or looked at before the first object."""
+        """Nothing is created or read before the first object."""
         self._folder = folder
 
     def mark(self, tier: str) -> str | None:
@@ -81,7 +81,7 @@ class FolderObjects(Objects):
 
     def _check_there(self, name: str) -> None:
         if not self._marker(name.partition("/")[0]).exists():
-            raise ArchiveUnavailable("The archive folder is not there. Is its disk mounted?", hint=MOUNT)
+            raise ArchiveUnavailable("The archive folder does not exist. Is its disk mounted?", hint=MOUNT)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -102,14 +102,12 @@ def _write(path: Path, data: bytes) -> None:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Messages never hold a path: they may reach a model or a stranger."""
+    """Messages never include a path: they may reach a model or a stranger."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFull("No room is left where archived memories lie.") from error
+            raise StorageFull("No space is left on the disk of the archive folder.") from error
         if error.errno in AWAY:
             raise ArchiveUnavailable("The archive folder cannot be reached. Is it mounted?", hint=MOUNT) from error
-        raise StorageError(
-            "The archive folder cannot be used.", hint="Check who owns it and whether its disk is whole."
-        ) from error
+        raise StorageError("The archive folder cannot be used.", hint="Check its permissions and its disk.") from error

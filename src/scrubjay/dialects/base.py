@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_KEY = 200
 
-# Of the call that is being answered.
+# Of the call being answered.
 _prefix: ContextVar[str] = ContextVar("prefix", default="")
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
@@ -49,7 +49,7 @@ class Reply:
     body: Body
     failed: bool = False
     fixed_text: str | None = None
-    error: Error | None = None  # what the body tells of, where it failed
+    error: Error | None = None  # what the body describes, if it failed
     stream: Stream | None = None  # what comes piece by piece, instead of the body
 
     @property
@@ -70,11 +70,11 @@ Listening = Callable[[Callable[[], None]], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """An answer that comes piece by piece. An operation with a route of its own may return one instead of a body.
+    """An answer sent piece by piece. An operation with its own route may return one instead of a body.
 
     The server takes the pieces one by one in a worker thread and sends each at once; the iterator is closed when the
-    client leaves, so a generator's `finally` runs. None says that there is nothing yet: no thread waits meanwhile, the
-    server asks again when `listening` tells (without it, a moment later) and keeps the connection alive. An Error on
+    client leaves, so a generator's `finally` runs. None means that there is nothing yet: no thread waits meanwhile, the
+    server asks again when `listening` calls (without it, a moment later) and keeps the connection alive. An Error on
     the way ends the stream with the dialect's error body as the last piece (of events: the event `error`). MCP has no
     streams: there the last piece is the answer (of events: its data), so let it be a body inside the operation's
     `gives`.
@@ -82,11 +82,11 @@ class Stream:
 
     pieces: Iterator[Body | None]
     kind: Pieces = Pieces.EVENTS
-    listening: Listening | None = None  # how to hear of the next piece, so that nobody has to ask
+    listening: Listening | None = None  # how to hear of the next piece, without polling
 
 
 class Reach(StrEnum):
-    """How far an operation's effect goes; what a caller needs beyond a right in the space."""
+    """How far an operation's effect reaches; what a caller needs besides a right in the space."""
 
     MEMORY = "memory"  # the memories that the caller may see or change
     LOCAL = "local"  # files, folders, backups, sync endpoints: this machine's owner, unless a setting opens it
@@ -95,10 +95,10 @@ class Reach(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An address of its own over REST, where a specification names one.
+    """Its own address over REST, where a specification names one.
 
-    `{name}` takes an argument from the path, `{name:path}` one that may hold slashes; a GET and a DELETE take the rest
-    from the query, the others from a JSON body. `?space=` is never an argument: it says which space the call is about.
+    `{name}` takes an argument from the path, `{name:path}` one that may contain slashes; GET and DELETE take the rest
+    from the query, the others from a JSON body. `?space=` is never an argument: it chooses the space.
     """
 
     method: str
@@ -117,18 +117,18 @@ class Operation:
     gives: Schema
     run: Run
     changes: bool  # writes anything at all
-    destructive: bool = False  # may take something away
-    idempotent: bool = False  # doing it twice is doing it once
+    destructive: bool = False  # may remove something
+    idempotent: bool = False  # doing it twice has the effect of doing it once
     listed: bool = True  # advertised without --extras
-    accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are honoured
+    accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are accepted
     asks: bool = False  # may ask the client's own language model
     reach: Reach = Reach.MEMORY
-    route: Route | None = None  # beside POST /api/{dialect}/{name}
+    route: Route | None = None  # in addition to POST /api/{dialect}/{name}
     earlier: Route | None = None  # where clients of a predecessor look for it
     streams: Pieces | None = None  # how its pieces are written, if it may answer with a Stream
     says: Callable[[Body], str] | None = None  # the sentence shown for a success, where a specification fixes one
     fields: Mapping[str, str] = field(default_factory=dict)  # an argument by the engine's name -> by the caller's
-    replicates: bool = False  # takes in what another store holds, exactly: also whole numbers beyond 64 bits
+    replicates: bool = False  # takes exactly what another store has: also whole numbers beyond 64 bits
 
     def check(self, arguments: Any) -> Body:
         """Refuse what the schema does not allow, before the engine is reached; an optional null counts as not given.
@@ -156,7 +156,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Something that can be read by its address; as a template, `{name}` in the address stands for a part of it."""
+    """Something that can be read by its address; in a template, `{name}` is a placeholder."""
 
     uri: str
     name: str
@@ -166,7 +166,7 @@ class Resource:
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """What of a dialect can be read by address, beside its tools. Errors of ours say what was wrong with one."""
+    """What can be read by address in a dialect, besides its tools. Our errors say what was wrong with one."""
 
     templates: tuple[Resource, ...]
     listed: Callable[[Engine], list[Resource]]
@@ -176,14 +176,14 @@ class Resources:
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """A vocabulary: its operations in a fixed order, and how it says that something went wrong."""
+    """A vocabulary: its operations in a fixed order, and how it reports errors."""
 
     name: str
     title: str
     server_name: str  # what MCP clients see as the server's name
     instructions: str  # teaches a model when to store and search; the first 2 kB count
     brief: str = ""  # the same in a line, where several dialects are served
-    acts: Mapping[str, str] = field(default_factory=dict)  # what other dialects do as well -> the tool for it here
+    acts: Mapping[str, str] = field(default_factory=dict)  # what other dialects can do too -> the tool for it here
     error_body: Callable[[Error, str], Body]  # (error, operation name) -> body
     error_text: Callable[[Error, Body], str | None] = lambda _error, _body: None  # where a seed fixes one
     tools: bool = True  # served over MCP and at POST /api/{dialect}/{name}; else only where its operations have routes
@@ -249,10 +249,10 @@ class Dialect:
         if_version: int | None = None,
         prefix: str = "",
     ) -> Reply:
-        """Answer one call. What the engine refuses comes back as the dialect's error body; faults of ours raise.
+        """Answer one call. What the engine refuses comes back as the dialect's error body; bugs raise.
 
-        A write with a key is done once: sent again it is answered alike. `if_version` lets a change happen only to
-        that version. `prefix` stands before the names of tools where several dialects are served.
+        A write with a key is done once: sent again, it gets the same answer. `if_version` allows a change only to that
+        version. `prefix` goes before the names of tools where several dialects are served.
         """
         operation = self.operations[name]
         _prefix.set(prefix)
@@ -276,18 +276,18 @@ class Dialect:
     def _run(self, operation: Operation, engine: Engine, checked: Body) -> Body | Stream:
         try:
             return operation.run(engine, checked)
-        except InvalidInput as error:  # in the engine's words
+        except InvalidInput as error:  # in the engine's terms
             name = error.details.get("field")
             raise error if name is None else error.renamed(name, operation.wire_name(name)) from None
 
     def _request(self, engine: Engine, operation: Operation, arguments: Body, key: str) -> Request:
         if not 0 < len(key) <= MAX_KEY or not key.isprintable():
-            raise InvalidInput(f"An idempotency key has 1 to {MAX_KEY} printable characters.")
+            raise InvalidInput(f"An idempotency key must have 1 to {MAX_KEY} printable characters.")
         return Request(
             caller=engine.caller.user,
             key=key,
             operation=f"{self.name}.{operation.name}",
-            # The space is no argument, and yet the same words to another space are another request.
+            # The space is not an argument, but the same call to another space is a different request.
             arguments=sha256(json.dumps([engine.spaces, arguments], sort_keys=True).encode()).digest(),
         )
 
@@ -302,19 +302,19 @@ def served(tool: str) -> str:
 
 
 def request_id() -> str:
-    """What the call that is being answered is called in logs and replies."""
+    """The id of the call being answered, for logs and replies."""
     if not _request_id.get():
         name_request(f"req_{random_suffix()}")
     return _request_id.get()
 
 
 def name_request(id: str) -> None:
-    """Says what the call is called; by the server that took it in."""
+    """Set the call's id; used by the server that received it."""
     _request_id.set(id)
 
 
 def paths_in(schema: Schema) -> Iterator[str]:
-    """Where the fields of an argument object lie, outer ones first: `context`, `context.user_id`."""
+    """The paths of an argument object's fields, outer ones first: `context`, `context.user_id`."""
     properties: Schema = schema.get("properties", {})
     yield from properties
     for name, inner in properties.items():
@@ -322,7 +322,7 @@ def paths_in(schema: Schema) -> Iterator[str]:
 
 
 def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: bool = True) -> Schema:
-    """A JSON object; closed ones refuse fields they do not know."""
+    """A JSON object; closed ones refuse unknown fields."""
     schema: Schema = {"type": "object", "properties": properties}
     if required:
         schema["required"] = list(required)
@@ -331,14 +331,14 @@ def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: b
     return schema
 
 
-# Beside a list that was cut because the reply would have been too large: by servers/reply_size.py, or before, where a
-# reply counts its items or says where to go on.
+# Goes with a list that was cut because the reply would have been too large: by servers/reply_size.py, or earlier, where
+# a reply counts its items or has a cursor.
 LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
-ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for what stands beside them
+ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for its other fields
 
 
 def fitting(items: Iterable[Body]) -> int:
-    """For how many of the items a reply has room; for one at least."""
+    """How many of the items fit into a reply; at least one."""
     room, count = ROOM, 0
     for item in items:
         room -= len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()) + len(",")
@@ -354,5 +354,5 @@ def left_out(count: int) -> Body:
 
 
 def either(ok: Schema, error: Schema) -> Schema:
-    """An output schema that holds error bodies too: strict clients drop what lies outside."""
+    """An output schema that includes error bodies: strict clients drop whatever does not match."""
     return {"type": "object", "anyOf": [ok, error]}

@@ -1,4 +1,4 @@
-"""MAMA: four tools. Save decisions and checkpoints, search them, say what became of one, resume a session."""
+"""MAMA: four tools. Save decisions and checkpoints, search them, record an outcome, resume a session."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 INSTRUCTIONS = """\
-This server remembers decisions: what was decided on a topic, why, and what became of it.
+This server remembers decisions: what was decided on a topic, why, and how it turned out.
 
-- At the start of a session call `load_checkpoint`: it tells where the last one stopped.
+- At the start of a session call `load_checkpoint`: it shows where the last one stopped.
 - Before you decide something, `search` for it. Results show how a decision evolved and its outcome; one that failed \
 carries a warning: do not repeat it without a new reason.
 - When something is decided, `save` it with type "decision". Use the same topic for the same question (like \
@@ -45,7 +45,7 @@ mama = Dialect(
     server_name="mama-server",
     instructions=INSTRUCTIONS,
     brief="`save` a decision with topic and reasoning, or a checkpoint; `search` shows how a topic evolved; `update` "
-    "tells how a decision went; load_checkpoint when a session starts.",
+    "records how a decision went; load_checkpoint when a session starts.",
     acts={"search": "search"},
     error_body=error_body,
     error_text=error_text,
@@ -152,14 +152,14 @@ SAVED = either(
             "similar_decisions": {
                 "type": "array",
                 "items": SIMILAR,
-                "description": "Decisions on other topics that read much like this one",
+                "description": "Decisions on other topics that are similar to this one",
             },
             "warning": {"type": "string"},
             "collaboration_hint": {"type": "string"},
             "reasoning_graph": object_schema(
                 {
                     "topic": {"type": "string"},
-                    "depth": {"type": "integer", "description": "How many decisions the topic has seen"},
+                    "depth": {"type": "integer", "description": "How many decisions the topic has had"},
                     "latest": {"type": "string"},
                 },
                 required=("topic", "depth", "latest"),
@@ -172,7 +172,7 @@ SAVED = either(
             "unknown_edges": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "Ids in the reasoning that no decision has; they were not linked",
+                "description": "Ids in the reasoning that match no decision; they were not linked",
             },
             "degraded": DEGRADED,
         },
@@ -317,7 +317,7 @@ def update(engine: Engine, args: Body) -> Body:
                 "open_steps": {
                     "type": "array",
                     "items": {"type": "string"},
-                    "description": "The next steps that are not ticked off, one by one",
+                    "description": "The next steps that are not done yet, one by one",
                 },
                 "decisions": {**RESULTS, "description": "Decisions made around the checkpoint or since"},
                 "left_out": LEFT_OUT,
@@ -404,7 +404,7 @@ def save_decision(engine: Engine, args: Body) -> Body:
         )
     if saved.alike is not None:
         body["warning"] = (
-            f"Nearly the same was decided on topic {saved.alike.memory.topic!r} ({saved.alike.memory.name}). "
+            f"A nearly identical decision exists on topic {saved.alike.memory.topic!r} ({saved.alike.memory.name}). "
             "If it is the same question, use that topic, so that the decision evolves there."
         )
     return body
@@ -456,7 +456,7 @@ def recall_decision(engine: Engine, args: Body) -> Body:
     gives=FOUND,
 )
 def suggest_decision(engine: Engine, args: Body) -> Body:
-    """Find earlier decisions that bear on a question. The same as `search` with the question as its query."""
+    """Find earlier decisions that are relevant to a question. The same as `search` with the question as its query."""
     return search(engine, {"query": args["question"], "limit": args.get("limit", 10), "type": "decision"})
 
 
@@ -483,7 +483,7 @@ def list_decisions(engine: Engine, args: Body) -> Body:
     gives=UPDATED,
 )
 def update_outcome(engine: Engine, args: Body) -> Body:
-    """Say what became of a decision. The same as `update`."""
+    """Record a decision's outcome. The same as `update`."""
     return update(engine, args)
 
 
@@ -493,7 +493,7 @@ def update_outcome(engine: Engine, args: Body) -> Body:
 def given(args: Body, fields: tuple[str, ...], *, needed: tuple[str, ...], foreign: tuple[str, ...]) -> Body:
     """The fields of one type.
 
-    :raises InvalidInput: naming those that are missing, or that belong to the other type
+    :raises InvalidInput: naming the missing ones, or those that belong to the other type
     """
     missing = [name for name in needed if not str(args.get(name, "")).strip()]
     if missing:
@@ -506,7 +506,7 @@ def given(args: Body, fields: tuple[str, ...], *, needed: tuple[str, ...], forei
 
 
 def shown(row: Row) -> Body:
-    """One result in MAMA's words; what is absent is left out, except what a model should see is absent."""
+    """One result in MAMA's terms; absent fields are left out, except those whose absence a model should see."""
     memory = row.memory
     body: dict[str, Any] = {"id": memory.name}
     if memory.kind is Kind.CHECKPOINT:
@@ -553,7 +553,7 @@ def shown(row: Row) -> Body:
 
 
 def shortened(body: Body, *, but: str) -> Body:
-    """A result of a search, of which there may be many; what was asked for by its id stays whole."""
+    """A search result, of which there may be many; one that was asked for by id is not shortened."""
     reasoning = body.get("reasoning")
     if reasoning is None or len(reasoning) <= SHOWN_REASONING or body["id"] == but:
         return body

@@ -1,7 +1,7 @@
 """Values of ours as callers see them: as JSON, the JSON Schema of that, read from the type; and back.
 
-What the store keeps for itself is left out: `seq` and `hlc` count everything that is written, by anyone, so they would
-tell a caller how much others write in private.
+What the store keeps for itself is left out: `seq` and `hlc` count everything that anyone writes, so they would reveal
+to a caller how much others write in private.
 """
 
 from __future__ import annotations

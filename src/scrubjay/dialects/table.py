@@ -1,4 +1,4 @@
-"""Which dialects there are. Each is imported when it is first asked for, so one costs nothing while another is used."""
+"""The table of dialects. Each is imported when first needed, so one costs nothing while another is used."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _native() -> Dialect:
     return native
 
 
-# By the name used in flags, addresses and manifests; the order is the one that people see.
+# By the name used in flags, addresses and manifests; people see them in this order.
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "memento": _memento,
     "cortex": _cortex,
@@ -55,16 +55,16 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
     "chimera": _chimera,
 }
 
-# Over REST alone, each operation at an address of its own.
+# Over REST only, each operation at its own address.
 ONLY_REST: dict[str, Callable[[], Dialect]] = {
     "native": _native,
 }
 
 
 def find(name: str) -> Dialect:
-    """:raises InvalidInput: naming the dialects that there are"""
+    """:raises InvalidInput: naming the known dialects"""
     table = {**DIALECTS, **ONLY_REST}
     if name not in table:
         known = f"Known: {', '.join(DIALECTS)}."
-        raise InvalidInput(f"There is no dialect {name[:40]!r}.", hint=known, field="dialect")
+        raise InvalidInput(f"Unknown dialect {name[:40]!r}.", hint=known, field="dialect")
     return table[name]()

@@ -1,4 +1,4 @@
-"""Arguments against a JSON Schema: the first finding, said in a sentence a model can act on.
+"""Checks arguments against a JSON Schema: the first finding, as a sentence a model can act on.
 
 A message names the field, what was wrong and what is allowed; never the value, which may be a secret or a megabyte.
 """
@@ -23,7 +23,7 @@ class Checker:
         self._validator = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
 
     def check(self, arguments: Any) -> Any:
-        """The arguments without nulls that say nothing.
+        """The arguments without meaningless nulls.
 
         :raises InvalidInput: for the first thing that the schema does not allow
         """
@@ -31,16 +31,16 @@ class Checker:
         try:
             first = next(iter(self._validator.iter_errors(arguments)), None)
         except (UnicodeEncodeError, ValueError, OverflowError):  # not JSON at all: a lone surrogate, NaN, 2**64
-            raise InvalidInput("The arguments hold something that JSON cannot carry.") from None
+            raise InvalidInput("The arguments contain something that JSON cannot represent.") from None
         if first is not None:
             raise explained(first, self._schema, arguments)
         return arguments
 
 
 def without_nulls(value: Any, schema: dict[str, Any]) -> Any:
-    """The value without fields that are null where the schema has no meaning for null.
+    """The value without null fields where the schema gives null no meaning.
 
-    Many clients fill in every field they know of; such a null means "not given". Fields that the schema does not
+    Many clients fill in every field they know; such a null means "not given". Fields that the schema does not
     describe, such as those of free metadata, are left as they are.
     """
     if isinstance(value, dict) and "properties" in schema:
@@ -84,7 +84,7 @@ RULES: dict[str, Callable[[Any], str]] = {
 
 
 def misnamed(where: str, kind: Any, schema: dict[str, Any], given: dict[str, Any]) -> InvalidInput:
-    """What is said of a field that is not known, of one that is missing, or of one that was written for the other."""
+    """The error for an unknown field, a missing one, or an unknown one given instead of a missing one."""
     known = list(schema.get("properties", ()))
     missing = [name for name in schema.get("required", ()) if name not in given]
     if kind.name == "required":
@@ -105,7 +105,7 @@ def unknown_field(where: str, name: str, known: Sequence[str], near: str | None)
 
 
 def writable(text: str) -> str:
-    """A name as somebody else chose it, without what no reply could carry."""
+    """A name chosen by a client, without what no reply could carry."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -24,7 +24,7 @@ class Embedder(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Changes whenever the same text would get another vector; kept in the store, so two models never mix."""
+        """Changes whenever the same text would get a different vector; kept in the store, so two models never mix."""
 
     @abstractmethod
     def split(self, text: str) -> list[str]:
@@ -51,9 +51,9 @@ class Embedder(ABC):
     def calibrate(self, cosine: float) -> float:
         """Map this model's cosine of a query and a stored text to 0..1: unrelated near 0, the same fact near 1."""
 
-    # Both may do nothing: an embedder without a model has nothing to load or to let go of.
+    # Both may do nothing: an embedder without a model has nothing to load or release.
     def load(self, progress: Callable[[str], None] | None = None) -> None:  # noqa: B027
-        """Make ready; slow the first time. Embedding does it too, so calling this early only saves the wait."""
+        """Load the model; slow the first time. Embedding does it too, so calling this early only saves the wait."""
 
     def close(self) -> None:  # noqa: B027
-        """Let go of the model."""
+        """Release the model."""

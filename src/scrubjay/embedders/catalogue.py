@@ -1,7 +1,7 @@
 """The embedding models we know: what their files hash to, where they come from, how they are used.
 
 A model is named by its content: sources are only mirrors, the SHA-256 decides. Another model is one more entry here,
-or, without any change, a folder of one's own: ``folder:/path`` with ``model.onnx``, ``vocab.txt`` and, if the defaults
+or, without any change, the user's own folder: ``folder:/path`` with ``model.onnx``, ``vocab.txt`` and, if the defaults
 do not fit, ``model.toml``::
 
     dimension = 384            # numbers in a vector
@@ -30,13 +30,13 @@ Pooling = Literal["cls", "mean"]
 
 VOCABULARY = "vocab.txt"
 
-# Raise it when our own code changes what vector a text gets (tokenizer, pooling, normalisation): the stores notice.
+# Raise it when our own code changes a text's vector (tokenizer, pooling, normalisation): the stores notice.
 RECIPE = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hub:
-    """The publisher's repository; `paths` says where in it each of our files lies."""
+    """The publisher's repository; `paths` says where in it each of our files is."""
 
     repository: str
     revision: str
@@ -70,7 +70,7 @@ class Model:
     calibration: Knots
     hub: Hub | None = None
     wheel: Wheel | None = None
-    location: Path | None = None  # of a folder of one's own; the others lie in the models folder
+    location: Path | None = None  # of the user's own folder; the others are in the models folder
 
     @property
     def network(self) -> str:
@@ -84,16 +84,16 @@ class Model:
 
     @property
     def fingerprint(self) -> str:
-        """Name, content of the network, and all else that shapes a vector; needs no file."""
+        """Name, content of the network, and everything else that shapes a vector; needs no file."""
         recipe = (RECIPE, self.files[self.vocabulary], self.window, self.pooling, self.query_prefix, self.text_prefix)
         return f"{self.name}-{self.files[self.network][:8]}-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:8]}"
 
     def folder(self, models: Path) -> Path:
-        """Where this model's files lie, given the models folder."""
+        """Where this model's files are, given the models folder."""
         return self.location or models / self.name
 
     def wrong_files(self, models: Path) -> list[str]:
-        """The files that are missing, unreadable or have another content; reads them all (25 ms)."""
+        """The files that are missing, unreadable or different; reads them all (25 ms)."""
         return [file for file, sha256 in self.files.items() if digest(self.folder(models) / file) != sha256]
 
 
@@ -181,10 +181,10 @@ CATALOGUE: Mapping[str, Model] = {
 
 
 def find(name: str) -> Model:
-    """The model of this name, or the one in a folder of one's own (``folder:/path``).
+    """The model of this name, or the one in the user's own folder (``folder:/path``).
 
     :raises InvalidInput: if the catalogue has no such model, or the folder's ``model.toml`` is not usable
-    :raises ModelMissing: if a folder of one's own lacks a file
+    :raises ModelMissing: if the user's own folder lacks a file
     """
     if name.startswith("folder:"):
         return _in_folder(expanded(name.removeprefix("folder:"), field="embedder"))
@@ -192,7 +192,7 @@ def find(name: str) -> Model:
         return CATALOGUE[name]
     except KeyError:
         known = ", ".join(CATALOGUE)
-        raise InvalidInput(f"No embedding model {name!r}.", hint=f"Known are {known}, and folder:/path.") from None
+        raise InvalidInput(f"Unknown embedding model {name!r}.", hint=f"Known: {known}, and folder:/path.") from None
 
 
 def _in_folder(location: Path) -> Model:
@@ -213,7 +213,7 @@ def _in_folder(location: Path) -> Model:
 def _model_toml(path: Path) -> dict[str, Any]:
     """The folder's own settings, none if there is no such file.
 
-    :raises InvalidInput: naming the first thing wrong in it
+    :raises InvalidInput: naming the first thing wrong with it
     """
     try:
         settings = tomllib.loads(path.read_text("utf-8"))

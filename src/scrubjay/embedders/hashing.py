@@ -1,7 +1,7 @@
 """Vectors from the letters alone, for tests: no model, no file, microseconds.
 
-Words and letter triples are hashed to a place and a sign, so texts that share words are near each other. It knows no
-meaning: "car" and "automobile" are strangers to it.
+Words and letter triples are hashed to a position and a sign, so texts that share words are near each other. It does not
+capture meaning: to it, "car" and "automobile" are unrelated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from scrubjay.embedders.base import Embedder, Vector
 
 PART = 2_000  # characters
-OVERLAP = 100  # so that a word at a cut is whole in one of the two
+OVERLAP = 100  # so that a word at a cut is complete in one of the two
 WORD = re.compile(r"\w+")
 WORD_WEIGHT = 2.0  # whole words say more than the triples they share with others
 

@@ -49,7 +49,7 @@ class LocalEmbedder(Embedder):
         return self._model.fingerprint
 
     def split(self, text: str) -> list[str]:
-        # A character is one piece at most once it is decomposed (a Korean syllable is three), so this surely fits.
+        # A character is at most one piece once it is decomposed (a Korean syllable is three), so this always fits.
         room = self._model.window - SPECIALS - len(self._model.text_prefix)
         if len(text) <= room and (text.isascii() or len(unicodedata.normalize("NFD", text)) <= room):
             return [text]
@@ -81,7 +81,9 @@ class LocalEmbedder(Embedder):
                 if progress:
                     progress(f"Loading {self.name}.")
                 if wrong := self._model.wrong_files(self._folder):
-                    raise ModelMissing(f"{self.name}: {' and '.join(wrong)} missing or not as published.", hint=PULL)
+                    raise ModelMissing(
+                        f"{self.name}: {' and '.join(wrong)} missing or different from the published files.", hint=PULL
+                    )
                 self._network = open_network(self._model.folder(self._folder) / self._model.network)
             try:
                 return self._network, self._words()
@@ -95,7 +97,7 @@ class LocalEmbedder(Embedder):
         return self._vocabulary
 
     def _counter(self) -> Callable[[str], int]:
-        """Counts the tokens of a text; as long as the vocabulary is not there, as many as there can be at most."""
+        """Counts the tokens of a text; without the vocabulary, the most it can have."""
         try:
             vocabulary = self._words()
         except (OSError, ValueError):
@@ -113,23 +115,23 @@ class LocalEmbedder(Embedder):
 
 
 def pooled(hidden: NDArray[np.float32], pooling: Pooling) -> NDArray[np.float32]:
-    """One row for the text, from one row per token; a network that pools by itself gives the row already."""
+    """One row for the text, from one row per token; a network that does its own pooling already gives one row."""
     [rows] = hidden if hidden.ndim == 3 else hidden[:, None]
     row: NDArray[np.float32] = rows[0] if pooling == "cls" else rows.mean(axis=0)
     return row
 
 
 def checked(raw: NDArray[np.float32], dimension: int) -> Vector:
-    """The numbers at length 1.
+    """The vector normalised to length 1.
 
-    :raises EmbeddingError: if they are not a direction: another dimension, NaN, infinite or all zero
+    :raises EmbeddingError: if it is unusable: wrong dimension, NaN, infinite or all zero
     """
     if raw.shape != (dimension,):
-        raise EmbeddingError(f"The model gave a vector of shape {raw.shape}, not {dimension} numbers.")
+        raise EmbeddingError(f"The model returned a vector of shape {raw.shape}, not {dimension} numbers.")
     # In double precision: the square of a large single is infinite.
     length = math.sqrt(float(np.square(raw, dtype=np.float64).sum()))
     if not math.isfinite(length) or length == 0:
-        raise EmbeddingError("The model gave no usable numbers.")
+        raise EmbeddingError("The model returned unusable numbers.")
     return (raw / length).astype(np.float32)
 
 
@@ -142,7 +144,7 @@ SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*\s+ | [。！？] | \n\s*"
 def parts(text: str, room: int, count: Callable[[str], int]) -> Iterator[str]:
     """Slices of at most `room` tokens that overlap a little and together cover every character.
 
-    A slice ends at a sentence's end if its second half has one, else between two words, else (no spaces: Chinese, a
+    A slice ends where a sentence ends if its second half has one, else between two words, else (no spaces: Chinese, a
     table of numbers) between two tokens. The next begins up to OVERLAP tokens earlier, so what was cut is whole there.
     """
     words_at = list(spans(text))
@@ -170,7 +172,7 @@ def at_most(text: str) -> int:
 
 
 def _fitting(sizes: list[int], at: int, room: int, step: int = 1) -> int:
-    """How many words from `at` on, in the direction of `step`, fit the room; going forward at least one."""
+    """How many words from `at`, in the direction of `step`, fit; going forward, at least one."""
     fitting = 0
     while 0 <= at < len(sizes) and (sizes[at] <= room or (step > 0 and not fitting)):
         room -= sizes[at]

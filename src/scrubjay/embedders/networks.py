@@ -34,7 +34,7 @@ class Vocabulary(Protocol):
 
 
 class Network(Protocol):
-    """Tokens to a row of numbers each; a network that pools by itself gives one row."""
+    """Tokens to a row of numbers each; a network that does its own pooling gives one row."""
 
     def __call__(self, tokens: Sequence[int]) -> Hidden: ...
 
@@ -59,7 +59,7 @@ class OnnxNetwork:
         self._session = open_session(path)
         self._inputs = [each.name for each in self._session.get_inputs()]
         if foreign := set(self._inputs) - INPUTS:
-            raise EmbeddingError(f"The model asks for unknown inputs: {', '.join(sorted(foreign))}.")
+            raise EmbeddingError(f"The model has unknown inputs: {', '.join(sorted(foreign))}.")
 
     def __call__(self, tokens: Sequence[int]) -> Hidden:
         row = np.array([tokens], dtype=np.int64)
@@ -73,7 +73,7 @@ class E5Network:
     """multilingual-e5-small with 4-bit weights (`e5.py`)."""
 
     def __init__(self, path: Path) -> None:
-        from scrubjay.embedders.e5 import PieceRows, encoder  # only for those who use this model
+        from scrubjay.embedders.e5 import PieceRows, encoder  # only if this model is used
 
         try:
             file = _e5_file(path)
@@ -88,7 +88,7 @@ class E5Network:
         return outputs[0]
 
 
-@lru_cache(maxsize=1)  # its vocabulary is asked for before its network, by another thread perhaps
+@lru_cache(maxsize=1)  # its vocabulary is needed before its network, perhaps by another thread
 def _e5_file(path: Path) -> E5File:
     from scrubjay.embedders.e5 import E5File
 

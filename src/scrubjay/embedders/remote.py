@@ -2,9 +2,9 @@
 
     texts -> batches -> {"model": …, "input": [texts]} -> {"data": [{"index": 0, "embedding": [numbers]}, …]}
 
-What fails for a moment (no connection, a timeout, 429, 5xx) is tried again after a pause that grows; everything else is
-an error at once. Numbers are checked: as many vectors as texts, one dimension for ever, finite, at length 1. Messages
-name neither the address nor the key: they may reach a stranger.
+Transient failures (no connection, a timeout, 429, 5xx) are retried with growing pauses; everything else is an error
+immediately. Numbers are checked: one vector per text, a fixed dimension, finite, normalised to length 1. Messages name
+neither the address nor the key: they may reach a stranger.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PART = 2_000  # characters: within the window of every model in use, whatever it
 OVERLAP = 100
 BATCH = 64  # texts per request
 TIMEOUT_SECONDS = 30.0
-LONGEST_PAUSE_SECONDS = 20.0  # also of what the server asks for
+LONGEST_PAUSE_SECONDS = 20.0  # even if the server asks for more
 LARGEST_REPLY = 64 * 1024 * 1024
 TRY_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
 
@@ -45,7 +45,7 @@ class RemoteEmbedder(Embedder):
         timeout_seconds: float = TIMEOUT_SECONDS,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """:raises InvalidInput: if the address cannot be used, or would carry the key in the clear"""
+        """:raises InvalidInput: if the address cannot be used, or would send the key unencrypted"""
         self.name = model
         self.dimension = 0  # known with the first vector
         self._url = checked_url(url, key)
@@ -56,7 +56,7 @@ class RemoteEmbedder(Embedder):
 
     @property
     def fingerprint(self) -> str:
-        # The address is part of it: two servers may call different things by one name.
+        # The address is part of it: two servers may use one name for different models.
         return f"remote-{self.name}-{hashlib.sha256(self._url.encode()).hexdigest()[:12]}"
 
     def split(self, text: str) -> list[str]:
@@ -76,14 +76,14 @@ class RemoteEmbedder(Embedder):
         return min(max(cosine, 0.0), 1.0)
 
     def _vectors(self, texts: Sequence[str]) -> list[Vector]:
-        given = [text if text.strip() else "." for text in texts]  # most servers refuse a text without a letter
+        given = [text if text.strip() else "." for text in texts]  # most servers refuse an empty text
         rows = numbers_in(self._answer({"model": self.name, "input": given, "encoding_format": "float"}), len(texts))
         with self._lock:
             self.dimension = self.dimension or len(rows[0])
         return [checked(row, self.dimension) for row in rows]
 
     def _answer(self, body: dict[str, Any]) -> Any:
-        """The server's answer; waits and tries again as long as there is hope."""
+        """The server's answer; transient failures are retried."""
         data = json.dumps(body, ensure_ascii=True).encode()
         try:
             answer = ask_again(
@@ -113,19 +113,19 @@ HINTS = {
     401: "Check SCRUBJAY_REMOTE_KEY.",
     403: "Check SCRUBJAY_REMOTE_KEY.",
     404: "Check SCRUBJAY_REMOTE_URL (it ends before /embeddings) and SCRUBJAY_REMOTE_MODEL.",
-    429: "It asks for fewer requests; try again later.",
+    429: "It limits requests; try again later.",
 }
 
 
 def checked_url(url: str, key: str) -> str:
     if not is_address(url) or not is_bare(url):
         raise InvalidInput(
-            "The embedding server's address is not understood.",
-            hint="Write https://HOST/v1, the part before /embeddings.",
+            "Invalid address of the embedding server.",
+            hint="Use https://HOST/v1, the part before /embeddings.",
             field="remote_url",
         )
     if key and goes_in_the_clear(url):
-        raise InvalidInput("The server's key would travel in the clear.", hint="Use https.", field="remote_url")
+        raise InvalidInput("Refusing to send the key over unencrypted HTTP.", hint="Use https.", field="remote_url")
     return f"{url.rstrip('/').removesuffix('/embeddings')}/embeddings"
 
 
@@ -138,8 +138,8 @@ def numbers_in(answer: Any, count: int) -> list[Vector]:
         rows = {entry.get("index", place): entry["embedding"] for place, entry in enumerate(answer["data"])}
         vectors = [np.array(rows[place], dtype=np.float64) for place in range(count)]
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise EmbeddingError("The embedding server's answer holds no vectors.") from None
+        raise EmbeddingError("The embedding server's answer has no vectors.") from None
     if len(answer["data"]) != count or any(vector.ndim != 1 or not len(vector) for vector in vectors):
-        raise EmbeddingError("The embedding server gave another number of vectors than texts.")
+        raise EmbeddingError("The embedding server returned a different number of vectors than texts.")
     with np.errstate(over="ignore", invalid="ignore"):
         return [vector.astype(np.float32) for vector in vectors]

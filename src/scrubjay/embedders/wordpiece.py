@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LONGEST_WORD = 100
-# Bounds, so that a hostile text cannot fill the memory; past them all is forgotten, and learnt again.
+# Limits, so that a hostile text cannot fill the memory; beyond them the caches start over.
 REMEMBERED_WORDS = 20_000
 REMEMBERED_CHARACTERS = 30_000
 
-# Where BERT's authors saw a character that is a word by itself. The gap before 2B920 is not ours: the reference
+# Characters that BERT's authors treat as words. The gap before 2B920 is not ours: the reference
 # implementation has it, and a model must see what it was trained on.
 _IDEOGRAPHS = (
     range(0x3400, 0x4DC0),
@@ -35,14 +35,14 @@ _IDEOGRAPHS = (
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words without accents; each punctuation mark and each ideograph is a word of its own."""
+    """Lower-case words without accents; each punctuation mark and each ideograph is a separate word."""
     return text.translate(_FOLD).split()
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where in `text` the words lie: ``words(text)`` is ``words(text[start:end])`` of each span, in a row.
+    """Where the words are in `text`: ``words(text)`` is ``words(text[start:end])`` of each span, in order.
 
-    A span may hold no word at all (control characters, lone accents).
+    A span may have no word at all (control characters, lone accents).
     """
     for match in _SPAN.finditer(text.translate(_KIND)):
         yield match.span()
@@ -52,7 +52,7 @@ class WordPiece:
     """A vocabulary. Safe to use from several threads: what they share is a cache whose entries never change."""
 
     def __init__(self, vocabulary: Path) -> None:
-        """Read a vocabulary, one piece a line.
+        """Read a vocabulary, one piece per line.
 
         :raises OSError: if it cannot be read
         :raises ValueError: if it is not one
@@ -107,10 +107,10 @@ class WordPiece:
 
 
 class _Fold(dict[int, str]):
-    """What becomes of a character, for `str.translate`; each is looked at once.
+    """What a character is mapped to, for `str.translate`; each is computed once.
 
     Decomposed one by one, not as a whole text: putting a long run of accents into Unicode's order takes quadratic time
-    (50,000 of them: 2.7 s), and accents are dropped anyway. Letters become small one by one too: no final sigma.
+    (50,000 of them: 2.7 s), and accents are dropped anyway. Letters are lower-cased one by one too: no final sigma.
     """
 
     def __missing__(self, code: int) -> str:
@@ -135,7 +135,7 @@ def _small_or_alone(char: str) -> str:
     category = unicodedata.category(char)
     if category == "Mn":
         return ""
-    # BERT takes every printable ASCII sign for punctuation, "$" and "+" too.
+    # BERT treats every printable ASCII symbol as punctuation, even "$" and "+".
     if category.startswith("P") or (char.isascii() and category.startswith("S")):
         return f" {char} "
     return char.lower()

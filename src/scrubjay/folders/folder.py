@@ -1,12 +1,12 @@
-"""A folder on disk: walked, read and written so that nothing outside of it is ever touched.
+"""A folder on disk: walked, read and written without ever touching anything outside it.
 
     notes/
     ├── .scrubjay-store         the marker: this folder is a store, and which
     ├── project/api/limits.md   a memory
-    └── .git, .obsidian …       hidden files and folders are not looked at
+    └── .git, .obsidian …       hidden files and folders are ignored
 
 Files are replaced whole (temporary file, fsync, rename, fsync of the folder): a reader, and a crash, sees the old bytes
-or the new ones. What is not a plain file of its own (links of any kind, pipes) is neither read nor written.
+or the new ones. Anything but a regular file (links of any kind, pipes) is neither read nor written.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from scrubjay.values.memory import random_suffix
 MARKER = ".scrubjay-store"
 MARKER_TEXT = """\
 This folder is a store of memories: one Markdown file each. Edit, rename or delete those as you like.
-Leave this file where it is: without it, missing files are taken for a disk that is not there.
+Leave this file where it is: without it, missing files are taken for an unmounted disk.
 id: {id}
 """
 DRAFT = ".scrubjay-draft-"
 OLD_DRAFT_SECONDS = 3600
-MAX_BYTES = 300_000  # of a file: the longest text in the widest letters, and its front matter
+MAX_BYTES = 300_000  # of a file: the longest text in the widest characters, and its front matter
 SUFFIX = ".md"
 SETTLED = 50_000_000  # nanoseconds after which another change cannot have the same time …
 SETTLED_IN_SECONDS = 2_500_000_000  # … where a file system keeps only seconds
@@ -43,16 +43,16 @@ SETTLED_IN_SECONDS = 2_500_000_000  # … where a file system keeps only seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """What lies in a folder."""
+    """What is in a folder."""
 
     files: dict[str, str] = field(default_factory=dict)  # name: stamp
-    refused: dict[str, str] = field(default_factory=dict)  # name: why it is left alone
-    complete: bool = True  # False: a part could not be read, so what is not here may be there
+    refused: dict[str, str] = field(default_factory=dict)  # name: why it is skipped
+    complete: bool = True  # False: part of it could not be read, so a file not listed may still exist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bytes:
-    """A file's content, and what the file system said of it."""
+    """A file's content and its metadata."""
 
     data: bytes
     stamp: str
@@ -67,10 +67,10 @@ class Folder:
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))
 
-    # --- is it there ---
+    # --- does it exist ---
 
     def identity(self) -> str | None:
-        """The folder's own name, made once; None if the folder or its marker is not there."""
+        """The folder's id, created once; None if the folder or its marker does not exist."""
         try:
             text = (self.root / MARKER).read_text("utf-8", errors="replace")
         except OSError:
@@ -79,9 +79,9 @@ class Folder:
         return found[0] if found and found[0] else None
 
     def prepare(self) -> str:
-        """Make the folder and its marker, where they are missing.
+        """Create the folder and its marker, if missing.
 
-        :raises StorageError: if they cannot be made
+        :raises StorageError: if they cannot be created
         """
         with failures():
             self.root.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ class Folder:
             self._replace(self.root / MARKER, MARKER_TEXT.format(id=random_suffix()).encode(), over=True)
         identity = self.identity()
         if identity is None:
-            raise StorageError("The store's folder does not keep what is written to it.")
+            raise StorageError("What is written to the store's folder cannot be read back.")
         return identity
 
     def check_writable(self) -> None:
@@ -107,7 +107,7 @@ class Folder:
     # --- reading ---
 
     def walk(self) -> Walk:
-        """Every Markdown file with its stamp. A folder within that has a marker is another store's."""
+        """Every Markdown file with its stamp. A subfolder with a marker belongs to another store."""
         files: dict[str, str] = {}
         refused: dict[str, str] = {}
         complete = True
@@ -124,16 +124,16 @@ class Folder:
                                 rest.append((entry.path, f"{prefix}{entry.name}/"))
                         elif entry.name.lower().endswith(SUFFIX) and entry.name.lower() != SUFFIX:
                             _take(entry, f"{prefix}{entry.name}", files, refused)
-            except FileNotFoundError:  # it went while we were on our way
+            except FileNotFoundError:  # it was removed meanwhile
                 complete = complete and folder != str(self.root)
             except OSError:
                 complete = False
         return Walk(files=files, refused=refused, complete=complete)
 
     def stamp(self, name: str) -> str | None:
-        """What the file system says of a file now; None if there is none.
+        """A file's current stamp; None if it does not exist.
 
-        :raises FileDamaged: if there is something that is left alone
+        :raises FileDamaged: if it is something we skip
         """
         place = self._place(name)
         if place is None:
@@ -149,9 +149,9 @@ class Folder:
         return stamp_of(about)
 
     def read(self, name: str) -> Bytes | None:
-        """A file's bytes; None if there is none.
+        """A file's bytes; None if it does not exist.
 
-        :raises FileDamaged: if it is left alone, or cannot be read
+        :raises FileDamaged: if it is skipped, or cannot be read
         """
         place = self._place(name)
         if place is None:
@@ -175,9 +175,9 @@ class Folder:
     # --- writing ---
 
     def write(self, name: str, data: bytes, *, over: bool) -> str:
-        """Write a file whole; its stamp. Without `over` nothing that lies there is replaced.
+        """Write a file atomically and return its stamp. Without `over` an existing file is not replaced.
 
-        :raises FileExistsError: if something lies there, and `over` is not given
+        :raises FileExistsError: if it exists and `over` is not given
         :raises StorageError: if it cannot be written
         """
         self.prepare()
@@ -185,12 +185,12 @@ class Folder:
         with failures():
             self._make_folders(place.parent)
             if self._place(name) is None:
-                raise StorageError("A file's folder is a link that leads elsewhere.")
+                raise StorageError("A file's folder is a link to somewhere else.")
             self._replace(place, data, over=over)
             return believed(os.lstat(place))
 
     def remove(self, name: str) -> None:
-        """Remove a file, and the folders that this leaves empty. One that is not there is no error.
+        """Remove a file, and the folders that this leaves empty. A missing file is not an error.
 
         :raises StorageError: if it cannot be removed
         """
@@ -206,13 +206,13 @@ class Folder:
                     break
                 try:
                     folder.rmdir()
-                except OSError:  # something else lies there
+                except OSError:  # it is not empty
                     break
 
     def _place(self, name: str) -> Path | None:
-        """Where a file lies; None if any folder on the way is not there, or is not our own.
+        """Where a file is; None if any folder on the way does not exist or is not our own.
 
-        By ancestry: what the way resolves to must be the way itself.
+        By ancestry: the path must resolve to itself.
         """
         place = self.root.joinpath(*name.split("/"))
         if ".." in place.parts or not place.is_relative_to(self.root):
@@ -223,7 +223,7 @@ class Folder:
         missing = [place for place in (folder, *folder.parents) if place != self.root and not os.path.lexists(place)]
         for place in reversed([place for place in missing if place.is_relative_to(self.root)]):
             if os.path.realpath(place.parent) != str(place.parent):
-                raise StorageError("A file's folder is a link that leads elsewhere.")
+                raise StorageError("A file's folder is a link to somewhere else.")
             place.mkdir(exist_ok=True)
             sync_folder(place.parent)
 
@@ -244,7 +244,7 @@ class Folder:
         sync_folder(place.parent)
 
 
-TOO_LARGE = f"It has more than {MAX_BYTES:,} bytes."
+TOO_LARGE = f"It is too large (maximum {MAX_BYTES:,} bytes)."
 
 
 def stamp_of(about: os.stat_result) -> str:
@@ -252,21 +252,21 @@ def stamp_of(about: os.stat_result) -> str:
 
 
 def believed(about: os.stat_result) -> str:
-    """The stamp, if another change would have another one; a file changed just now may change again unseen."""
+    """The stamp, if another change would have a different one; a file changed just now may change again unnoticed."""
     age = time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns)
     return stamp_of(about) if age > (SETTLED if about.st_mtime_ns % 10**9 else SETTLED_IN_SECONDS) else ""
 
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """What the system says about the block, as one of our errors; that a file exists is the caller's to judge."""
+    """Turns system errors in the block into ours; FileExistsError is left to the caller."""
     try:
         yield
     except FileExistsError:
         raise
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFull("No room is left where the store's folder lies.") from error
+            raise StorageFull("No space is left on the disk of the store's folder.") from error
         raise StorageError("The store's folder cannot be written to.", hint="Check its permissions.") from error
 
 
@@ -277,7 +277,7 @@ def _take(entry: os.DirEntry[str], name: str, files: dict[str, str], refused: di
     except FileNotFoundError:
         return
     except UnicodeEncodeError:
-        refused[name.encode("utf-8", "replace").decode()] = "Its name is not text."
+        refused[name.encode("utf-8", "replace").decode()] = "Its name is not valid text."
         return
     except OSError:
         refused[name] = "It cannot be read."
@@ -293,14 +293,14 @@ def _why_refused(about: os.stat_result) -> str | None:
     if stat.S_ISLNK(about.st_mode):
         return "It is a link."
     if not stat.S_ISREG(about.st_mode):
-        return "It is not a plain file."
+        return "It is not a regular file."
     if about.st_nlink > 1:
-        return "It has another name elsewhere (a hard link)."
+        return "It is a hard link."
     return TOO_LARGE if about.st_size > MAX_BYTES else None
 
 
 def _clear_draft(entry: os.DirEntry[str]) -> None:
-    """Remove what a killed process left of a write."""
+    """Remove what a killed process left behind from a write."""
     if entry.name.startswith(DRAFT):
         with suppress(OSError):
             if time.time() - entry.stat(follow_symlinks=False).st_mtime > OLD_DRAFT_SECONDS:
@@ -309,7 +309,7 @@ def _clear_draft(entry: os.DirEntry[str]) -> None:
 
 def _publish(draft: Path, place: Path) -> None:
     try:
-        os.link(draft, place)  # unlike a rename, never replaces what came to be there meanwhile
+        os.link(draft, place)  # unlike a rename, never replaces a file created meanwhile
     except FileExistsError:
         raise
     except OSError:  # a file system without links

@@ -1,4 +1,4 @@
-"""One writer of files at a time, in this process and beside it: else an older text could land on top of a newer one."""
+"""One writer of files at a time, in this process and others: otherwise an older text could replace a newer one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FolderLock:
 
     @contextmanager
     def held(self, *, seconds: float) -> Iterator[bool]:
-        """Whether the lock was had within so many seconds; it is given back when the block ends."""
+        """Whether the lock was acquired within that many seconds; it is released when the block ends."""
         deadline = time.monotonic() + seconds
         if not self._threads.acquire(timeout=seconds):
             yield False

@@ -10,13 +10,13 @@
     title: The API allows 60 requests a minute.
     category: fact
     superseded_by: "[[project/api/new-limits]]"
-    aliases: [limits]                   what people or other programs wrote stays as it is
+    aliases: [limits]                   what people or other programs wrote does not change
     ---
 
     The API allows 60 requests a minute.
 
-Text, tags, expiry and title are read back; the rest is for people and for finding a renamed file again. A file without
-front matter is a memory, too: its title is the first heading, its tags are the #tags in its text.
+Text, tags, expiry and title are read back; the rest is for people and for recognising a renamed file. A file without
+front matter is a memory too: its title is the first heading, its tags are the #tags in its text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NOT_PLAIN = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "
 CATEGORIES = tuple(str(category) for category in Category)
 TIMES = ("created_at", "updated_at", "expires_at")
 TEXTS = ("source", "id", "type", "topic", "access_level")
-MORE = ("title", "category", "outcome", "outcome_reason")  # whatever they say, a file is not broken by them
+MORE = ("title", "category", "outcome", "outcome_reason")  # whatever they contain, the file is still valid
 LINKS = ("superseded_by", "related", "supersedes", "builds_on", "debates", "synthesizes", "consolidated_from")
 OURS = (*TIMES, "tags", *TEXTS, *MORE, *LINKS)
 KINDS = tuple(str(kind) for kind in Kind)
@@ -54,7 +54,7 @@ KINDS = tuple(str(kind) for kind in Kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What a file says. What it does not say is None."""
+    """The fields of a file; None for those it does not have."""
 
     content: str
     created_at: datetime | None = None
@@ -67,28 +67,28 @@ class Document:
     topic: str | None = None
     access_level: str | None = None
     title: str | None = None
-    category: str | None = None  # one of ours; what else people write there is not
+    category: str | None = None  # one of ours; any other value is ignored
     outcome: str | None = None  # of a decision; written, never read
     outcome_reason: str | None = None
     plain: bool = False  # it has no front matter
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)  # kind: paths; written, never read
     superseded_by: str | None = None  # as are these
-    above: str = ""  # front matter that is not ours but has names of ours, as it was written
-    others: str = ""  # front matter that is not ours, as it was written
+    above: str = ""  # front matter that is not ours but uses our names, as written
+    others: str = ""  # front matter that is not ours, as written
 
 
 def parsed(data: bytes) -> Document:
-    """:raises FileDamaged: saying what is wrong with the file"""
+    """:raises FileDamaged: with what is wrong with the file"""
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise FileDamaged("It is not text in UTF-8.") from None
-    if not text.startswith("---\n") or not FRONT_MATTER.match(text, 4):  # else the dashes are a line between two texts
+        raise FileDamaged("It is not UTF-8 text.") from None
+    if not text.startswith("---\n") or not FRONT_MATTER.match(text, 4):  # otherwise the dashes are a horizontal rule
         content = text.removesuffix("\n")
         return Document(content=content, plain=True, title=heading_in(content), tags=tags_in(content))
     end = END.search(text, 4)
     if end is None:
-        raise FileDamaged("Its front matter has no end.", hint="Close it with a line of three dashes.")
+        raise FileDamaged("Its front matter is not closed.", hint="Close it with a line of three dashes.")
     content = text[end.end() :].removeprefix("\n").removeprefix("\n").removesuffix("\n")
     document = Document(content=content, **_read_head(text[4 : end.start()]))
     if document.id is not None:
@@ -113,13 +113,13 @@ def heading_in(text: str) -> str | None:
 
 
 def tags_in(text: str) -> tuple[str, ...]:
-    """Every #tag, once, without its mark; a heading is none, nor is what stands in code."""
+    """Every #tag, once, without its mark; headings and code do not count."""
     found = dict.fromkeys(match[1].strip("/-") for match in TAG.finditer(CODE.sub("", text)))
     return tuple(tag for tag in found if 0 < len(tag) <= LONGEST_TAG)[:MOST_TAGS]
 
 
 def links_in(text: str) -> tuple[str, ...]:
-    """The names of the notes that [[links]] lead to, without headings and other names for them."""
+    """The names of the notes that [[links]] point to, without headings and aliases."""
     found = dict.fromkeys(match[1].strip() for match in WIKI_LINK.finditer(CODE.sub("", text)))
     return tuple(name for name in found if name)[:MOST_LINKS]
 
@@ -153,13 +153,13 @@ def _wiki(path: str) -> str:
 
 
 def _scalar(text: str) -> str:
-    """Plain where that means the same text, else quoted; a JSON string is a YAML one."""
+    """Plain where that means the same text, otherwise quoted; a JSON string is valid YAML."""
     plain = PLAIN.fullmatch(text) and text.lower() not in NOT_PLAIN
     return text if plain else _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    """As JSON writes it, which YAML reads, but for letters that YAML wants escaped."""
+    """As JSON writes it, which YAML reads, plus escapes for characters that YAML requires escaped."""
     return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
@@ -188,12 +188,12 @@ def _read_head(head: str) -> dict[str, Any]:
 
 
 def _mapping(head: str) -> dict[Any, Any]:
-    """YAML, as far as it is harmless: no custom tags, no aliases, no key twice, no depth.
+    """YAML, as far as it is harmless: no custom tags, no aliases, no duplicate keys, no deep nesting.
 
     The parser of choice is written in C and recurses without a limit: deep nesting is refused before it.
     """
     if len(head) > MAX_HEAD:
-        raise FileDamaged(f"Its front matter has more than {MAX_HEAD:,} characters.")
+        raise FileDamaged(f"Its front matter is too long (maximum {MAX_HEAD:,} characters).")
     if head.count("[") + head.count("{") > MAX_BRACKETS or NESTED.search(head):
         raise FileDamaged("Its front matter is nested too deeply.")
     import yaml
@@ -214,19 +214,19 @@ def _mapping(head: str) -> dict[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise FileDamaged("Its front matter is not a list of keys.")
+        raise FileDamaged("Its front matter is not a mapping.")
     return value | {key.value: _as_written(part) for key, part in node.value if key.value in ("tags", "title", *TEXTS)}
 
 
 def _as_written(node: Any) -> Any:
-    """The words that stand there. To YAML the tag `no` is a truth, 3.10 is the number 3.1 and 12:30 is 750."""
+    """The text as written. To YAML the tag `no` is a boolean, 3.10 is the number 3.1 and 12:30 is 750."""
     if isinstance(node.value, str):
         return None if node.tag == "tag:yaml.org,2002:null" else node.value
     return {} if node.id == "mapping" else [_as_written(part) for part in node.value]
 
 
 def _check_nodes(top: Any) -> None:
-    """:raises FileDamaged: for a key that stands twice, or an alias (the same node in two places)"""
+    """:raises FileDamaged: for a duplicate key, or an alias (the same node in two places)"""
     met: set[int] = set()
     rest = [top] if top is not None else []
     while rest:
@@ -244,8 +244,8 @@ def _check_nodes(top: Any) -> None:
 
 
 def _strangers(given: Mapping[Any, Any]) -> list[Any]:
-    """The keys that are not ours. Other programs have a type, an id or related notes, too: ours are told by what they
-    say, or by their place behind the time that every file of ours begins with."""
+    """The keys that are not ours. Other programs have a type, an id or related notes too: ours are recognised by their
+    values, or by coming after the time that every file of ours begins with."""
     keys = list(given)
     begin = keys.index("created_at") if "created_at" in keys else 0
     behind = {key for key in keys[begin:] if key in OURS}
@@ -267,7 +267,7 @@ def _strangers(given: Mapping[Any, Any]) -> list[Any]:
 
 
 def _written(strangers: Sequence[Any], head: str, given: Mapping[Any, Any]) -> str:
-    """These keys, to be written back: word for word where they stand in lines of their own."""
+    """These keys, to be written back: word for word if they are on their own lines."""
     if not strangers:
         return ""
     starts = [match.start() for match in KEY.finditer(head)]
@@ -286,7 +286,7 @@ def _cut(text: str, starts: Sequence[int]) -> list[str]:
 
 
 def _time(value: Any, name: str) -> datetime:
-    """YAML makes times of its own; one without a zone, and a date, are meant in UTC."""
+    """YAML parses times itself; one without a zone, and a date, are in UTC."""
     written = value.isoformat() if hasattr(value, "isoformat") else str(value)
     if "T" in written and not re.search(r"(?:Z|[+-]\d\d:?\d\d)$", written):
         written += "Z"
@@ -298,7 +298,7 @@ def _time(value: Any, name: str) -> datetime:
 
 def _text(value: Any, name: str) -> str:
     if isinstance(value, dict | list) or not str(value).strip():
-        raise FileDamaged(f"Its front matter's {name} must be one word.")
+        raise FileDamaged(f"Its front matter's {name} must be a single word.")
     return str(value)
 
 

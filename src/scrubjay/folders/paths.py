@@ -3,7 +3,7 @@
     project/api/rate-limits      section project/api, memory rate-limits
     rate-limits                  a memory at the root
 
-Nothing that passes here can leave a folder, differ in case only, or be a name that Windows keeps for itself.
+No path accepted here can leave its folder, differ only in case, or be a name that Windows reserves.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from scrubjay.values.letters import normalised
 MAX_SEGMENT = 100
 MAX_PATH = 400
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-RESERVED = "index"  # the name of what other programs write about a section
+RESERVED = "index"  # the name that other programs use for a section's own file
 DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
 
 
 def checked_path(text: object, field: str = "path") -> str:
-    """A memory's path, without blanks around segments and without empty ones.
+    """A memory's path, without spaces around segments and without empty ones.
 
-    :raises InvalidInput: saying what a path looks like
+    :raises InvalidInput: with what a path looks like
     """
     path = _checked(text, field)
     if path.rpartition("/")[2] == RESERVED:
-        raise InvalidInput(f"Invalid {field}: no memory can be called {RESERVED}.", field=field)
+        raise InvalidInput(f"Invalid {field}: {RESERVED} is a reserved name.", field=field)
     return path
 
 
 def checked_section(text: object) -> str:
-    """A section's path; as :func:`checked_path`, but it may be called anything."""
+    """A section's path; as :func:`checked_path`, but without reserved names."""
     return _checked(text, "category")
 
 
@@ -41,20 +41,20 @@ def _checked(text: object, field: str) -> str:
     if not isinstance(text, str):
         raise InvalidInput(f"{field} must be text.", field=field)
     if len(text) > 2 * MAX_PATH:  # before any work on it
-        raise InvalidInput(f"Invalid {field}: it has more than {MAX_PATH} characters.", field=field)
+        raise InvalidInput(f"Invalid {field}: it is too long (maximum {MAX_PATH} characters).", field=field)
     if text.lstrip()[:1] in ("/", "\\"):
         raise _invalid(field, "it must not begin with a slash")
     segments = [segment for part in text.split("/") if (segment := part.strip())]
     path = "/".join(segments)
     if not segments or len(path) > MAX_PATH:
-        raise _invalid(field, f"it has 1 to {MAX_PATH} characters")
+        raise _invalid(field, f"it must have 1 to {MAX_PATH} characters")
     for segment in segments:
         if not SLUG.fullmatch(segment):
-            raise _invalid(field, "segments are lower-case letters, digits and single hyphens")
+            raise _invalid(field, "segments may only have lower-case letters, digits and single hyphens")
         if len(segment) > MAX_SEGMENT:
-            raise _invalid(field, f"a segment has at most {MAX_SEGMENT} characters")
+            raise _invalid(field, f"a segment may have at most {MAX_SEGMENT} characters")
         if segment in DEVICES:
-            raise _invalid(field, f"{segment} is a name that Windows keeps for itself")
+            raise _invalid(field, f"{segment} is a name that Windows reserves")
     return path
 
 
@@ -63,7 +63,7 @@ def _invalid(field: str, why: str) -> InvalidInput:
 
 
 def to_slug(text: str) -> str:
-    """Lower case, blanks and underscores as single hyphens, nothing else; may be empty."""
+    """Lower case, spaces and underscores as single hyphens, nothing else; may be empty."""
     plain = normalised("NFKD", text).lower()
     kept = re.sub(r"[^a-z0-9-]", "", re.sub(r"[\s_]+", "-", plain))
     return re.sub(r"-+", "-", kept).strip("-")[:MAX_SEGMENT].strip("-")
@@ -78,16 +78,16 @@ def path_of_file(name: str) -> str:
 
 
 def file_of_path(path: str) -> str:
-    """The name of the file for a path, safe wherever the path came from."""
+    """The file name for a path, safe wherever the path came from."""
     return shortened([_segment(segment) for segment in path.split("/")]) + ".md"
 
 
-UNWRITABLE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*#^\[\]`]')  # in a name here or there, or in a [[link]]
+UNWRITABLE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*#^\[\]`]')  # in a file name on some system, or in a [[link]]
 LONGEST_NAME, MOST_BYTES = 60, 180
 
 
 def readable(text: str) -> str:
-    """Words of a text, in any script, as a name that every file system takes; may be empty."""
+    """Words of a text, in any script, as a name that every file system accepts; may be empty."""
     words = UNWRITABLE.sub(" ", normalised("NFC", text[:400])).replace("...", " ").split()
     name = "".join(letter for letter in " ".join(words) if letter.isprintable())
     if len(name) > LONGEST_NAME or len(name.encode()) > MOST_BYTES:
@@ -114,6 +114,6 @@ def section_of(path: str) -> str:
 
 
 def sections_above(path: str) -> list[str]:
-    """Every section that a path lies in, outermost first."""
+    """Every section that contains a path, outermost first."""
     segments = path.split("/")[:-1]
     return ["/".join(segments[: n + 1]) for n in range(len(segments))]

@@ -4,7 +4,7 @@
       "notes":
         path: "/home/ada/notes"
         description: "What I learn"
-        read_only: true         nothing is ever written into the folder
+        read_only: true         nothing is ever written to the folder
 
 A path may begin with ~ or be relative to the registry's own folder. `default` is registered from the start. A file that
 people have broken is never overwritten.
@@ -29,7 +29,7 @@ from scrubjay.values.memory import DEFAULT_SPACE, random_suffix
 
 FILE = "stores.yaml"
 MAX_BYTES = 1_000_000
-HINT = "Mend it or move it away; it is left as it is."
+HINT = "Fix or remove it; scrubjay does not change it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +40,12 @@ class Registered:
     path: Path
     description: str | None = None
     read_only: bool = False
-    more: Mapping[str, Any] = field(default_factory=dict)  # what others wrote about it
-    written: bool = True  # it stands in the file
+    more: Mapping[str, Any] = field(default_factory=dict)  # other keys written about it
+    written: bool = True  # it is in the file
 
 
 class Registry:
-    """The stores of one home. Safe to share between threads; every look sees what others wrote."""
+    """The stores of one home. Safe to share between threads; every read sees what others wrote."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Registry:
         self._seen: tuple[str, dict[str, Registered]] | None = None
 
     def stores(self) -> dict[str, Registered]:
-        """All of them by name: those of the file, the default one, and the project's that one stands in.
+        """All of them by name: those in the file, the default one, and the current project's.
 
         :raises RegistryDamaged: naming line and column
         """
@@ -78,10 +78,10 @@ class Registry:
         return dict(sorted(found.items()))
 
     def any_there(self, spaces: Sequence[str]) -> bool:
-        """Whether any of these spaces has a folder on disk; quick, and False where the registry cannot be read."""
+        """Whether any of these spaces has a folder on disk; fast, and False if the registry cannot be read."""
         try:
             found = self.stores()
-        except RegistryDamaged as error:  # other vocabularies do not need it
+        except RegistryDamaged as error:  # other dialects do not need it
             import logging  # rarely needed, and not free
 
             logging.getLogger(__name__).warning("%s", error.message)
@@ -89,7 +89,7 @@ class Registry:
         return any(found[space].path.is_dir() for space in spaces if space in found)
 
     def read_only(self) -> frozenset[str]:
-        """The stores into whose folders nothing is written; quick, and empty where the registry cannot be read."""
+        """The read-only stores; fast, and empty if the registry cannot be read."""
         try:
             return frozenset(name for name, store in self._read().items() if store.read_only)
         except RegistryDamaged:
@@ -99,19 +99,19 @@ class Registry:
         return self.stores().get(name)
 
     def usual(self, name: str) -> Registered:
-        """Where a store is made when nobody says where."""
+        """Where a store is created by default."""
         return Registered(name=name, path=self._base / name, written=False)
 
     def project(self) -> Registered | None:
-        """The store of the project that one stands in, by the name it is registered under."""
+        """The current project's store, by the name it is registered under."""
         if self._project is None:
             return None
         return next((one for one in self.stores().values() if one.path == self._project.path), None)
 
     def add(self, store: Registered) -> None:
-        """Write a store into the file; the caller makes sure that nobody else does at the same time.
+        """Write a store to the file; the caller makes sure that no one else does at the same time.
 
-        :raises InvalidInput: if its folder lies within another store's, or the other way round
+        :raises InvalidInput: if its folder is inside another store's, or the other way round
         """
         mine = Folder(store.path).root
         for other in self.stores().values():
@@ -120,8 +120,8 @@ class Registry:
                 continue
             if other.name != store.name and (mine.is_relative_to(theirs) or theirs.is_relative_to(mine)):
                 raise InvalidInput(
-                    f"Its folder and that of store {other.name} lie within each other.",
-                    hint="Choose a folder of its own.",
+                    f"Its folder overlaps with that of store {other.name}.",
+                    hint="Choose a separate folder.",
                     field="path",
                 )
         self._write({**self._read(), store.name: store})
@@ -170,7 +170,7 @@ class Registry:
     def _entry(self, name: str, entry: Any) -> Registered:
         if not SLUG.fullmatch(name) or len(name) > 100:
             raise RegistryDamaged(
-                f"stores.yaml: {name[:40]!r} is no name for a store: lower-case letters, digits, single hyphens.",
+                f"stores.yaml: invalid store name {name[:40]!r}: use lower-case letters, digits, single hyphens.",
                 hint=HINT,
             )
         path = entry.get("path") if isinstance(entry, dict) else None
@@ -217,14 +217,14 @@ def _quoted(text: str) -> str:
 
 
 def _one_of_each(yaml: Any) -> Any:
-    """A safe loader that refuses a key that stands twice: the second would hide the first."""
+    """A safe loader that refuses duplicate keys: the second would hide the first."""
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [key.value for key, _ in node.value]
             for key, _ in node.value:
                 if keys.count(key.value) > 1:
-                    raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands twice", key.start_mark)
+                    raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key.value}", key.start_mark)
             return super().construct_mapping(node, deep)
 
     return Loader

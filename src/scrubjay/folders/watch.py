@@ -1,4 +1,4 @@
-"""Be told when something in a folder changes, for as long as a server runs."""
+"""Notices changes in folders, for as long as a server runs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-LOOK_AGAIN_MS = 5_000  # for folders that were added or made meanwhile
+LOOK_AGAIN_MS = 5_000  # for folders that were added or created meanwhile
 
 
 class Watcher:
-    """A thread that calls `changed` with the names of the folders in which something happened."""
+    """A thread that calls `changed` with the names of the folders that changed."""
 
     def __init__(self, folders: Callable[[], Mapping[str, Path]], changed: Callable[[str], None]) -> None:
         self._folders = folders

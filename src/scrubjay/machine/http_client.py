@@ -5,8 +5,8 @@
     fetched(url, headers) -> Reply               a GET that follows redirects
     ask_again(ask, statuses) -> Answer           several attempts with growing pauses
 
-For all of them TLS is verified, the numbers of a host are checked before connecting (outgoing.py), an answer has an end
-in bytes and in seconds, and credentials go to the address that was given and nowhere else.
+For all of them TLS is verified, a host's IP addresses are checked before connecting (outgoing.py), an answer is limited
+in bytes and in seconds, and credentials go to the given address and nowhere else.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ MAX_REDIRECTS = 10
 REDIRECTS = {301, 302, 303, 307, 308}
 CHUNK = 1 << 18
 JSON = {"Content-Type": "application/json", "Accept": "application/json"}
-# Not OSError as a whole: who writes to a disk what comes must be able to tell whose fault it was.
+# Not OSError as a whole: a caller that writes the answer to disk must be able to tell the errors apart.
 NETWORK_ERRORS = (ConnectionError, TimeoutError, ssl.SSLError, http.client.HTTPException)
 
 
 class TooLong(http.client.HTTPException):
-    """The answer is larger than the caller takes."""
+    """The answer is larger than the caller accepts."""
 
 
 class Answer(NamedTuple):
@@ -50,7 +50,7 @@ class Limits(NamedTuple):
     """How long and how much an answer may be."""
 
     silence_seconds: float  # between two pieces of it, and for connecting
-    answer_seconds: float  # from the question to the end of the answer
+    answer_seconds: float  # from the request to the end of the answer
     bytes: int
     connect_seconds: float | None = None  # if it differs from the silence
 
@@ -63,7 +63,9 @@ class Reply:
         self._left = most
         self.status = response.status
         self.headers = {name.lower(): value for name, value in response.getheaders()}
-        self.has_an_end = response.length is not None or response.chunked  # else it ends wherever the line is cut
+        self.has_an_end = (
+            response.length is not None or response.chunked
+        )  # otherwise it ends wherever the connection is cut
 
     def read(self, count: int = CHUNK) -> bytes:
         """The next bytes; none at the end."""
@@ -92,7 +94,7 @@ class Reply:
 
 
 class Client:
-    """Asks one server. Several threads may ask at once."""
+    """Sends requests to one server. Several threads may use it at once."""
 
     def __init__(
         self,
@@ -105,8 +107,8 @@ class Client:
         proxies: bool = False,
         keep_alive: bool = False,
     ) -> None:
-        """`private`: also addresses of this machine and its neighbours. `proxies`: those of the environment.
-        `keep_alive`: connections are used again, until `close`.
+        """`private`: also addresses of this machine and private networks. `proxies`: those of the environment.
+        `keep_alive`: connections are reused, until `close`.
         """
         parts = urlsplit(url)
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
@@ -121,18 +123,18 @@ class Client:
             self._headers["Authorization"] = f"Bearer {key}"
         self._prefix = f"{parts.path}?{parts.query}" if parts.query else parts.path
         self._proxy = _proxy_for(parts) if proxies else None
-        if self._proxy and not self._tls:  # it is told the whole address
+        if self._proxy and not self._tls:  # it needs the whole address
             self._headers |= _basic("Proxy-Authorization", self._proxy)
             self._prefix = f"http://{_server(parts)}{self._prefix}"
 
     def ask(self, method: str, path: str = "", body: bytes | None = None) -> Answer:
-        """:raises ConnectionError, TimeoutError, SSLError, HTTPException: `NETWORK_ERRORS`, if no whole answer came"""
+        """:raises ConnectionError, TimeoutError, SSLError, HTTPException: `NETWORK_ERRORS`, if no full answer came"""
         with self.open(method, path, body) as reply:
             return Answer(reply.status, reply.headers, reply.body())
 
     @contextmanager
     def open(self, method: str, path: str = "", body: bytes | None = None) -> Iterator[Reply]:
-        """As `ask`; what breaks off is noticed where it is read."""
+        """As `ask`; a broken connection is noticed when reading."""
         connection = self._idle_connection() or self._new_connection()
         with self._in_time(connection):
             with _told_as_ours():
@@ -152,14 +154,16 @@ class Client:
 
     @contextmanager
     def _in_time(self, connection: http.client.HTTPConnection) -> Iterator[None]:
-        """However slowly it drips: after so long the line is cut from this side."""
+        """However slowly data trickles in: after that long, this side closes the connection."""
         late = threading.Event()
         timer = threading.Timer(self._limits.answer_seconds, _cut, (connection.sock, late))
         timer.daemon = True
         timer.start()
         try:
             yield
-        except BaseException as error:  # also Ctrl-C: half an answer is still on the line, for nobody else to read
+        except (
+            BaseException
+        ) as error:  # also Ctrl-C: half an answer is still unread, so the connection cannot be reused
             connection.close()
             if late.is_set() and isinstance(error, NETWORK_ERRORS):
                 raise TimeoutError from None
@@ -185,9 +189,9 @@ class Client:
         return connection
 
     def _direct(self) -> http.client.HTTPConnection:
-        """To one of the host's addresses that were looked at, not to what its name means a moment later."""
+        """To one of the host's addresses that were checked, not to what its name resolves to a moment later."""
         connection = http.client.HTTPConnection(self._host, self._port)
-        connection.default_port = 443 if self._tls else 80  # not said in Host
+        connection.default_port = 443 if self._tls else 80  # omitted in Host
         refused: OSError = ConnectionError()
         for address in reachable(self._host, self._port, private=self._private):
             try:
@@ -206,7 +210,7 @@ class Client:
         raise refused
 
     def _by_proxy(self, proxy: SplitResult) -> http.client.HTTPConnection:
-        """The host's name is left to the proxy, which stands where its addresses mean something."""
+        """The host's name is resolved by the proxy, in whose network its addresses mean something."""
         host = proxy.hostname or ""
         connection: http.client.HTTPConnection
         if self._tls:
@@ -225,7 +229,7 @@ class Client:
 
 @contextmanager
 def _told_as_ours() -> Iterator[None]:
-    """Whatever goes wrong on the way as one of `NETWORK_ERRORS`."""
+    """Turns whatever goes wrong into one of `NETWORK_ERRORS`."""
     try:
         yield
     except NETWORK_ERRORS:
@@ -238,7 +242,7 @@ def _proxy_for(parts: SplitResult) -> SplitResult | None:
     """The environment's proxy for this address."""
     if parts.hostname in LOOPBACK_NAMES:
         return None
-    from urllib.request import getproxies, proxy_bypass  # nobody else needs it
+    from urllib.request import getproxies, proxy_bypass  # only needed here
 
     found = getproxies().get(parts.scheme)
     if not found or proxy_bypass(_server(parts)):
@@ -251,7 +255,7 @@ def _server(parts: SplitResult) -> str:
 
 
 def _is_open(connection: http.client.HTTPConnection) -> bool:
-    """Whether the other side has kept an idle connection: one that was closed has something to read, its end."""
+    """Whether the other side has kept an idle connection open: a closed one has something to read, its end."""
     with selectors.DefaultSelector() as selector:
         selector.register(connection.sock, selectors.EVENT_READ)
         return not selector.select(0)
@@ -259,7 +263,7 @@ def _is_open(connection: http.client.HTTPConnection) -> bool:
 
 def _cut(line: socket.socket, late: threading.Event) -> None:
     late.set()
-    with suppress(OSError):  # it has ended by itself
+    with suppress(OSError):  # it has already ended
         line.shutdown(socket.SHUT_RDWR)
 
 
@@ -276,7 +280,7 @@ def _basic(header: str, parts: SplitResult) -> dict[str, str]:
 
 @contextmanager
 def fetched(url: str, limits: Limits, headers: Mapping[str, str]) -> Iterator[Reply]:
-    """What an address leads to, by way of the environment's proxies."""
+    """The answer after following redirects, through the environment's proxies."""
     for _ in range(MAX_REDIRECTS + 1):
         with Client(url, limits, headers=headers, proxies=True).open("GET") as reply:
             if reply.status not in REDIRECTS or "location" not in reply.headers:
@@ -286,7 +290,7 @@ def fetched(url: str, limits: Limits, headers: Mapping[str, str]) -> Iterator[Re
                 url = urljoin(url, reply.headers["location"])
         if not is_address(url):
             break
-    raise http.client.HTTPException("redirected too often, or to no address")
+    raise http.client.HTTPException("redirected too often, or to an invalid address")
 
 
 def ask_again(
@@ -297,9 +301,10 @@ def ask_again(
     cut_short: bool,
     pause: Callable[[float], None] = time.sleep,
 ) -> Answer:
-    """An answer of any status; those that pass, like a line that breaks, are asked again for after a growing pause.
+    """An answer of any status; transient ones and broken connections are retried after a growing pause.
 
-    If the server asks for a pause of more than `longest_seconds`, it gets these (`cut_short`) or is asked no more.
+    If the server asks for a pause of more than `longest_seconds`, the pause is `longest_seconds` (`cut_short`) or there
+    are no more attempts.
     """
     growing = FIRST_PAUSE_SECONDS
     for attempt in range(1, ATTEMPTS + 1):

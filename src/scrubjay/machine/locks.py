@@ -1,4 +1,4 @@
-"""A lock on a file that holds off other processes, as each platform has it."""
+"""A file lock that keeps other processes out, on every platform."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def try_lock(file: int) -> bool:
-        """Whether the lock was free and is now ours."""
+        """Take the lock; False if another process holds it."""
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -22,7 +22,7 @@ else:
     import fcntl
 
     def try_lock(file: int) -> bool:
-        """Whether the lock was free and is now ours."""
+        """Take the lock; False if another process holds it."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,7 +1,7 @@
-"""Addresses: which belong to everybody, so that this program may go there because a text named the place.
+"""Addresses: which of them are public, so that this program may connect to them because a text named them.
 
-A name can be made to point anywhere, also at this machine or at its neighbours; so the numbers are looked at, at the
-moment of connecting, and numbers that carry others inside (6to4, NAT64, Teredo) are looked into.
+A name can be made to point anywhere, also at this machine or its private network; so the IP addresses are checked at
+the moment of connecting, including those embedded in others (6to4, NAT64, Teredo).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scrubjay.errors import InvalidInput
 Resolve = Callable[..., Sequence[tuple[Any, ...]]]
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
-# Not in every Python's own list of networks that are not for everybody.
+# Not in every Python version's list of non-public networks.
 CLOSED = tuple(
     map(
         ipaddress.ip_network,
@@ -30,13 +30,13 @@ NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def without_password(address: str) -> str:
-    """An address for people to see: without the password before its host, or among its options."""
+    """An address for display: without the password before its host, or among its options."""
     hidden = re.sub(r"(?<=://)([^:/@]*):[^@]*@", r"\1:…@", address)
     return re.sub(r"(?i)(?<=password=)[^&\s]+", "…", hidden)
 
 
 def is_address(url: str) -> bool:
-    """Whether this is an http or https address of a host, and nothing of it is lost in a message or a header."""
+    """Whether this is an http or https address of a host, safe to use in a message or a header."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
@@ -51,13 +51,13 @@ def is_bare(url: str) -> bool:
 
 
 def goes_in_the_clear(url: str) -> bool:
-    """Whether others on the way could read what is sent there."""
+    """Whether others on the network could read what is sent there."""
     parts = urlsplit(url)
     return parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES
 
 
 def is_public(text: str) -> bool:
-    """Whether an address is one that everybody could be sent to."""
+    """Whether an address is public."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
@@ -68,7 +68,7 @@ def is_public(text: str) -> bool:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is not None:
             return is_public(str(inner))
-        if int(address) < 2**32:  # ::/96, IPv4 in an old disguise
+        if int(address) < 2**32:  # ::/96, an old form of IPv4 addresses
             return False
     closed = any(address.version == network.version and address in network for network in CLOSED)
     return address.is_global and not address.is_multicast and not closed
@@ -77,15 +77,15 @@ def is_public(text: str) -> bool:
 def reachable(host: str, port: int, *, private: bool, resolve: Resolve = socket.getaddrinfo) -> list[str]:
     """The addresses of a host that may be connected to.
 
-    :raises InvalidInput: if there are only such as are not for everybody
+    :raises InvalidInput: if none of them is public
     :raises OSError: if the host is not known
     """
     found = [str(entry[4][0]) for entry in resolve(host, port, type=socket.SOCK_STREAM)]
     allowed = [address for address in dict.fromkeys(found) if private or is_public(address)]
     if not allowed:
         raise InvalidInput(
-            "The address is one of this machine or of a private network.",
-            hint="If that is meant, set sync_private to on (SCRUBJAY_SYNC_PRIVATE).",
+            "The address belongs to this machine or a private network.",
+            hint="To allow that, set sync_private to on (SCRUBJAY_SYNC_PRIVATE).",
             field="url",
         )
     return allowed

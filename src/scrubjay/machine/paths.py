@@ -1,9 +1,8 @@
-"""Places on this machine: how they are named, and kept.
+"""Paths on this machine: how they are named, and made durable.
 
-Where somebody names one in words (a client, a setting, an address) there is one rule: it is full. A client does not
-see where its server was started, and a setting or an address is read again by programs that are started elsewhere, so
-a relative one would lead somewhere else each time. Who types at a shell or calls from Python does see it; the command
-line and the library turn what they are given into full paths themselves.
+A path in a request, a setting or an address must be absolute. A client does not see where its server was started, and a
+setting or an address is read again by programs that are started elsewhere, so a relative one would mean something else
+each time. Users of a shell or of Python do see it; the command line and the library make their paths absolute.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ SQLITE = "sqlite:///"  # before a file, in the address of a store
 
 
 def store_address(where: str | Path) -> str:
-    """The address of a store that is named by its address or, by somebody who sees where we stand, by its file."""
+    """The address of a store given by its address or, by someone who knows the working directory, by its file."""
     return str(where) if "://" in str(where) else f"{SQLITE}{expanded(where, field='store').absolute()}"
 
 
 def expanded(path: str | Path, *, field: str) -> Path:
     """The path, with ~ as the user's own folder.
 
-    :raises InvalidInput: for ~somebody, whom this machine does not know
+    :raises InvalidInput: for ~name, if this machine has no such user
     """
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise InvalidInput(f"{field} begins with the home of a user who is not there.", field=field) from None
+        raise InvalidInput(f"{field} begins with the home of an unknown user.", field=field) from None
 
 
 def full_path(text: str, *, field: str) -> Path:
@@ -38,15 +37,15 @@ def full_path(text: str, *, field: str) -> Path:
     path = expanded(text, field=field)
     if "\0" in text or not path.is_absolute():
         raise InvalidInput(
-            f"{field} must be absolute or begin with ~: it must not depend on where the server was started.",
-            hint="Name it from the root, such as /backups/monday.db.",
+            f"{field} must be an absolute path or begin with ~.",
+            hint="For example /backups/monday.db.",
             field=field,
         )
     return path
 
 
 def sync_folder(folder: Path) -> None:
-    """Let new and changed names in a folder survive a power cut; Windows sees to that by itself."""
+    """Make new and changed names in a folder survive a power cut; Windows does that by itself."""
     if sys.platform != "win32":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""The space of the repository one stands in: the same in every clone and every worktree."""
+"""The space of the current repository: the same in every clone and every worktree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrubjay.values.letters import normalised
 
 
 def project_space(folder: Path) -> str | None:
-    """Named after the repository's remote, else after its root folder; None outside a repository."""
+    """Named after the repository's remote, otherwise after its root folder; None outside a repository."""
     root = project_root(folder)
     if not (root / ".git").exists():
         return None
@@ -23,7 +23,7 @@ STORE_FOLDER = ".scrubjay"
 
 
 def project_root(folder: Path) -> Path:
-    """The root of the repository around a folder; outside of one the folder itself."""
+    """The root of the repository around a folder; outside a repository, the folder itself."""
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
 
 
@@ -44,7 +44,7 @@ def shared_git_folder(git: Path) -> Path:
 
 
 def remote_name(config: Path) -> str | None:
-    """`owner-repository` of the remote called origin, else of the first one."""
+    """`owner-repository` of the remote called origin, otherwise of the first one."""
     try:
         text = config.read_text(encoding="utf-8", errors="replace")
     except OSError:

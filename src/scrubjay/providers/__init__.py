@@ -1,1 +1,1 @@
-"""Who answers in a conversation: a language model that somebody else runs."""
+"""What answers in a conversation: a language model that someone else runs."""

@@ -10,10 +10,10 @@ class Provider(Protocol):
     def answer(self, messages: Sequence[Mapping[str, str]]) -> Iterator[str]:
         """The answer to messages of `role` and `content`, in pieces as they come; closing it ends the call.
 
-        :raises ProviderError: if there is none, or only half of one
+        :raises ProviderError: if there is none, or an incomplete one
         """
         ...
 
     def close(self) -> None:
-        """Let go of connections. Twice is no error."""
+        """Close connections. Calling it twice is fine."""
         ...

@@ -1,4 +1,4 @@
-"""A provider that speaks OpenAI's chat completions: the company's own, or any server that understands the same.
+"""A provider that speaks OpenAI's chat completions: the company's own, or any compatible server.
 
     POST {url}/chat/completions   {"model", "messages", "stream": true}
     ◄── data: {"choices": [{"delta": {"content": "…"}}]}     one event per piece
@@ -22,15 +22,15 @@ from scrubjay.errors import ProviderError
 from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, Limits, Reply, TooLong
 from scrubjay.values.memory import Prompt
 
-MAX_ANSWER = 1_000_000  # characters; what never ends is cut off as a failure
+MAX_ANSWER = 1_000_000  # characters; an endless answer is cut off as a failure
 MAX_REPLY_BYTES = 2_000_000
-NOT_AGREED = "The provider answered with something else than a chat completion."
+NOT_AGREED = "The provider's answer is not a chat completion."
 
 
 class OpenAiProvider:
     def __init__(self, url: str, model: str, *, key: str = "", timeout_seconds: float = 60.0) -> None:
         self._model = model
-        # To connect, and between two pieces; what drips for ever is cut off after ten times as long.
+        # To connect, and between two pieces; an answer that trickles for ever is cut off after ten times as long.
         limits = Limits(timeout_seconds, 10 * timeout_seconds, MAX_REPLY_BYTES)
         self._client = Client(url.rstrip("/"), limits, key=key, headers=JSON, keep_alive=True)
 
@@ -48,12 +48,12 @@ class OpenAiProvider:
                     if length > MAX_ANSWER:
                         raise TooLong
                     yield piece
-        raise ProviderError("The provider broke off in the middle of its answer.")
+        raise ProviderError("The provider stopped in the middle of its answer.")
 
     def complete(self, prompt: Prompt) -> str:
-        """The answer to one question, whole.
+        """The complete answer to one question.
 
-        :raises ProviderError: if there is no answer in time, or none that can be used
+        :raises ProviderError: if there is no answer in time, or no usable one
         """
         told = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.text}]
         with self._reply({"messages": told, "max_tokens": prompt.max_tokens, "temperature": 0}) as reply:
@@ -61,7 +61,7 @@ class OpenAiProvider:
 
     @contextmanager
     def _reply(self, body: dict[str, Any]) -> Iterator[Reply]:
-        """What goes wrong on the way is told without the address, the key or the provider's own words."""
+        """Errors on the way are reported without the address, the key or the provider's own text."""
         question = json.dumps({"model": self._model, **body}).encode()
         try:
             with self._client.open("POST", "/chat/completions", question) as reply:
@@ -71,7 +71,7 @@ class OpenAiProvider:
         except TimeoutError:
             raise ProviderError("The provider did not answer in time.") from None
         except TooLong:
-            raise ProviderError("The provider's answer does not end.") from None
+            raise ProviderError("The provider's answer is too long.") from None
         except NETWORK_ERRORS:
             raise ProviderError("The provider cannot be reached.") from None
 
@@ -80,7 +80,7 @@ class OpenAiProvider:
 
 
 def text_of(reply: bytes) -> str:
-    """The text of a whole answer."""
+    """The text of a complete answer."""
     try:
         text = json.loads(reply)["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError):
@@ -91,7 +91,7 @@ def text_of(reply: bytes) -> str:
 
 
 def piece_of(data: bytes) -> str:
-    """The text of one event; none in those that only tell the role or why it ended."""
+    """The text of one event; empty for those that only have the role or the reason why it ended."""
     try:
         event = json.loads(data)
         choices = event["choices"]

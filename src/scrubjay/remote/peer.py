@@ -1,12 +1,11 @@
-"""Another scrubjay over HTTP, as a place to sync with.
+"""Another scrubjay server over HTTP, as a peer to sync with.
 
     RemotePeer    asks its REST routes what a `Peer` can be asked (dialects/native/sync_peer.py, engine/sync/host.py)
     HttpLine      how it is reached (machine/http_client.py)
 
-Every question may be asked again without harm, so what fails for a moment (no connection, a timeout, a cut in the
-middle, 429, 502, 503) is, a few times. A run that breaks off all the same goes on where it was the next time. What
-comes back is checked as if a stranger had written it, and its words are never repeated to anybody; the key and the
-address stand in no message.
+Every request can safely be repeated, so transient failures (no connection, a timeout, a broken connection, 429, 502,
+503) are retried a few times. A run that is interrupted anyway resumes the next time. Answers are checked as if a
+stranger had written them, and never quoted in messages; nor are the key and the address.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
 from scrubjay.stores.promises.sync import Heard, Replica, Stamp
 from scrubjay.values.memory import Link
 
-LONGEST_PAUSE_SECONDS = 15.0  # also of what the server asks for; the lease of a sync lasts longer
+LONGEST_PAUSE_SECONDS = 15.0  # even if the server asks for more; the lease of a sync lasts longer
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 30.0
 ANSWER_SECONDS = 90.0  # from the question to the end of the answer
@@ -55,14 +54,14 @@ TOLD: dict[str, type[Error]] = {one.code: one for one in (Locked, StorageBusy, S
 
 class Line(Protocol):
     def ask(self, method: str, path: str, body: bytes | None) -> Answer:
-        """Raises one of `NETWORK_ERRORS` if no whole answer came."""
+        """Raises one of `NETWORK_ERRORS` if no complete answer came."""
         ...
 
     def close(self) -> None: ...
 
 
 class RemotePeer(Peer):
-    """Opened by greeting: whoever is there must be a scrubjay of the same protocol that takes the key.
+    """Opened by a greeting: the other side must be a scrubjay server with the same protocol that accepts the key.
 
     :raises EndpointUnreachable: :raises Forbidden: :raises StorageTooNew:
     """
@@ -73,7 +72,7 @@ class RemotePeer(Peer):
         self._pause = pause
         try:
             self._greeting = self._greeted()
-        except BaseException:  # whatever it was, nobody has got a peer that could be closed
+        except BaseException:  # whatever it was, there is no peer yet that the caller could close
             line.close()
             raise
 
@@ -185,7 +184,7 @@ class RemotePeer(Peer):
         return greeting
 
     def _asked(self, operation: str, arguments: Body | None) -> Body:
-        """What the other side answers, as its schema promises."""
+        """The other side's answer, checked against its schema."""
         asked = find("native").operations[operation]
         assert asked.route is not None
         body = None if arguments is None else json.dumps(arguments, ensure_ascii=False).encode()
@@ -200,7 +199,7 @@ class RemotePeer(Peer):
         return dict(told)
 
     def _answered(self, method: str, path: str, body: bytes | None) -> Answer:
-        """An answer of any status; waits and asks again as long as there is hope."""
+        """An answer of any status; transient failures are retried."""
         try:
             return ask_again(
                 lambda: self._line.ask(method, path, body),
@@ -211,28 +210,28 @@ class RemotePeer(Peer):
             )
         except ssl.SSLCertVerificationError:
             raise EndpointUnreachable(
-                f"The certificate of endpoint {self._name} is not good.",
-                hint="Mend it there, or let SSL_CERT_FILE name an authority of your own.",
+                f"The certificate of endpoint {self._name} is not valid.",
+                hint="Fix it there, or set SSL_CERT_FILE to your own certificate authority.",
             ) from None
         except NETWORK_ERRORS:
             raise EndpointUnreachable(
-                f"Endpoint {self._name} does not answer.", hint="Is the server running? Then try again."
+                f"Endpoint {self._name} does not answer.", hint="Check that the server is running, then try again."
             ) from None
 
     def _refusal(self, answer: Answer) -> Error:  # noqa: PLR0911 -- one line per reason
         code = _code(answer.body)
         if answer.status == 401:
             return Forbidden(
-                f"Endpoint {self._name} does not take the key that it was given.",
-                hint=f"Get a good one there, then: scrubjay sync add {self._name} URL",
+                f"Endpoint {self._name} does not accept the key.",
+                hint=f"Get a valid one there, then run: scrubjay sync add {self._name} URL",
             )
         if answer.status == 403 and code == Forbidden.code:
             return Forbidden(
-                f"The key for endpoint {self._name} may not sync there.", hint="Ask for a key with the role owner."
+                f"The key for endpoint {self._name} does not allow syncing.", hint="Ask for a key with the role owner."
             )
         if code == ClockAhead.code:
             return ClockAhead(
-                f"Endpoint {self._name} refuses changes that are stamped more than an hour ahead of its clock.",
+                f"Endpoint {self._name} refuses changes with timestamps more than an hour ahead of its clock.",
                 hint=MENDING,
             )
         if code in TOLD:
@@ -245,8 +244,8 @@ class RemotePeer(Peer):
 
     def _no_scrubjay(self) -> EndpointUnreachable:
         return EndpointUnreachable(
-            f"What answers for endpoint {self._name} is no scrubjay that can be synced with.",
-            hint="Is the address right, up to where /api begins, and scrubjay there up to date?",
+            f"Endpoint {self._name} is not a scrubjay server that can be synced with.",
+            hint="Check that the address is right (the part before /api), and that scrubjay is up to date there.",
         )
 
     def _read(self, body: Body) -> Parcel:
@@ -267,7 +266,7 @@ def _parts(ids: Sequence[str]) -> list[list[str]]:
 
 
 def _of(parcel: Parcel, batch: Sequence[Replica | Link]) -> Parcel:
-    """The part of a parcel that holds these."""
+    """The part of a parcel with these."""
     replicas = tuple(one for one in batch if isinstance(one, Replica))
     names = {one.memory.space for one in replicas}
     return Parcel(
@@ -308,21 +307,21 @@ def _code(body: bytes) -> str | None:
 def checked_url(url: str, *, key: str) -> str:
     """The address without a slash at its end.
 
-    :raises InvalidInput: if it cannot be used, or would carry memories in the clear
+    :raises InvalidInput: if it cannot be used, or would send memories unencrypted
     """
     if not is_address(url) or not is_bare(url):
         raise InvalidInput(
-            "The address of that scrubjay is not understood.", hint="Write it like https://memory.example.", field="url"
+            "Invalid address of the scrubjay server.", hint="Write it like https://memory.example.", field="url"
         )
     if goes_in_the_clear(url):
-        raise InvalidInput("Memories would travel in the clear.", hint="Use https.", field="url")
+        raise InvalidInput("Refusing to send memories over unencrypted HTTP.", hint="Use https.", field="url")
     if key and not (key.isascii() and key.isprintable() and " " not in key):
-        raise InvalidInput("The key holds a character that no key has.", field="key")
+        raise InvalidInput("The key has a character that is not allowed in keys.", field="key")
     return url.rstrip("/")
 
 
 class HttpLine:
-    """The connection to one scrubjay: kept between questions, without proxies or redirects."""
+    """The connection to one scrubjay server: kept between requests, without proxies or redirects."""
 
     def __init__(self, url: str, *, key: str = "", private: bool = False, seconds: float = ANSWER_SECONDS) -> None:
         """:raises InvalidInput: if the address cannot be used"""

@@ -2,8 +2,8 @@
 
     Service.answer ──> a thread ──> rate ──> Dialect.call ──> engine ──> shape
 
-Whatever happens, the client gets its dialect's answer. What nobody foresaw is told in the log under a number, and the
-client learns the number.
+Whatever happens, the client gets its dialect's answer. Unexpected errors go to the log under a number, and the client
+gets the number.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Shaped = TypeVar("Shaped")
-Shape = Callable[[Reply, "Rate | None"], Shaped]  # a reply as the protocol sends it, and where its caller stands
+Shape = Callable[[Reply, "Rate | None"], Shaped]  # a reply as the protocol sends it, and its caller's rate
 
 MAX_CLIENT_NAME = 100
 
 
 class Unanswered(BaseException):
-    """No answer yet, and no error either: the client is to be asked something first."""
+    """No answer yet, and no error either: the client must be asked something first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class Service:
                 operation = call.dialect.operations[call.operation]
                 rate = self.limits.call(opened.caller, call.dialect, operation, call.arguments)
             return answered(call, opened), rate
-        except Error as error:  # the engine could not be opened, the arguments cannot be kept, or it is one too many
+        except Error as error:  # the engine could not be opened, the arguments cannot be stored, or a limit is reached
             return call.dialect.failure(error, call.operation), refused_rate(error)
         except Exception:  # noqa: BLE001 -- the unforeseen is told in the log, with a number for the client
             return call.dialect.failure(fault(f"{call.operation} of {call.dialect.name}"), call.operation), rate
@@ -126,14 +126,14 @@ def refused_rate(error: Error) -> Rate | None:
 
 
 def fault(where: str) -> Internal:
-    """The exception that is being handled, as what a client may know of it."""
+    """The exception being handled, reduced to what a client may know."""
     number = secrets.token_hex(4)
     log.exception("fault %s in %s", number, where)
-    return Internal(f"Something went wrong inside scrubjay. The log tells more under {number}.")
+    return Internal(f"Something went wrong inside scrubjay. The log has the details under {number}.")
 
 
 def whole(call: Call, reply: Reply) -> Reply:
-    """The reply without a stream: its last piece, for a protocol that has none."""
+    """The reply without a stream: its last piece, for protocols without streams."""
     if reply.stream is None:
         return reply
     try:

@@ -1,4 +1,4 @@
-"""What a request's headers say about how a change is to be done: once only, or to one version only."""
+"""Headers that say how a change is made: only once, or only to one version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def idempotency_key(headers: Headers) -> str | None:
     """:raises InvalidInput: if there are two"""
     keys = {*headers.getlist("idempotency-key"), *headers.getlist("x-idempotency-key")}
     if len(keys) > 1:
-        raise InvalidInput("Send one idempotency key.", field="Idempotency-Key")
+        raise InvalidInput("Send only one idempotency key.", field="Idempotency-Key")
     return keys.pop() if keys else None
 
 
@@ -26,5 +26,5 @@ def expected_version(headers: Headers) -> int | None:
         return None
     found = re.fullmatch(r'(?:W/)?"?([1-9][0-9]{0,8})"?', tag)
     if found is None:
-        raise InvalidInput('If-Match must be a version, such as "3".', field="If-Match")
+        raise InvalidInput('If-Match must be a version, for example "3".', field="If-Match")
     return int(found[1])

@@ -11,7 +11,7 @@ from scrubjay.engine.engine import Engine
 class Opening:
     """Opens the engine when it is first needed, or ahead of that in the background.
 
-    A failure is the caller's to show, and the next call tries again: a full disk or a busy store may have healed.
+    The caller reports a failure, and the next call tries again: a full disk or a busy store may have recovered.
     """
 
     def __init__(self, open_engine: Callable[[], Engine]) -> None:

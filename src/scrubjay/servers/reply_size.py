@@ -14,7 +14,7 @@ Body = dict[str, Any]
 
 
 def bounded(body: Body, *, max_bytes: int = MAX_BYTES) -> Body:
-    """The body, if it is small enough; else with its heaviest list cut at the end, and how many items that left out.
+    """The body, if it is small enough; otherwise with its largest list cut at the end, and how many items were cut.
 
     At least one item stays, and no item is ever altered: a body may remain too large rather than become wrong.
     """
@@ -33,16 +33,16 @@ def bounded(body: Body, *, max_bytes: int = MAX_BYTES) -> Body:
 
 
 def shallow(body: Body) -> Body:
-    """The body; what is nested too deeply for the protocol's library stands in it as JSON text.
+    """The body; what is nested too deeply for the protocol's library is included as JSON text.
 
-    No caller can store such a thing any more, but older stores may hold one.
+    Callers can no longer store such values, but older stores may have them.
     """
     import orjson  # only servers that answer calls need it
 
     enveloped: Any = body
     for _ in range(ENVELOPE):
         enveloped = [enveloped]
-    try:  # its limit is the library's, and looking level by level would cost as much as writing the answer
+    try:  # its limit is the library's, and checking level by level would cost as much as writing the answer
         orjson.dumps(enveloped, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:  # or a number beyond 64 bits, which the library writes
         return {name: _shallow(value, MAX_LEVELS) for name, value in body.items()}
@@ -64,7 +64,7 @@ def size(value: Any) -> int:
 
 
 def lists(body: Body, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Where lists stand in a body; those inside of items belong to their items."""
+    """Where lists are in a body; those inside items belong to their items."""
     for name, value in body.items():
         if isinstance(value, list):
             yield (*path, name)

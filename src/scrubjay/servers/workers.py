@@ -1,9 +1,8 @@
-"""Threads in which calls run: some at once, no user all of them, and none for ever.
+"""Threads in which calls run: a limited number, never all for one user, and with a time limit.
 
 The engine is synchronous, so each call needs a thread. What changes something may wait for the store's one writer, so
-it has a share of the threads to itself: however many changes wait, questions are answered. A user who asks for many at
-once waits for its own calls first; a call that takes too long is answered without its result, and ends in its thread by
-itself.
+it has its own share of the threads: however many changes wait, questions are answered. A user with many calls at once
+waits for its own calls first; a call that takes too long is answered without its result, and finishes in its thread.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Workers:
         self._seconds = seconds
 
     async def run(self, user: str, work: Callable[[], Result], *, changes: bool = False) -> Result:
-        """:raises TimedOut: if it is not done in time; what it changes, it changes wholly or not at all"""
+        """:raises TimedOut: if it is not done in time; its changes are made completely or not at all"""
         share = self._writers if changes else self._readers
         try:
             with anyio.fail_after(self._seconds):
@@ -57,7 +56,7 @@ class Share:
         self._users: dict[str, anyio.CapacityLimiter] = {}
 
     def turn_of(self, user: str) -> anyio.CapacityLimiter:
-        # Those that nobody holds are dropped, or every user ever seen would be kept.
+        # Unused ones are dropped, or every user ever seen would be kept.
         if user not in self._users and len(self._users) >= 1_000:
             self._users = {name: one for name, one in self._users.items() if one.borrowed_tokens}
         return self._users.setdefault(user, anyio.CapacityLimiter(self._of_one_user))

@@ -1,8 +1,8 @@
 """`@dataclass(frozen=True, slots=True, …)`, defined four times as fast.
 
-The standard one compiles six methods for each class, which for our fifty values is a third of what a command costs from
-start to end, and every editor window pays it. This one compiles `__init__` alone; the other methods are shared. What
-comes out is a dataclass all the same: `fields`, `replace` and type checkers see no difference.
+The standard one compiles six methods for each class, which for our fifty values is a third of a command's total time,
+and every editor window pays it. This one only compiles `__init__`; the other methods are shared. The result is still a
+dataclass: `fields`, `replace` and type checkers see no difference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(*, frozen: bool, slots: bool, kw_only: bool = False) -> Callable[[type], type]:
-        """Only for frozen values with slots; the standard one does the others."""
+        """Only for frozen values with slots; the standard one handles the others."""
         assert frozen
         assert slots
         return lambda cls: _frozen(cls, kw_only)
@@ -45,7 +45,7 @@ def _frozen(cls: type, kw_only: bool) -> type:
 
 
 def _init(fields: dict[str, Field[Any]], kw_only: bool) -> Callable[..., None]:
-    """An initialiser as one would write it: `def __init__(self, *, a, b=default)`, setting each."""
+    """An initialiser as written by hand: `def __init__(self, *, a, b=default)`, setting each."""
     known: dict[str, Any] = {"put": object.__setattr__, "unset": MISSING}
     parameters, lines = ["self", *(["*"] if kw_only else [])], ["pass"]
     for name, field in fields.items():

@@ -13,8 +13,8 @@ from unicodedata import combining, normalize
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 LONGEST_RUN = 64  # marks that stay together; a text without a longer run comes out as `unicodedata` gives it
-# Two signs that spell out to a sentence each (a blessing, a praise): a text of them would grow eighteenfold. For those
-# who look for certain words in a text, which these sentences do not hold.
+# Two characters that each expand to a sentence (a blessing, a praise): a text of them would grow eighteenfold. For code
+# that looks for certain words in a text, which these sentences do not contain.
 SENTENCES = {0xFDFA: " ", 0xFDFB: " "}
 
 
@@ -26,9 +26,9 @@ def normalised(form: Form, text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text, cut inside of its long runs of marks and nowhere else."""
+    """The text, cut inside its long runs of marks and nowhere else."""
     begin = 0
-    for place in range(LONGEST_RUN, len(text), LONGEST_RUN):  # no longer run lies between two of these
+    for place in range(LONGEST_RUN, len(text), LONGEST_RUN):  # no longer run fits between two of these
         if _is_mark(text[place]) and _starts_late(text, place):
             yield text[begin:place]
             begin = place
@@ -41,4 +41,4 @@ def _starts_late(text: str, place: int) -> bool:
 
 
 def _is_mark(letter: str) -> bool:
-    return combining(normalize("NFKD", letter)[0]) > 0  # some letters are made of marks, and marks by that alone
+    return combining(normalize("NFKD", letter)[0]) > 0  # some letters decompose into marks, and count as marks

@@ -1,7 +1,7 @@
-"""The nouns: what a memory is, who asks for it, how it is looked for and what comes back.
+"""The nouns: what a memory is, who asks for it, how it is searched for and what comes back.
 
 Frozen values without behaviour beyond their own arithmetic. Times are aware datetimes in UTC; a score is a
-similarity from 0 to 1, higher is better. Everything above and below this file speaks in these words.
+similarity from 0 to 1, higher is better. Everything above and below this file uses these terms.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Category(StrEnum):
 
 
 class Source(StrEnum):
-    EXPLICIT = "explicit"  # somebody asked for it to be remembered
+    EXPLICIT = "explicit"  # someone asked for it to be remembered
     EXTRACTED = "extracted"  # a model thought it worth remembering
 
 
@@ -64,18 +64,18 @@ class State(IntEnum):
     SUPERSEDED = 1
     ARCHIVED = 2
     DELETED = 3
-    PURGED = 4  # erased for good; only a tombstone is left
+    PURGED = 4  # erased for good; only a tombstone remains
 
 
 AT_HAND = frozenset({State.ACTIVE, State.SUPERSEDED})  # of what is neither archived nor deleted
 
 
 class Tier(StrEnum):
-    """Where an archived memory's text lies, from near to far."""
+    """Where an archived memory's text is, from near to far."""
 
     COLD = "cold"  # in the store itself, packed
     GLACIER = "glacier"  # an object in the archive folder; still shown by lists
-    DEEP_ARCHIVE = "deep_archive"  # likewise, and opened by a restore only
+    DEEP_ARCHIVE = "deep_archive"  # likewise, but only opened by a restore
 
 
 class LinkKind(StrEnum):
@@ -105,8 +105,8 @@ class Caller:
     role: Role = Role.OWNER
     spaces: frozenset[str] | None = None  # granted ones; None: every space
     credential: str | None = None  # id of the credential; None: the local owner
-    local: bool = True  # may touch files, folders, backups and sync endpoints of this machine
-    sealed: frozenset[str] = field(default=frozenset(), compare=False)  # spaces in which nobody may change anything
+    local: bool = True  # may use files, folders, backups and sync endpoints of this machine
+    sealed: frozenset[str] = field(default=frozenset(), compare=False)  # spaces that are read-only for everyone
 
 
 class CredentialKind(StrEnum):
@@ -115,12 +115,12 @@ class CredentialKind(StrEnum):
     TOKEN = "token"  # noqa: S105 -- a subject whose bearer tokens a trusted issuer signs; nothing secret is kept
 
 
-EVERY_SPACE = "*"  # in a grant: also spaces that are not there yet
+EVERY_SPACE = "*"  # in a grant: also spaces that do not exist yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """What somebody proves with that they are a caller, and what that caller may do. Never the secret itself."""
+    """How a caller authenticates, and what that caller may do. Never the secret itself."""
 
     id: str
     kind: CredentialKind = CredentialKind.KEY
@@ -139,7 +139,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A space that a user may enter; what it may do there is its credential's role."""
+    """A space that a user can access; its credential's role says what it may do there."""
 
     user: str
     space: str  # or EVERY_SPACE
@@ -149,7 +149,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A browser that has signed in. Its cookie is kept as a hash only."""
+    """A browser that has signed in. Its cookie is only kept as a hash."""
 
     credential: str | None  # None: the local owner, by the link that the server printed
     guard: str  # must come with every change, in a header that no foreign page can send
@@ -159,7 +159,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """One line of the audit: who did what, to a memory or to the rights of somebody."""
+    """One line of the audit: who did what, to a memory or to someone's rights."""
 
     at: datetime
     user: str
@@ -174,7 +174,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActFilter:
-    """Which lines of the audit are meant."""
+    """Which lines of the audit to show."""
 
     spaces: frozenset[str] | None = None  # None: every space, and changes of rights that belong to none
     user: str | None = None
@@ -187,7 +187,7 @@ class ActFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Through what a memory came in: answers "who wrote this?" when one turns out wrong or poisoned."""
+    """How a memory got here: answers "who wrote this?" when it turns out to be wrong or poisoned."""
 
     client: str = "library"  # the program that called, by its own name
     caller: str = LOCAL_USER  # the user of the credential
@@ -196,7 +196,7 @@ class Provenance:
 
     @property
     def by_person(self) -> bool:
-        """Whether a person looks, at the page or in a terminal: what is shown to one is not used by an agent.
+        """Whether a person is looking, at the page or in a terminal: what they see does not count as used by an agent.
 
         The page speaks more than its own dialect: conversations are chimera's.
         """
@@ -214,7 +214,7 @@ class Sight(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    space: str | None  # None: every space there is
+    space: str | None  # None: every space
     sight: Sight
 
 
@@ -227,7 +227,7 @@ class Audience:
 
     user: str
     scopes: tuple[Scope, ...]
-    reach: tuple[Scope, ...] | None = None  # where what a memory points at may be seen; None: in the same scopes
+    reach: tuple[Scope, ...] | None = None  # where a memory's links may lead; None: the same scopes
 
     @property
     def sees_all(self) -> bool:
@@ -240,7 +240,7 @@ class Audience:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Where a memory was made."""
+    """Where a memory was created."""
 
     user_id: str = LOCAL_USER  # whose memory it is
     conversation_id: str | None = None
@@ -271,9 +271,9 @@ class NewMemory:
     expires_at: datetime | None = None
     valid_from: datetime | None = None
     valid_until: datetime | None = None
-    related: tuple[str, ...] = ()  # memories to link it with
-    find_related: bool = False  # link it with the nearest ones too
-    unique: bool = False  # refuse it if its user has the same words already
+    related: tuple[str, ...] = ()  # memories to link it to
+    find_related: bool = False  # link it to the nearest ones too
+    unique: bool = False  # refuse it if its user already has the same text
     as_file: bool = False  # keep it as a file too, where its space has a folder
 
 
@@ -334,13 +334,13 @@ class Memory:
 
     @property
     def text(self) -> str:
-        """What other dialects show, what is embedded and what words are found in: a decision carries its reasoning."""
+        """What other dialects show, and what is embedded and indexed: a decision includes its reasoning."""
         more = self.detail.get("reasoning") or self.detail.get("next_steps")
         return f"{self.content}\n\n{more}" if more else self.content
 
     @property
     def shown_text(self) -> str:
-        """What a reader is shown: the text, and how it went if it was a decision. A failed one is not a plain fact."""
+        """What a reader is shown: the text and, for a decision, its outcome. A failed one is not a plain fact."""
         outcome, reason = self.detail.get("outcome"), self.detail.get("reason")
         if self.kind is not Kind.DECISION or not outcome:
             return self.text
@@ -379,13 +379,13 @@ class Link:
 
     @property
     def stands(self) -> bool:
-        """Whether it still says something: nothing has taken its place, and nobody took it back."""
+        """Whether it is still valid: neither replaced nor withdrawn."""
         return self.state not in ("replaced", "released")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A former state of a memory, kept before a change."""
+    """An earlier state of a memory, kept before a change."""
 
     id: str
     memory: Memory
@@ -399,7 +399,7 @@ class Event:
     """One change: who did what to which memory. Ids and field names only, never content."""
 
     space: str
-    number: int = 0  # counts per space, without holes; the store gives it
+    number: int = 0  # counts per space, without gaps; assigned by the store
     at: datetime
     action: str  # stored, updated, superseded, forgotten, purged, restored, pruned …
     memory: str | None = None
@@ -411,7 +411,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """Where the text of a memory that was put away is, and how to tell that it is still whole."""
+    """Where an archived memory's text is, and how to check that it is intact."""
 
     id: str
     tier: Tier
@@ -425,11 +425,11 @@ class Archive:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
     name: str
-    title: str | None = None  # what people call it, where that is more than its name
+    title: str | None = None  # for people, if it is more than the name
     description: str | None = None
     created_at: datetime
-    memories: int = 0  # active ones that the caller sees, as a plain list shows them
-    superseded: int = 0  # that it sees as well, which some lists show beside them
+    memories: int = 0  # active ones that the caller can see, as a plain list shows them
+    superseded: int = 0  # that it can see as well, which some lists include
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -443,7 +443,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """Which memories were handed to whom: one row of the recall log."""
+    """Who received which memories: one row of the recall log."""
 
     at: datetime
     space: str
@@ -454,7 +454,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deed:
-    """Something done to many memories at once, to be undone at once."""
+    """A bulk operation: a change to many memories at once, which can be undone at once."""
 
     id: str
     action: str
@@ -465,7 +465,7 @@ class Deed:
 
 
 class JobStatus(StrEnum):
-    WAITING = "waiting"  # for a live server to take it up, at first or again
+    WAITING = "waiting"  # for a running server to pick it up, for the first time or again
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -474,21 +474,21 @@ class JobStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Work that outlives the call that asked for it. Holds ids and numbers, never a memory's text."""
+    """Work that outlives the call that started it. Has ids and numbers, never a memory's text."""
 
     id: str
     kind: str
-    caller: Caller  # for whom it is done, with no more rights than theirs
+    caller: Caller  # who it runs for, with exactly their rights
     spaces: tuple[str, ...]
     provenance: Provenance = Provenance()
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    state: Mapping[str, Any] = field(default_factory=dict)  # what whoever carries it on needs to know
+    state: Mapping[str, Any] = field(default_factory=dict)  # what is needed to resume it
     status: JobStatus = JobStatus.WAITING
     done: int = 0
     total: int | None = None  # None: not known
-    note: str = ""  # what it is at
-    cancelling: bool = False  # somebody wants it to stop
-    attempts: int = 0  # how often it was taken up
+    note: str = ""  # what it is doing
+    cancelling: bool = False  # it was asked to stop
+    attempts: int = 0  # how often it was started
     result: Mapping[str, Any] | None = None
     error: Mapping[str, Any] | None = None  # code, message, hint, details
     created_at: datetime
@@ -511,7 +511,7 @@ class Speaker(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A talk in a space. Its id is its space's own: another space may have one of the same id."""
+    """A conversation in a space. Ids are per space: another space may have one with the same id."""
 
     id: str
     space: str
@@ -520,7 +520,7 @@ class Conversation:
     created_at: datetime
     updated_at: datetime
     messages: int = 0
-    user_id: str | None = None  # who began it; None: not known
+    user_id: str | None = None  # who started it; None: not known
     access_level: AccessLevel = AccessLevel.SHARED
 
 
@@ -535,28 +535,28 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injection:
-    """A memory that somebody put into a conversation, in force or paused."""
+    """A memory that was injected into a conversation, active or paused."""
 
     memory: str
     active: bool = True
     injected_at: datetime
 
 
-# --- how it is looked for --------------------------------------------------------------------------------------------
+# --- how it is searched for -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which memories are meant, beside who may see them. Applied before any cut, so it cannot empty a page."""
+    """Which memories to include, besides who may see them. Applied before any limit, so it cannot empty a page."""
 
     states: frozenset[State] = frozenset({State.ACTIVE})
-    expired: bool | None = False  # False: only living ones; True: only expired ones; None: both
+    expired: bool | None = False  # False: only unexpired ones; True: only expired ones; None: both
     kinds: frozenset[Kind] | None = None
     categories: frozenset[Category] | None = None
     tags: frozenset[str] | None = None  # any of them, given or found
     created_since: datetime | None = None  # inclusive
     created_until: datetime | None = None  # inclusive
-    accessed_until: datetime | None = None  # handed out last, inclusive; reads that are not flushed do not count
+    accessed_until: datetime | None = None  # last returned, inclusive; unflushed reads do not count
     min_importance: float | None = None
     max_importance: float | None = None
     user_id: str | None = None
@@ -584,7 +584,7 @@ class Decay(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What a ranking counts how much; together one."""
+    """How much each factor counts in a ranking; the sum is 1."""
 
     similarity: float = 0.5
     recency: float = 0.2
@@ -638,7 +638,7 @@ class Match(NamedTuple):
 
 
 class Glimpse(NamedTuple):
-    """What ranking wants to know of a memory beside how well it matches."""
+    """What ranking needs to know about a memory besides how well it matches."""
 
     created_at: datetime
     valid_from: datetime | None
@@ -649,18 +649,18 @@ class Glimpse(NamedTuple):
 
 
 class Period(NamedTuple):
-    """A stretch of time that a question names: from `start` to just before `end`."""
+    """A period that a question names: from `start` to just before `end`."""
 
     start: datetime
     end: datetime
-    words: str  # as they stand in the question
+    words: str  # as written in the question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why a memory was found."""
 
-    words: tuple[str, ...] = ()  # words of the query that it holds
+    words: tuple[str, ...] = ()  # words of the query that it contains
     word_score: float = 0.0  # share of the query's distinctive words found, 0..1
     cosine: float | None = None
     similarity: float = 0.0  # calibrated
@@ -683,7 +683,7 @@ class Hit:
     memory: Memory
     score: float  # calibrated: means the same for every query
     explanation: Explanation | None = None
-    factors: Factors | None = None  # only where weights were asked for
+    factors: Factors | None = None  # only if weights were given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -711,14 +711,14 @@ class Hits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A stretch of a list."""
+    """Part of a list."""
 
     memories: tuple[Memory, ...] = ()
-    total: int | None = None  # how many there are in all, if that was asked
+    total: int | None = None  # how many there are in all, if requested
     cursor: str | None = None  # where the next page begins; None on the last one
-    links: Mapping[str, int] = field(default_factory=dict)  # how many each memory has, if that was asked
-    lengths: Mapping[str, int] = field(default_factory=dict)  # of the contents that were put away and are not shown
-    left_out: int = 0  # that were asked for and found no room; the next page begins with them
+    links: Mapping[str, int] = field(default_factory=dict)  # how many each memory has, if requested
+    lengths: Mapping[str, int] = field(default_factory=dict)  # of archived contents that are not shown
+    left_out: int = 0  # that did not fit; the next page begins with them
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self.memories)
@@ -739,21 +739,21 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revised:
-    """The answer to a change: the memory as it is now, and where its former state is kept."""
+    """The answer to a change: the memory as it is now, and where its earlier version is kept."""
 
     memory: Memory
     fields: tuple[str, ...]  # that differ from before
-    previous: str | None  # id of the former version; None if nothing but links changed, or nothing at all
+    previous: str | None  # id of the previous version; None if only links changed, or nothing at all
     embedded: bool  # whether its text got new vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenConflict:
-    """Two memories of which the newer may outdate the older; nobody has said yet whether it does."""
+    """Two memories of which the newer may outdate the older; not yet resolved."""
 
     new: Memory
     old: Memory
-    score: float  # how likely it does, 0..1
+    score: float  # how likely that is, 0..1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -762,8 +762,8 @@ class Forgotten:
 
     memory: Memory
     hard: bool
-    backup: str | None  # an id by which it can be brought back
-    related: int  # memories forgotten with it, or else links that now lead nowhere
+    backup: str | None  # an id to restore it by
+    related: int  # memories forgotten with it, or links that now lead nowhere
 
 
 def topic_key(topic: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 CLOSE = 0.8  # "memoryId" and "memory_id" are 0.82 alike, "evidence" and "confidence" 0.67
-SWAPPED = 4  # letters that a name must have at least for two of them to be told as swapped
+SWAPPED = 4  # minimum length of a name for two swapped letters to be recognised
 
 # What other interfaces call the same thing.
 SYNONYMS = {
@@ -21,7 +21,7 @@ SYNONYMS = {
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that this one is a misspelling or another word of, if there is one."""
+    """The known name that this one is a misspelling or synonym of, if there is one."""
     names = list(known)
     for meant in names:
         if name.lower() in SYNONYMS.get(meant, ()):
@@ -31,7 +31,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def swapped(name: str, meant: str) -> bool:
-    """Whether two letters have changed places, however far apart, as in "desicion"."""
+    """Whether two letters are swapped, however far apart, as in "desicion"."""
     if len(name) != len(meant) or len(name) < SWAPPED:
         return False
     differing = [(one, other) for one, other in zip(name.lower(), meant.lower(), strict=True) if one != other]
@@ -39,7 +39,7 @@ def swapped(name: str, meant: str) -> bool:
 
 
 def required(field: str, given: Iterable[str], known: Collection[str], *, within: str = "") -> str:
-    """That a field is missing, in a sentence; if another was written for it, that too."""
+    """A sentence saying that a field is missing and, if so, that another was given instead."""
     written = next((name for name in given if name not in known and nearest(name, known) == field), None)
     full = f"{within}.{field}" if within else field
     if written is None:

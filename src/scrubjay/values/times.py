@@ -1,4 +1,4 @@
-"""Times on the wire and in files: UTC with milliseconds and Z. Naive times are refused: nobody knows what they mean."""
+"""Times on the wire and in files: UTC with milliseconds and Z. Naive times are refused: they are ambiguous."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def iso(when: datetime) -> str:
 def parse_time(text: str, *, field: str) -> datetime:
     """Read an ISO 8601 time; a date alone is its midnight in UTC.
 
-    :raises InvalidInput: if it is no time, or has no zone
+    :raises InvalidInput: if it is not a time, or has no zone
     """
     try:
         when = datetime.fromisoformat(text.upper())  # RFC 3339 allows t and z as well
@@ -32,14 +32,14 @@ def parse_time(text: str, *, field: str) -> datetime:
         when = when.replace(tzinfo=UTC)
     try:
         return when.astimezone(UTC)
-    except OverflowError:  # the year 0 or 10000, by its zone
+    except OverflowError:  # the year 0 or 10000, because of its zone
         raise InvalidInput(f"{field} is out of range.", field=field) from None
 
 
 def read_time(value: str | float, *, field: str) -> datetime:
-    """A time as other programs' files hold it: ISO 8601, or Unix time in seconds or in milliseconds.
+    """A time as other programs write it: ISO 8601, or Unix time in seconds or in milliseconds.
 
-    :raises InvalidInput: if it is none
+    :raises InvalidInput: if it is not a time
     """
     if isinstance(value, str):
         return parse_time(value, field=field)

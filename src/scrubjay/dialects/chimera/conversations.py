@@ -42,7 +42,7 @@ CONVERSATION = object_schema(
         "title": {"type": "string"},
         "system_prompt": {"type": "string"},
         "message_count": COUNT,
-        "user_id": {"type": "string", "description": "Who began it; missing where that is not known"},
+        "user_id": {"type": "string", "description": "Who started it; missing if that is not known"},
         "access_level": {"type": "string", "enum": LEVELS},
         "created_at": TIME,
         "updated_at": TIME,
@@ -52,7 +52,7 @@ CONVERSATION = object_schema(
 OF_CONVERSATION: Schema = {"conversation_id": CONVERSATION_ID, "workspace_id": WORKSPACE_ID}
 DESCRIBED: Schema = {
     "title": {"type": "string", "minLength": 1, "maxLength": 200},
-    "system_prompt": {**TEXT, "description": "What the language model is told before anything else"},
+    "system_prompt": {**TEXT, "description": "What the language model is given before anything else"},
 }
 
 
@@ -66,7 +66,7 @@ DESCRIBED: Schema = {
     gives=gives({"conversations": {"type": "array", "items": CONVERSATION}}),
 )
 def list_conversations(engine: Engine, args: Body) -> Body:
-    """List a workspace's conversations, those with the latest message first."""
+    """List a workspace's conversations, the most recently active first."""
     found = engine.conversations.list(
         limit=int(args.get("limit", 20)), offset=int(args.get("offset", 0)), workspace=args.get("workspace_id")
     )
@@ -75,7 +75,7 @@ def list_conversations(engine: Engine, args: Body) -> Body:
 
 @chimera.operation(
     "create_conversation",
-    title="Begin a conversation",
+    title="Start a conversation",
     changes=True,
     listed=False,
     route=Route("POST", "/api/conversations", 201),
@@ -94,7 +94,7 @@ def list_conversations(engine: Engine, args: Body) -> Body:
     gives=gives({"conversation": CONVERSATION}),
 )
 def create_conversation(engine: Engine, args: Body) -> Body:
-    """Begin a conversation in a workspace, with an id of your own or a new one: shared with all who use the workspace,
+    """Start a conversation in a workspace, with your own id or a new one: shared with everyone who uses the workspace,
     or private."""
     made = engine.conversations.create(
         args.get("conversation_id"),
@@ -122,7 +122,7 @@ def get_conversation(engine: Engine, args: Body) -> Body:
 
 @chimera.operation(
     "update_conversation",
-    title="Change a conversation",
+    title="Update a conversation",
     changes=True,
     listed=False,
     route=Route("PUT", "/api/conversations/{conversation_id}"),
@@ -130,7 +130,7 @@ def get_conversation(engine: Engine, args: Body) -> Body:
     gives=gives({"conversation": CONVERSATION}),
 )
 def update_conversation(engine: Engine, args: Body) -> Body:
-    """Change a conversation's title or system prompt."""
+    """Update a conversation's title or system prompt."""
     changed = engine.conversations.describe(
         args["conversation_id"],
         workspace=args.get("workspace_id"),
@@ -150,7 +150,7 @@ def update_conversation(engine: Engine, args: Body) -> Body:
     gives=gives(DONE),
 )
 def delete_conversation(engine: Engine, args: Body) -> Body:
-    """Erase a conversation with its messages; its memories stay. For who began it and for owners."""
+    """Erase a conversation with its messages; its memories stay. Only for its creator and owners."""
     engine.conversations.delete(args["conversation_id"], workspace=args.get("workspace_id"))
     return ok(message="Conversation deleted")
 
@@ -163,11 +163,14 @@ def delete_conversation(engine: Engine, args: Body) -> Body:
     listed=False,
     route=Route("DELETE", "/api/mcp/conversation/{conversation_id}/clear"),
     takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
-    gives=gives({**DONE, "count": COUNT}, optional={"deed": {"type": "string", "description": "To undo it by"}}),
+    gives=gives(
+        {**DONE, "count": COUNT},
+        optional={"deed": {"type": "string", "description": "Id of the bulk operation, to undo it"}},
+    ),
 )
 def clear_conversation(engine: Engine, args: Body) -> Body:
-    """Forget the memories that were stored in a conversation; they can be brought back for thirty days. For who began
-    it and for owners."""
+    """Forget the memories that were stored in a conversation; they can be restored for thirty days. Only for its
+    creator and owners."""
     done = engine.conversations.clear(args["conversation_id"], workspace=args.get("workspace_id"))
     return ok(message=f"Cleared {done.count} memories", count=done.count, deed=done.deed)
 
@@ -184,7 +187,7 @@ def clear_conversation(engine: Engine, args: Body) -> Body:
     gives=gives({"messages": {"type": "array", "items": MESSAGE}}),
 )
 def list_messages(engine: Engine, args: Body) -> Body:
-    """The last messages of a conversation, oldest first; offset leaves out the very last."""
+    """The last messages of a conversation, oldest first; offset skips the newest."""
     found = engine.conversations.messages(
         args["conversation_id"],
         limit=int(args.get("limit", 20)),
@@ -210,7 +213,7 @@ def list_messages(engine: Engine, args: Body) -> Body:
             "stream": {
                 "type": "boolean",
                 "default": False,
-                "description": "Send the answer as it comes, as server-sent events: context, piece …, done.",
+                "description": "Stream the answer as server-sent events: context, piece …, done.",
             },
         },
         required=("conversation_id", "content"),
@@ -224,8 +227,8 @@ def list_messages(engine: Engine, args: Body) -> Body:
     ),
 )
 def send_message(engine: Engine, args: Body) -> Body | Stream:
-    """Add a user's message to a conversation and build its context. Where a language model's provider is configured the
-    context is sent to it and the answer kept; else the context is all you get."""
+    """Add a user's message to a conversation and build its context. If a language model is configured, the context is
+    sent to it and the answer is stored; otherwise only the context is returned."""
     turn, pieces = engine.conversations.converse(
         args["conversation_id"], args["content"], workspace=args.get("workspace_id"), **how(args)
     )
@@ -236,7 +239,7 @@ def send_message(engine: Engine, args: Body) -> Body | Stream:
 
 
 def events(turn: Turn, pieces: Iterator[str | Message]) -> Iterator[Body]:
-    """The context, the answer piece by piece, and at last the same body as without a stream."""
+    """The context, the answer piece by piece, and finally the same body as without a stream."""
     yield {"event": "context", "data": parts(turn.context)}
     last: str | Message | None = None
     for last in pieces:

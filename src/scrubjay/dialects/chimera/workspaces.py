@@ -60,7 +60,7 @@ NAMED: Schema = {
     gives=gives({"workspaces": {"type": "array", "items": WORKSPACE}}),
 )
 def list_workspaces(engine: Engine, _args: Body) -> Body:
-    """List the workspaces that you may use."""
+    """List the workspaces that you can use."""
     return ok(workspaces=[workspace(space) for space in engine.workspaces.list()])
 
 
@@ -74,7 +74,7 @@ def list_workspaces(engine: Engine, _args: Body) -> Body:
     gives=gives({"workspace": WORKSPACE}),
 )
 def create_workspace(engine: Engine, args: Body) -> Body:
-    """Create a workspace for memories and conversations of their own."""
+    """Create a workspace with its own memories and conversations."""
     return ok(workspace=workspace(engine.workspaces.create(args["name"], description=args.get("description"))))
 
 
@@ -121,7 +121,7 @@ def update_workspace(engine: Engine, args: Body) -> Body:
     gives=gives(DONE),
 )
 def delete_workspace(engine: Engine, args: Body) -> Body:
-    """Delete a workspace that holds no memories any more, with its conversations."""
+    """Delete a workspace without memories, together with its conversations."""
     engine.workspaces.delete(args["workspace_id"])
     return ok(message="Workspace deleted")
 
@@ -143,7 +143,7 @@ WRITTEN: Schema = {
     takes=object_schema(
         {
             **OF_WORKSPACE,
-            "search": {**TEXT, "description": "Only what fits, best first"},
+            "search": {**TEXT, "description": "Only matching memories, best first"},
             "limit": LIMIT,
             "offset": OFFSET,
         },
@@ -195,7 +195,7 @@ def get_memory(engine: Engine, args: Body) -> Body:
 
 @chimera.operation(
     "update_memory",
-    title="Change a memory",
+    title="Update a memory",
     changes=True,
     listed=False,
     route=Route("PUT", "/api/memories/{memory_id}"),
@@ -203,7 +203,7 @@ def get_memory(engine: Engine, args: Body) -> Body:
     gives=gives({"memory": MEMORY}),
 )
 def update_memory(engine: Engine, args: Body) -> Body:
-    """Change a memory's title, content, tags or metadata; its version goes up by one, and its former state is kept."""
+    """Update a memory's title, content, tags or metadata; its version increases by one, and the earlier one is kept."""
     return ok(memory=shown(engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args})))
 
 
@@ -219,7 +219,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
     gives=gives(DONE),
 )
 def delete_memory(engine: Engine, args: Body) -> Body:
-    """Delete a memory, and with it from every conversation; it can be brought back for thirty days."""
+    """Delete a memory, also from every conversation; it can be restored for thirty days."""
     engine.forget(args["memory_id"])
     return ok(message="Memory deleted")
 
@@ -259,6 +259,6 @@ def workspace(space: Space) -> Body:
         "id": id_of(space.name),
         "name": space.title or space.name,
         **described,
-        "memory_count": space.memories + space.superseded,  # as many as its list shows
+        "memory_count": space.memories + space.superseded,  # the number that its list shows
         "created_at": iso(space.created_at),
     }

@@ -1,4 +1,4 @@
-"""Native, for those who look after a server: keys, grants, who did what, and changes as they happen."""
+"""Native, for administrators: keys, grants, who did what, and changes as they happen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 KEY = {"type": "string", "minLength": 1, "description": "A credential's id"}
 ISSUED = {
     "key": shape(Credential),
-    "secret": {"type": ["string", "null"], "description": "Shown this once; null if it was shown before"},
+    "secret": {"type": ["string", "null"], "description": "Shown only once; null if it was shown before"},
 }
 
 
@@ -45,7 +45,7 @@ def list_keys(engine: Engine, _args: Body) -> Body:
             "user": NAME,
             "role": {**shape(Role), "default": "member"},
             "spaces": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 100},
-            "name": {"type": "string", "maxLength": 100, "description": "What it is for, for people"},
+            "name": {"type": "string", "maxLength": 100, "description": "A label, for people"},
             "expires_at": {"type": "string", "format": "date-time"},
             "kind": {
                 "enum": ["key", "token"],
@@ -58,7 +58,7 @@ def list_keys(engine: Engine, _args: Body) -> Body:
     gives=gives(ISSUED),
 )
 def create_key(engine: Engine, args: Body) -> Body:
-    """Make a credential for a user. A key's secret is in this answer and never again. Once one exists, all callers need
+    """Create a credential for a user. A key's secret is only in this answer. Once a key exists, all callers need
     one."""
     made = engine.callers.create(
         args["user"],
@@ -83,8 +83,8 @@ def create_key(engine: Engine, args: Body) -> Body:
     gives=gives({"key": shape(Credential)}),
 )
 def revoke_key(engine: Engine, args: Body) -> Body:
-    """End a key at once, and every session that it opened. After the last one the server stays locked, until a key is
-    made or `scrubjay keys open` is said on its machine."""
+    """Revoke a key immediately, with every session it opened. After the last one the server stays locked until a key is
+    created or `scrubjay keys open` is run on its machine."""
     return {"key": shown(engine.callers.revoke(args["id"], reason=args.get("reason")))}
 
 
@@ -98,7 +98,7 @@ def revoke_key(engine: Engine, args: Body) -> Body:
     gives=gives(ISSUED),
 )
 def rotate_key(engine: Engine, args: Body) -> Body:
-    """Give a key another secret; the old one ends at once."""
+    """Replace a key's secret; the old one stops working immediately."""
     made = engine.callers.rotate(args["id"])
     return {"key": shown(made.credential), "secret": made.secret}
 
@@ -113,7 +113,7 @@ def rotate_key(engine: Engine, args: Body) -> Body:
     gives=gives({"grants": many(Grant)}, optional=LARGE),
 )
 def list_grants(engine: Engine, _args: Body) -> Body:
-    """Who may enter which of the caller's spaces."""
+    """Who can access which of the caller's spaces."""
     return {"grants": shown(list(engine.callers.grants()))}
 
 
@@ -131,13 +131,13 @@ ENTRY = object_schema({"name": NAME, "user": NAME}, required=("name", "user"))
     gives=gives({"grant": shape(Grant)}),
 )
 def grant_space(engine: Engine, args: Body) -> Body:
-    """Let a user enter a space."""
+    """Give a user access to a space."""
     return {"grant": shown(engine.callers.grant(args["name"], args["user"]))}
 
 
 @native.operation(
     "withdraw_grant",
-    title="Withdraw a grant",
+    title="Revoke a grant",
     changes=True,
     destructive=True,
     reach=Reach.OWNER,
@@ -146,7 +146,7 @@ def grant_space(engine: Engine, args: Body) -> Body:
     gives=gives({"withdrawn": {"type": "boolean"}}),
 )
 def withdraw_grant(engine: Engine, args: Body) -> Body:
-    """Take a grant back: the user's credentials no longer reach the space."""
+    """Revoke a grant: the user's credentials can no longer access the space."""
     engine.callers.withdraw(args["name"], args["user"])
     return {"withdrawn": True}
 
@@ -178,14 +178,14 @@ def audit(engine: Engine, args: Body) -> Body:
             "after": {
                 "type": "string",
                 "minLength": 1,
-                "description": "Begin behind the event with this id, or with 0 at the first; default: from now on",
+                "description": "Start after the event with this id; 0 starts at the first; default: from now on",
             }
         }
     ),
     gives=either(object_schema(fields_of(Event, without=("number",)), closed=False), FAILED),
 )
 def follow(engine: Engine, args: Body) -> Stream:
-    """The changes of a space as server-sent events: who, what, when; ids and names of fields, never content."""
+    """The changes in a space as server-sent events: who, what, when; ids and field names, never content."""
     feed = engine.feed
     events = feed.follow(after=feed.number_at(args["after"]) if "after" in args else None)
     pieces = (

@@ -1,4 +1,4 @@
-"""Native: many memories at once, with a look before and a way back."""
+"""Native: many memories at once, with a preview and an undo."""
 
 from __future__ import annotations
 
@@ -30,20 +30,25 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 DONE: Schema = shape(Done)["properties"]
-DEED = {"type": "string", "minLength": 1, "maxLength": 100, "description": "What an earlier call named it"}
+DEED = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 100,
+    "description": "Id of the bulk operation, from an earlier call",
+}
 TAGS = {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 20}
 
 
 @native.operation(
     "preview_bulk",
-    title="Preview a bulk action",
+    title="Preview a bulk operation",
     changes=False,
     route=Route("POST", f"{ROOT}/bulk/preview"),
     takes=object_schema({"limit": PAGE["limit"], **FILTER}),
     gives=gives({"total": COUNT, "memories": many(Memory)}, optional=LARGE),
 )
 def preview_bulk(engine: Engine, args: Body) -> Body:
-    """What a bulk action with this filter would change."""
+    """What a bulk operation with this filter would change."""
     named = engine.bulk.preview(wanted(args), limit=int(args.get("limit", 20)))
     return {"total": named.total, "memories": shown(named.memories)}
 
@@ -58,14 +63,14 @@ def preview_bulk(engine: Engine, args: Body) -> Body:
     gives=gives(DONE),
 )
 def bulk_forget(engine: Engine, args: Body) -> Body:
-    """Forget all that a filter names, such as everything one client stored. At most a thousand a call: while `left` is
-    not 0, call again with the same deed."""
+    """Forget everything that a filter matches, such as all that one client stored. At most a thousand per call: while
+    `left` is not 0, call again with the same `deed`."""
     return plain_body(engine.bulk.forget(wanted(args), reason=args.get("reason"), deed=args.get("deed")))
 
 
 @native.operation(
     "bulk_update",
-    title="Change many",
+    title="Update many",
     changes=True,
     route=Route("POST", f"{ROOT}/bulk/update"),
     takes=object_schema(
@@ -81,7 +86,7 @@ def bulk_forget(engine: Engine, args: Body) -> Body:
     gives=gives(DONE),
 )
 def bulk_update(engine: Engine, args: Body) -> Body:
-    """Change the same fields of all that a filter names; each keeps its former state in its history."""
+    """Update the same fields of all memories that a filter matches; each keeps its earlier version in its history."""
     tags = TagChange(add=tuple(args.get("add_tags", ())), remove=tuple(args.get("remove_tags", ())))
     changed = {name: moment(name, args[name]) for name in BULK_CHANGES if name in args}
     done = engine.bulk.update(
@@ -102,19 +107,21 @@ def bulk_update(engine: Engine, args: Body) -> Body:
     gives=gives(DONE),
 )
 def undo_bulk(engine: Engine, args: Body) -> Body:
-    """Bring back what was forgotten under a deed. While `left` is not 0, call again."""
+    """Restore what a bulk operation forgot. While `left` is not 0, call again."""
     return plain_body(engine.bulk.undo(args["deed"]))
 
 
 @native.operation(
     "prune",
-    title="Forget what has expired",
+    title="Forget expired memories",
     changes=True,
     destructive=True,
     route=Route("POST", f"{ROOT}/prune"),
-    takes=object_schema({"dry_run": {"type": "boolean", "default": False, "description": "Only say what it would be"}}),
+    takes=object_schema(
+        {"dry_run": {"type": "boolean", "default": False, "description": "Only report what would be forgotten"}}
+    ),
     gives=gives({"pruned": {"type": "array", "items": {"type": "string"}}}, optional=LARGE),
 )
 def prune(engine: Engine, args: Body) -> Body:
-    """Softly delete what has expired."""
+    """Soft-delete expired memories."""
     return {"pruned": [memory.id for memory in engine.prune(dry_run=bool(args.get("dry_run")))]}

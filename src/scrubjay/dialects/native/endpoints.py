@@ -1,6 +1,6 @@
 """Native: syncing this store with others, as `scrubjay sync` does it.
 
-Endpoints and runs are for this machine's owner; what stores disagree about is for every owner, of its own spaces.
+Endpoints and runs are for this machine's owner; conflicts are for every owner, in its own spaces.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONFLICT["properties"] |= {"ours": shape(Memory), "theirs": shape(Memory)}
 
 @native.operation(
     "list_endpoints",
-    title="List the stores to sync with",
+    title="List sync endpoints",
     changes=False,
     reach=Reach.LOCAL,
     route=Route("GET", f"{ROOT}/sync/endpoints"),
@@ -34,13 +34,13 @@ CONFLICT["properties"] |= {"ours": shape(Memory), "theirs": shape(Memory)}
     gives=gives({"endpoints": {"type": "array", "items": shape(Endpoint)}}, optional=LARGE),
 )
 def list_endpoints(engine: Engine, _args: Body) -> Body:
-    """The stores that this one may be synced with, and when it last was. Passwords are left out of addresses."""
+    """The stores that this one can sync with, and when it last did. Passwords are removed from addresses."""
     return {"endpoints": [endpoint_body(one) for one in engine.sync.endpoints()]}
 
 
 @native.operation(
     "add_endpoint",
-    title="Name a store to sync with",
+    title="Add a sync endpoint",
     changes=True,
     idempotent=True,
     reach=Reach.LOCAL,
@@ -61,14 +61,14 @@ def list_endpoints(engine: Engine, _args: Body) -> Body:
     gives=gives({"endpoint": shape(Endpoint)}),
 )
 def add_endpoint(engine: Engine, args: Body) -> Body:
-    """Name another store: sqlite:///FILE, postgresql://… or the https address of another scrubjay, whose key comes from
-    the setting sync_key."""
+    """Add another store: sqlite:///FILE, postgresql://… or the https address of another scrubjay server, whose key
+    comes from the setting sync_key."""
     return {"endpoint": endpoint_body(engine.sync.add(args["name"], args["url"], spaces=args.get("spaces")))}
 
 
 @native.operation(
     "remove_endpoint",
-    title="Forget a store to sync with",
+    title="Remove a sync endpoint",
     changes=True,
     destructive=True,
     reach=Reach.LOCAL,
@@ -77,7 +77,7 @@ def add_endpoint(engine: Engine, args: Body) -> Body:
     gives=gives({"removed": NAME}),
 )
 def remove_endpoint(engine: Engine, args: Body) -> Body:
-    """Forget a store to sync with; its memories stay on both sides."""
+    """Remove a store to sync with; its memories stay on both sides."""
     engine.sync.remove(args["name"])
     return {"removed": args["name"]}
 
@@ -95,14 +95,14 @@ def remove_endpoint(engine: Engine, args: Body) -> Body:
             "name": NAME,
             "type": {**shape(SyncType), "default": "incremental"},
             "resolution": {**shape(Resolution), "default": "newest_wins"},
-            "dry_run": {"type": "boolean", "default": False, "description": "Only say what would happen"},
+            "dry_run": {"type": "boolean", "default": False, "description": "Only report what would happen"},
         },
         required=("name",),
     ),
     gives=gives({"synced": shape(Synced)}, optional=LARGE),
 )
 def run_sync(engine: Engine, args: Body) -> Body:
-    """Sync with a store, both ways unless asked otherwise; this store is the source."""
+    """Sync with a store, in both directions unless `type` says otherwise; this store is the source."""
     request = SyncRequest(
         type=SyncType(args.get("type", "incremental")),
         destination=args["name"],
@@ -114,21 +114,23 @@ def run_sync(engine: Engine, args: Body) -> Body:
 
 @native.operation(
     "list_sync_conflicts",
-    title="List conflicts of syncs",
+    title="List sync conflicts",
     changes=False,
     reach=Reach.OWNER,
     route=Route("GET", f"{ROOT}/sync/conflicts"),
-    takes=object_schema({"settled": {"type": "boolean", "default": False, "description": "Those that were decided"}}),
+    takes=object_schema(
+        {"settled": {"type": "boolean", "default": False, "description": "Resolved conflicts instead"}}
+    ),
     gives=gives({"conflicts": {"type": "array", "items": CONFLICT}}, optional=LARGE),
 )
 def list_sync_conflicts(engine: Engine, args: Body) -> Body:
-    """Memories that were changed on both sides and wait for somebody to decide, newest first."""
+    """Memories that were changed on both sides and need a decision, newest first."""
     return {"conflicts": [conflict_body(one) for one in engine.sync.conflicts(settled=bool(args.get("settled")))]}
 
 
 @native.operation(
     "resolve_sync_conflict",
-    title="Decide a conflict of a sync",
+    title="Resolve a sync conflict",
     changes=True,
     reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/sync/conflicts/{{number}}/resolve"),
@@ -139,7 +141,7 @@ def list_sync_conflicts(engine: Engine, args: Body) -> Body:
     gives=gives({}, optional={"memory": shape(Memory)}),
 )
 def resolve_sync_conflict(engine: Engine, args: Body) -> Body:
-    """Decide which state stays; the next sync tells the other side. No memory in the answer: it is erased meanwhile."""
+    """Choose the version to keep; the next sync passes it on. No memory in the answer: it has been erased meanwhile."""
     memory = engine.sync.resolve(args["number"], Keep(args["keep"]))
     return {} if memory is None else {"memory": shown(memory)}
 
@@ -149,7 +151,7 @@ def endpoint_body(endpoint: Endpoint) -> Body:
 
 
 def conflict_body(conflict: SyncConflict) -> Body:
-    """A conflict with both states as JSON, not as text that holds JSON."""
+    """A conflict with both versions as JSON objects, not as JSON text."""
     sides = {"ours": conflict.ours, "theirs": conflict.theirs}
     memories = {side: json.loads(told)["memory"] for side, told in sides.items() if told is not None}
     return {**shown(conflict), **memories}

@@ -22,7 +22,7 @@ ONE = object_schema({"id": {"type": "string", "minLength": 1, "description": "A 
     route=Route("GET", f"{ROOT}/jobs"),
     takes=object_schema(
         {
-            "unfinished": {"type": "boolean", "default": False, "description": "Only those that wait or run"},
+            "unfinished": {"type": "boolean", "default": False, "description": "Only waiting or running jobs"},
             "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
         }
     ),
@@ -43,7 +43,7 @@ def list_jobs(engine: Engine, args: Body) -> Body:
     gives=gives({"job": shape(Job)}),
 )
 def get_job(engine: Engine, args: Body) -> Body:
-    """How far a job has come, and what it gave."""
+    """A job's progress and result."""
     return {"job": shown(engine.jobs.get(args["id"]))}
 
 
@@ -58,5 +58,5 @@ def get_job(engine: Engine, args: Body) -> Body:
     gives=gives({"job": shape(Job)}),
 )
 def cancel_job(engine: Engine, args: Body) -> Body:
-    """Ask a job to stop; it does as soon as it can."""
+    """Ask a job to stop; it does so as soon as it can."""
     return {"job": shown(engine.jobs.cancel(args["id"]))}

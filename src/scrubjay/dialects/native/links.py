@@ -1,4 +1,4 @@
-"""Native: how memories hang together: links, what outdates what, decisions."""
+"""Native: how memories are connected: links, what supersedes what, decisions."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
     gives=gives({"links": many(Link)}, optional=LARGE),
 )
 def list_links(engine: Engine, args: Body) -> Body:
-    """What a memory is linked with."""
+    """What a memory is linked to."""
     return {"links": shown(list(engine.links(args["id"])))}
 
 
 @native.operation(
     "get_graph",
-    title="Look around a memory",
+    title="Get a memory's surroundings",
     changes=False,
     route=Route("GET", f"{ROOT}/memories/{{id}}/graph"),
     takes=object_schema(
         {
             "id": ID,
             "steps": {"type": "integer", "minimum": 1, "maximum": 3, "default": 1},
-            "similar": {"type": "boolean", "default": False, "description": "Also what is like it"},
+            "similar": {"type": "boolean", "default": False, "description": "Include similar memories"},
         },
         required=("id",),
     ),
     gives=gives({"memories": many(Memory), "links": many(Link)}, optional=LARGE),
 )
 def get_graph(engine: Engine, args: Body) -> Body:
-    """A memory, what it is linked with so many steps far, and the links between them."""
+    """A memory, what is linked to it within that many steps, and the links between them."""
     found = engine.curation.around(args["id"], steps=int(args.get("steps", 1)), similar=bool(args.get("similar")))
     return {"memories": shown(found.memories), "links": shown(found.links)}
 
 
 @native.operation(
     "get_network",
-    title="Draw what a memory is connected with",
+    title="Get a memory's network",
     changes=False,
     route=Route("GET", f"{ROOT}/memories/{{id}}/network"),
     streams=Pieces.LINES,
@@ -65,8 +65,8 @@ def get_graph(engine: Engine, args: Body) -> Body:
     gives=either(object_schema({"nodes": many(Node), "links": many(Link)}), FAILED),
 )
 def get_network(engine: Engine, args: Body) -> Stream:
-    """What a memory is connected with, up to five thousand, for drawing: lines of JSON, each with some of the nodes or,
-    after them, of the links."""
+    """What a memory is connected to, up to five thousand memories, for drawing: JSON lines, each with some of the nodes
+    or, after them, of the links."""
     found = engine.curation.network(args["id"], steps=int(args.get("steps", 2)))
     nodes = ({"nodes": shown(some)} for some in stretches(found.nodes))
     links = ({"links": shown(some)} for some in stretches(found.links))
@@ -96,14 +96,14 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
 
 @native.operation(
     "release_memory",
-    title="Take a supersession back",
+    title="Undo a supersession",
     changes=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/release"),
     takes=ONE,
     gives=gives({"memory": shape(Memory)}),
 )
 def release_memory(engine: Engine, args: Body) -> Body:
-    """Take back that a memory is outdated: it is current again."""
+    """Mark an outdated memory as current again."""
     return one(engine.curation.release(args["id"]))
 
 
@@ -116,8 +116,7 @@ def release_memory(engine: Engine, args: Body) -> Body:
     gives=gives({"conflicts": many(OpenConflict)}, optional=LARGE),
 )
 def list_conflicts(engine: Engine, args: Body) -> Body:
-    """Memories that a newer one may outdate and nobody has settled yet, newest first. Supersede the older, or keep
-    both."""
+    """Memories that a newer one may outdate, still unresolved, newest first. Supersede the older, or keep both."""
     found = engine.open_conflicts(limit=int(args.get("limit", 20)), offset=int(args.get("offset", 0)))
     return {"conflicts": shown(list(found))}
 
@@ -131,7 +130,7 @@ def list_conflicts(engine: Engine, args: Body) -> Body:
     gives=gives({"old": shape(Memory), "new": shape(Memory)}),
 )
 def keep_both(engine: Engine, args: Body) -> Body:
-    """Settle a conflict: both memories are true."""
+    """Resolve a conflict: both memories are true."""
     old, new = engine.settle(old=args["old"], new=args["new"], keep=True)
     return {"old": shown(old), "new": shown(new)}
 
@@ -141,14 +140,14 @@ def keep_both(engine: Engine, args: Body) -> Body:
 
 @native.operation(
     "list_topics",
-    title="List what was decided about",
+    title="List decision topics",
     changes=False,
     route=Route("GET", f"{ROOT}/decisions"),
     takes=object_schema({}),
     gives=gives({"topics": many(Topic)}, optional=LARGE),
 )
 def list_topics(engine: Engine, _args: Body) -> Body:
-    """The topics of decisions, those decided last first."""
+    """The topics of decisions, the latest first."""
     return {"topics": shown(list(engine.decisions.topics()))}
 
 

@@ -1,6 +1,6 @@
-"""Native: what people and the page need and no other vocabulary offers. REST under /api/v1/, not MCP.
+"""Native: what people and the page need and no other dialect offers. REST under /api/v1/, not MCP.
 
-Replies are the engine's own values as JSON (`shapes.shown`), so their schemas are read from the types; what is
+Replies are the engine's own values as JSON (`schemas.shown`), so their schemas are read from the types; what is
 None is left out.
 """
 
@@ -45,7 +45,7 @@ FAILED = object_schema(
             {
                 "code": {"type": "string"},
                 "message": {"type": "string"},
-                "hint": {"type": "string", "description": "What to do about it"},
+                "hint": {"type": "string", "description": "How to fix it"},
                 "details": {"type": "object"},
             },
             required=("code", "message"),
@@ -53,7 +53,7 @@ FAILED = object_schema(
     },
     required=("error",),
 )
-ID = {"type": "string", "minLength": 1, "description": "A memory's id, of any shape"}
+ID = {"type": "string", "minLength": 1, "description": "A memory's id, in any form"}
 
 
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
@@ -79,13 +79,13 @@ PAGE: Schema = {
 }
 COUNT = {"type": "integer", "minimum": 0}
 FILTER = fields_of(Filter)
-REASON = {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Why, for the history"}
+REASON = {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Reason, kept in the history"}
 ONE = object_schema({"id": ID}, required=("id",))
 CHANGES: Schema = {name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE}
 
 
 def wanted(args: Body) -> Filter:
-    """Which memories are meant: current ones unless the arguments say otherwise."""
+    """Which memories to use: current ones unless the arguments say otherwise."""
     return filled(Filter, args)
 
 
@@ -102,13 +102,16 @@ def one(memory: Memory) -> Body:
     changes=False,
     route=Route("GET", f"{ROOT}/memories/{{id}}"),
     takes=object_schema(
-        {"id": ID, "deleted": {"type": "boolean", "description": "Also if it was forgotten and can be brought back"}},
+        {
+            "id": ID,
+            "deleted": {"type": "boolean", "description": "Include a forgotten memory that can still be restored"},
+        },
         required=("id",),
     ),
     gives=gives({"memory": shape(Memory)}),
 )
 def get_memory(engine: Engine, args: Body) -> Body:
-    """A memory by its id, with everything that is known of it."""
+    """A memory by its id, with all its fields."""
     return one(engine.get(args["id"], deleted=bool(args.get("deleted"))))
 
 
@@ -121,14 +124,14 @@ def get_memory(engine: Engine, args: Body) -> Body:
     gives=gives({"memory": shape(Memory), "similar": many(Memory), "links": COUNT}, optional=LARGE),
 )
 def store_memory(engine: Engine, args: Body) -> Body:
-    """Keep a memory; answers with earlier ones that it may outdate."""
+    """Store a memory; the answer lists earlier ones that it may outdate."""
     stored = engine.store(filled(NewMemory, args))
     return {**one(stored.memory), "similar": shown(stored.similar), "links": stored.links, **degraded(stored.degraded)}
 
 
 @native.operation(
     "update_memory",
-    title="Change a memory",
+    title="Update a memory",
     changes=True,
     route=Route("PATCH", f"{ROOT}/memories/{{id}}"),
     takes=object_schema({"id": ID, **CHANGES, "reason": REASON}, required=("id",)),
@@ -136,12 +139,15 @@ def store_memory(engine: Engine, args: Body) -> Body:
         {
             "memory": shape(Memory),
             "fields": {"type": "array", "items": {"type": "string"}},
-            "previous": {"type": ["string", "null"], "description": "Id of the former version; null if there is none"},
+            "previous": {
+                "type": ["string", "null"],
+                "description": "Id of the previous version; null if there is none",
+            },
         }
     ),
 )
 def update_memory(engine: Engine, args: Body) -> Body:
-    """Change a memory; its former state stays in the history. Send If-Match with its version to change only that."""
+    """Update a memory; the earlier version stays in the history. Send If-Match with its version to change only that."""
     fields = {name: moment(name, args[name]) for name in CHANGES if name in args}
     revised = engine.revise(args["id"], reason=args.get("reason"), **fields)
     return {**one(revised.memory), "fields": list(revised.fields), "previous": revised.previous}
@@ -160,21 +166,21 @@ def update_memory(engine: Engine, args: Body) -> Body:
     gives=gives({"memory": shape(Memory), "hard": {"type": "boolean"}}),
 )
 def forget_memory(engine: Engine, args: Body) -> Body:
-    """Forget a memory: for thirty days it can be brought back, or with `hard` never."""
+    """Forget a memory: it can be restored for thirty days, or with `hard` never."""
     forgotten = engine.forget(args["id"], hard=bool(args.get("hard")), reason=args.get("reason"))
     return {**one(forgotten.memory), "hard": forgotten.hard}
 
 
 @native.operation(
     "recover_memory",
-    title="Bring a memory back",
+    title="Restore a forgotten memory",
     changes=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/recover"),
     takes=ONE,
     gives=gives({"memory": shape(Memory)}),
 )
 def recover_memory(engine: Engine, args: Body) -> Body:
-    """Bring a forgotten memory back."""
+    """Restore a forgotten memory."""
     return one(engine.recover(args["id"]))
 
 
@@ -211,7 +217,7 @@ def search(engine: Engine, args: Body) -> Body:
     takes=object_schema(
         {
             **PAGE,
-            "cursor": {"type": "string", "minLength": 1, "description": "Where the last page said that it goes on"},
+            "cursor": {"type": "string", "minLength": 1, "description": "next_cursor of the previous page"},
             "order": {**shape(Order), "default": "created_at"},
             "ascending": {"type": "boolean", "default": False},
             **FILTER,
@@ -244,7 +250,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
     gives=gives({"recalls": many(Recall)}, optional=LARGE),
 )
 def shown_to(engine: Engine, args: Body) -> Body:
-    """To whom a memory was handed out and when, newest first: for when it turns out poisoned or wrong."""
+    """Who received a memory and when, newest first: for when it turns out to be poisoned or wrong."""
     return {"recalls": shown(list(engine.shown_to(args["id"])))}
 
 
@@ -260,7 +266,7 @@ def shown_to(engine: Engine, args: Body) -> Body:
     gives=gives({"versions": many(Version)}, optional=LARGE),
 )
 def list_versions(engine: Engine, args: Body) -> Body:
-    """Former states of a memory, newest first."""
+    """Earlier versions of a memory, newest first."""
     return {"versions": shown(list(engine.history(args["id"])))}
 
 
@@ -273,7 +279,7 @@ def list_versions(engine: Engine, args: Body) -> Body:
         {
             "id": ID,
             "old": {"type": "integer", "minimum": 1},
-            "new": {"type": "integer", "minimum": 1, "description": "Default: as it is now"},
+            "new": {"type": "integer", "minimum": 1, "description": "Default: the current version"},
         },
         required=("id", "old"),
     ),
@@ -294,11 +300,11 @@ def diff_versions(engine: Engine, args: Body) -> Body:
     gives=gives({"memory": shape(Memory)}),
 )
 def restore_version(engine: Engine, args: Body) -> Body:
-    """Make a former state of a memory the current one again; today's joins the history."""
+    """Make an earlier version of a memory the current one again; the present one joins the history."""
     return one(engine.restore_version(args["id"], args["version"]))
 
 
-# --- words that several operations share -----------------------------------------------------------------------------
+# --- definitions that several operations share ------------------------------------------------------------------------
 
 
 def degraded(reason: str | None) -> Body:
@@ -315,5 +321,5 @@ def plain_body(value: Any) -> Body:
     return body
 
 
-# What else people do, in files of their own, joins the same table; they use the words above.
+# The other operations, in their own files, join the same table; they use the definitions above.
 from scrubjay.dialects.native import access, bulk, endpoints, jobs, links, spaces, sync_peer, upkeep  # noqa: E402, F401

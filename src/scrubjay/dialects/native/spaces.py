@@ -1,4 +1,4 @@
-"""Native: spaces, what is in them, and taking it elsewhere."""
+"""Native: spaces, their contents, export and import."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     gives=gives({"spaces": many(Space)}, optional=LARGE),
 )
 def list_spaces(engine: Engine, _args: Body) -> Body:
-    """The spaces that the caller may use, with how many memories each holds."""
+    """The spaces that the caller may use, with how many memories each has."""
     return {"spaces": shown(list(engine.list_spaces()))}
 
 
@@ -40,14 +40,14 @@ def list_spaces(engine: Engine, _args: Body) -> Body:
     gives=gives({"space": {"type": "string"}, "created": {"type": "boolean"}}),
 )
 def create_space(engine: Engine, args: Body) -> Body:
-    """Create a space; one that exists stays as it is."""
+    """Create a space; an existing one does not change."""
     new = engine.create_space(args["name"], description=args.get("description"))
     return {"space": args["name"], "created": new}
 
 
 @native.operation(
     "drop_space",
-    title="Put an empty space away",
+    title="Delete an empty space",
     changes=True,
     destructive=True,
     route=Route("DELETE", f"{ROOT}/spaces/{{name}}"),
@@ -55,7 +55,7 @@ def create_space(engine: Engine, args: Body) -> Body:
     gives=gives({"space": shape(Space)}),
 )
 def drop_space(engine: Engine, args: Body) -> Body:
-    """Put away a space that holds no memories any more, with its conversations."""
+    """Delete a space without memories, together with its conversations."""
     return {"space": shown(engine.drop_space(args["name"]))}
 
 
@@ -67,9 +67,9 @@ STORE = object_schema(
         "memories": COUNT,
         "superseded": COUNT,
         "mirrored": {"type": "boolean"},
-        "project": {"type": "boolean", "description": "Of the folder that the server works in"},
-        "waiting": {**COUNT, "description": "Files that are still to be written"},
-        "there": {"type": "boolean", "description": "Whether its folder is there"},
+        "project": {"type": "boolean", "description": "Whether it belongs to the folder that the server runs in"},
+        "waiting": {**COUNT, "description": "Files still to be written"},
+        "there": {"type": "boolean", "description": "Whether its folder exists"},
         "read_only": {"type": "boolean", "description": "Whether its memories are changed by editing files only"},
     },
     required=("name", "memories", "superseded", "mirrored", "project", "waiting", "there", "read_only"),
@@ -117,7 +117,7 @@ def get_statistics(engine: Engine, args: Body) -> Body:
     gives=either(object_schema({"type": {"type": "string"}}, required=("type",), closed=False), FAILED),
 )
 def export(engine: Engine, _args: Body) -> Stream:
-    """Every memory of a space and the links between them, as lines of JSON that `import` takes in."""
+    """Every memory of a space and the links between them, as JSON lines for `import`."""
     return Stream(engine.export(), Pieces.LINES)
 
 
@@ -133,5 +133,5 @@ def export(engine: Engine, _args: Body) -> Stream:
     gives=gives(shape(Imported)["properties"]),
 )
 def import_(engine: Engine, args: Body) -> Body:
-    """Take in lines of an export, at most a thousand a call; what is already here with the same id is left as it is."""
+    """Import lines of an export, at most a thousand per call; memories whose id already exists are left unchanged."""
     return plain_body(engine.import_from(args["lines"]))

@@ -1,6 +1,6 @@
 """Native: what another scrubjay asks when it syncs with this one. For programs; people use `scrubjay sync`.
 
-Every question may be repeated: taking what is already here changes nothing, and a store gets a new origin once.
+Every request may be repeated: taking what is already here changes nothing, and a store gets a new origin only once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ERASED = {"type": "integer", "enum": [one.value for one in Erased]}
 
 
 def with_fields(kind: type, **fields: Schema) -> Schema:
-    """The shape of a value, some of whose fields are said more closely."""
+    """The schema of a value, some of whose fields are described in more detail."""
     whole = whole_shape(kind)
     return {**whole, "properties": {**whole["properties"], **fields}}
 
@@ -74,7 +74,7 @@ TAKEN = object_schema(
     reach=Reach.OWNER,
     route=Route("GET", f"{ROOT}/sync"),
     takes=object_schema({}),
-    # Open: a newer scrubjay may say more, and must be understood well enough to tell that it is one.
+    # Open: a newer scrubjay may send more, and must be understood well enough to be recognised as newer.
     gives=either({**whole_shape(wire.Greeting), "additionalProperties": True}, FAILED),
 )
 def sync_greet(engine: Engine, _args: Body) -> Body:
@@ -100,7 +100,7 @@ def sync_greet(engine: Engine, _args: Body) -> Body:
     gives=gives({"ids": IDS, "heard": HEARD, "more": {"type": "boolean"}, "restarted": {"type": "boolean"}}),
 )
 def sync_changes(engine: Engine, args: Body) -> Body:
-    """The memories that the feed of a space names behind a place; from the beginning if it has no such place."""
+    """The memories that a space's feed names after a position; from the beginning if it has no such position."""
     after = wire.built(Heard, args["after"])
     body: Body = plain(engine.sync.host.changes(args["space"], after, limit=args["limit"]))
     return body
@@ -108,7 +108,7 @@ def sync_changes(engine: Engine, args: Body) -> Body:
 
 @native.operation(
     "sync_stamps",
-    title="Sync: in what state memories are",
+    title="Sync: states of memories",
     changes=False,
     reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/sync/stamps"),
@@ -130,7 +130,7 @@ def sync_stamps(engine: Engine, args: Body) -> Body:
     gives=gives({"links": {"type": "array", "items": LINK}, "more": {"type": "boolean"}}),
 )
 def sync_links(engine: Engine, args: Body) -> Body:
-    """Links that touch these memories, as many as fit behind an offset."""
+    """Links of these memories, as many as fit, from an offset."""
     links, more = engine.sync.host.links(args["ids"], offset=args.get("offset", 0))
     return {"links": plain(list(links)), "more": more}
 
@@ -145,14 +145,14 @@ def sync_links(engine: Engine, args: Body) -> Body:
     gives=gives({"parcel": PARCEL, "left": IDS}),
 )
 def sync_fetch(engine: Engine, args: Body) -> Body:
-    """These memories whole, as many as fit; ask again for those that are `left`."""
+    """These memories in full, as many as fit; ask again for those that are `left`."""
     parcel, left = engine.sync.host.parcel(args["ids"], vectors=bool(args.get("vectors")))
     return {"parcel": wire.written(parcel), "left": list(left)}
 
 
 @native.operation(
     "sync_take",
-    title="Sync: take memories in",
+    title="Sync: merge memories",
     changes=True,
     destructive=True,
     idempotent=True,
@@ -172,7 +172,7 @@ def sync_fetch(engine: Engine, args: Body) -> Body:
     gives=gives({"taken": {"type": "array", "items": TAKEN}}),
 )
 def sync_take(engine: Engine, args: Body) -> Body:
-    """Let these memories join what is here; where both sides changed one, the policy decides."""
+    """Merge these memories into this store; where both sides changed one, the policy decides."""
     taken = engine.sync.host.take(
         wire.read(args["parcel"]),
         policy=Policy(args["policy"]),

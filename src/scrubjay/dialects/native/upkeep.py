@@ -1,4 +1,4 @@
-"""Native, for those who look after a memory: duplicates, health, backups."""
+"""Native, for maintenance: duplicates, health, backups."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ JOB = gives({"job": shape(Job)})
     gives=gives({"duplicates": many(Twins)}, optional=LARGE),
 )
 def list_duplicates(engine: Engine, args: Body) -> Body:
-    """Pairs of memories that say the same in the same words; spelling, case and punctuation may differ."""
+    """Pairs of memories with the same words; spelling, case and punctuation may differ."""
     return {"duplicates": shown(list(islice(engine.duplicates(), int(args.get("limit", 20)))))}
 
 
 @native.operation(
     "reindex_store",
-    title="Look at every file of a store",
+    title="Reindex a store",
     changes=True,
     idempotent=True,
     reach=Reach.LOCAL,
@@ -46,7 +46,7 @@ def list_duplicates(engine: Engine, args: Body) -> Body:
     gives=gives({"indexed": shape(Indexed)}),
 )
 def reindex_store(engine: Engine, args: Body) -> Body:
-    """Take in what was changed by hand in a store's folder, now."""
+    """Import manual changes in a store's folder now."""
     return {"indexed": shown(engine.folders.reindex(args["name"]))}
 
 
@@ -76,19 +76,19 @@ def check(engine: Engine, args: Body) -> Body:
     reach=Reach.LOCAL,
     route=Route("POST", f"{ROOT}/backup", 202),
     takes=object_schema(
-        {"file": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "A new file of the server's"}},
+        {"file": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "A new file on the server"}},
         required=("file",),
     ),
     gives=JOB,
 )
 def backup(engine: Engine, args: Body) -> Body:
-    """Copy the whole memory, every space of it, to a new file; a job, for others may write meanwhile."""
+    """Copy the whole memory, every space of it, to a new file; runs as a job, while others keep writing."""
     return {"job": shown(engine.upkeep.backup(args["file"]))}
 
 
 @native.operation(
     "reembed",
-    title="Make vectors anew",
+    title="Rebuild all vectors",
     changes=True,
     idempotent=True,
     reach=Reach.LOCAL,
@@ -97,13 +97,13 @@ def backup(engine: Engine, args: Body) -> Body:
     gives=JOB,
 )
 def reembed(engine: Engine, _args: Body) -> Body:
-    """Let the model of the settings make every vector anew; a job. Search uses words until it is done."""
+    """Rebuild every vector with the configured model; runs as a job. Searches use words only until it is done."""
     return {"job": shown(engine.upkeep.reembed())}
 
 
 @native.operation(
     "rebuild",
-    title="Make indexes anew",
+    title="Rebuild indexes",
     changes=True,
     idempotent=True,
     reach=Reach.LOCAL,
@@ -112,5 +112,5 @@ def reembed(engine: Engine, _args: Body) -> Body:
     gives=JOB,
 )
 def rebuild(engine: Engine, _args: Body) -> Body:
-    """Make words, missing vectors and the index of vectors anew; a job."""
+    """Rebuild the word index, missing vectors and the vector index; runs as a job."""
     return {"job": shown(engine.upkeep.rebuild())}

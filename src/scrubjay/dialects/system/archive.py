@@ -1,4 +1,4 @@
-"""System, cold storage: put memories away, bring them back."""
+"""System, cold storage: archive memories and restore them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NULLABLE_ID = {"type": ["string", "null"]}
 )
 def archive_memory(engine: Engine, args: Body) -> Body:
     """Move memories to cold storage for long-term retention with reduced access costs and performance. Give exactly
-    one of memory_id, memory_ids and auto_archive_criteria; of the criteria all must hold."""
+    one of memory_id, memory_ids and auto_archive_criteria; all criteria must match."""
     only_one(args, "memory_id", "memory_ids", "auto_archive_criteria")
     terms = Terms(
         tier=Tier(args.get("archive_tier", "cold")),
@@ -97,12 +97,12 @@ def shown(done: Archived) -> Iterable[Body]:
 
 
 def criteria(given: Body) -> Criteria:
-    """:raises InvalidInput: for a category that is none of the nine, which the specification's schema lets pass"""
+    """:raises InvalidInput: for a category other than the nine, which the specification's schema lets through"""
     known = {str(category) for category in Category}
     for category in given.get("categories", ()):
         if category not in known:
             raise InvalidInput(
-                f"{category[:60]!r} is no category.",
+                f"Unknown category {category[:60]!r}.",
                 hint=f"Known: {', '.join(sorted(known))}.",
                 field="auto_archive_criteria.categories",
             )
@@ -124,7 +124,7 @@ def criteria(given: Body) -> Criteria:
             "type": "string",
             "minLength": 1,
             "maxLength": 256,
-            "description": "With memory_id: go back to this former version (previous_version_id of an update)",
+            "description": "With memory_id: go back to this earlier version (previous_version_id of an update)",
         },
     ),
     gives=gives(
@@ -161,8 +161,8 @@ def criteria(given: Body) -> Criteria:
 )
 def restore_memory(engine: Engine, args: Body) -> Body:
     """Retrieve archived memories from cold storage back to active status. Give exactly one of memory_id, archive_id and
-    memory_ids; a forgotten memory's id or backup_id brings it back too, until its date. With version_id an update is
-    undone. With priority low it is done in the background: job_status tells how it stands."""
+    memory_ids; a forgotten memory's id or backup_id restores it too, until it is erased. With version_id an update is
+    undone. With priority low it runs in the background: job_status shows its progress."""
     only_one(args, "memory_id", "archive_id", "memory_ids")
     if "version_id" in args:
         return former(engine, args)
@@ -198,9 +198,9 @@ def restored(done: Restored) -> Body:
 
 
 def former(engine: Engine, args: Body) -> Body:
-    """A memory as it was in a former version, in the words of a restore."""
+    """A memory as it was in an earlier version, in the shape of a restore."""
     if "memory_id" not in args:
-        raise InvalidInput("version_id goes with memory_id.", field="version_id")
+        raise InvalidInput("version_id needs memory_id.", field="version_id")
     begun, before = perf_counter(), engine.get(args["memory_id"])
     memory = engine.restore_version(args["memory_id"], args["version_id"])
     return succeeded(

@@ -1,4 +1,4 @@
-"""System, jobs: how background work stands, and how to stop it. The specification's own flow needs both."""
+"""System, jobs: the progress of background work, and how to stop it. The specification's own flow needs both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 WHICH = object_schema(
-    {"job_id": {"type": "string", "description": "The job's id, as the call that started it gave it"}},
+    {"job_id": {"type": "string", "description": "The job's id, from the call that started it"}},
     required=("job_id",),
 )
 NULLABLE_TIME = {**TIME, "type": ["string", "null"]}
@@ -30,7 +30,7 @@ JOB: Schema = {
     "status": {
         "type": "string",
         "enum": [str(status) for status in JobStatus],
-        "description": "waiting: for a live server to take it up",
+        "description": "waiting: for a running server to pick it up",
     },
     "progress": object_schema(
         {"done": COUNT, "total": {"type": ["integer", "null"]}, "note": {"type": "string"}},
@@ -48,9 +48,9 @@ JOB: Schema = {
 }
 
 
-@system.operation("job_status", title="Look at a job", changes=False, takes=WHICH, gives=gives(JOB))
+@system.operation("job_status", title="Get a job's status", changes=False, takes=WHICH, gives=gives(JOB))
 def job_status(engine: Engine, args: Body) -> Body:
-    """See how work in the background stands: whether it waits, runs or is done, how far it is, and its result."""
+    """Show the status of background work: whether it is waiting, running or done, its progress and its result."""
     return shown(engine.jobs.get(args["job_id"]))
 
 
@@ -58,8 +58,8 @@ def job_status(engine: Engine, args: Body) -> Body:
     "job_cancel", title="Cancel a job", changes=True, destructive=True, idempotent=True, takes=WHICH, gives=gives(JOB)
 )
 def job_cancel(engine: Engine, args: Body) -> Body:
-    """Stop work in the background: a waiting job at once, a running one as soon as it notices. What it has already
-    done stays; a finished job stays as it is."""
+    """Stop background work: a waiting job immediately, a running one as soon as possible. What it has already done
+    stays; a finished job does not change."""
     return shown(engine.jobs.cancel(args["job_id"]))
 
 
@@ -78,9 +78,9 @@ def shown(job: Job) -> Body:
 
 
 def result_of(job: Job) -> Body:
-    """What the same work answers with when it is done directly."""
+    """What the same work would return if done directly."""
     assert job.result is not None
-    if job.kind == "restore" and "memories" in job.result:  # earlier versions kept the count alone
+    if job.kind == "restore" and "memories" in job.result:  # earlier versions kept only the count
         return archive.restored(results.built(Restored, job.result))
     if job.kind == run.KIND:
         return sync.shown(results.built(run.Synced, job.result))
@@ -88,7 +88,7 @@ def result_of(job: Job) -> Body:
 
 
 def error_of(kept: Mapping[str, Any]) -> Body:
-    """An error by this dialect's code, as the same work would answer with directly."""
+    """An error with this dialect's code, as the same work would return directly."""
     kinds = {kind.code: kind for kind in reversed(errors.every_kind())}
     code, status = code_of(kinds.get(kept["code"], Error))
     return {**kept, "code": code, "status": status}

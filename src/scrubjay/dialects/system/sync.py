@@ -61,7 +61,7 @@ TAKES = object_schema(
                 {"memory_id": {"type": "string"}, "keep": {"type": "string", "enum": list(KEEP)}},
                 required=("memory_id", "keep"),
             ),
-            "description": "What to keep of conflicts that an earlier manual sync reported (409)",
+            "description": "How to resolve conflicts that an earlier manual sync reported (409)",
         },
     }
 )
@@ -85,7 +85,7 @@ SUMMARY: Schema = dict.fromkeys(
     "sync_memories",
     title="Sync memories",
     changes=True,
-    destructive=True,  # a deletion travels, and the losing side of a conflict is overwritten
+    destructive=True,  # deletions are passed on, and the losing side of a conflict is overwritten
     idempotent=True,
     reach=Reach.LOCAL,
     takes=TAKES,
@@ -113,7 +113,7 @@ SUMMARY: Schema = dict.fromkeys(
                 ),
             },
             "next_sync_recommended": TIME,
-            "job_id": {"type": "string", "description": "Of the job in the background, for job_status"},
+            "job_id": {"type": "string", "description": "Id of the background job, for job_status"},
             "status": {"type": "string"},
             "left_out": LEFT_OUT,
         },
@@ -139,8 +139,8 @@ def sync_memories(engine: Engine, args: Body) -> Body:
     if not args.get("background"):
         return shown(engine.sync.run(request))
     if request.dry_run:
-        told = "A dry run is not done in the background."
-        raise InvalidInput(told, hint="Leave dry_run or background out.", field="dry_run")
+        told = "A dry run cannot run in the background."
+        raise InvalidInput(told, hint="Omit dry_run or background.", field="dry_run")
     return begun(engine.sync.start(request), request)
 
 

@@ -1,8 +1,8 @@
-"""What is noted of every request: a name, a line in the log, the metrics. The outermost layer of the site.
+"""What is recorded about every request: an id, a line in the log, the metrics. The outermost layer of the site.
 
-A request is called what its client calls it (`X-Request-Id`), if that is a plain word, or gets a name of its own; the
-name is in the reply, in the log, and in the error bodies of dialects that show one. Nothing else of a request is
-logged: addresses may hold ids, and bodies and headers hold texts and secrets.
+A request keeps its client's id (`X-Request-Id`) if that is a plain word, and gets a new one otherwise; the id is in the
+reply, in the log, and in the error bodies of dialects that show one. Nothing else of a request is logged: addresses may
+contain ids, and bodies and headers contain texts and secrets.
 """
 
 from __future__ import annotations

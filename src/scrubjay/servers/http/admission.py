@@ -1,9 +1,9 @@
-"""Who calls, and in which space: settled before any route is reached. Default deny.
+"""Who calls, and in which space: decided before any route is reached. Default deny.
 
 Every request leaves here with an engine bound to its caller and its space (`request.state.engine`), or is refused. Only
-what `is_open` names is let through unasked. The space is `?space=` or `X-Scrubjay-Space`, which must be there: a
-misspelt one would be made by the first store. Else it is the caller's only one,
-else the process's own. Answers that go on for long are proven again (open_streams.py).
+what `is_open` names passes without a credential. The space is `?space=` or `X-Scrubjay-Space`, which must exist: the
+first store would create a misspelt one. Otherwise it is the caller's only one, or else the process's own. The
+credentials of long answers are checked again (open_streams.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scrubjay.servers.http.open_streams import RECHECK_SECONDS, OpenStreams
 from scrubjay.servers.http.rate_limits import Limits, rate_of
 from scrubjay.values.memory import Caller
 
-# Health, readiness, signing in, and the page's files. Everything else asks who is calling.
+# Health, readiness, signing in, and the page's files. Everything else needs a caller.
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/sign-in"})
 OPEN_FOLDERS = ("/sign-in/", "/assets/")
 
@@ -33,7 +33,7 @@ def is_open(path: str) -> bool:
 
 
 class Admission:
-    """Binds the engine. `refused` makes the answer to a request that is not let in."""
+    """Binds the engine. `refused` builds the answer to a rejected request."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Admission:
         bound = self._engine.bound_to(caller=proven.caller, spaces=only_space(proven.caller))
         if not named:
             return proven, bound
-        for_all = bound.bound_to(spaces=named)  # all names are checked, the first is meant
+        for_all = bound.bound_to(spaces=named)  # all names are checked, the first is used
         bound.check_spaces(for_all.spaces)
         return proven, for_all.bound_to(spaces=named[:1])
 
@@ -84,7 +84,7 @@ def only_space(caller: Caller) -> tuple[str, ...] | None:
 
 
 def rate_told(scope: Scope, send: Send) -> Send:
-    """Every reply says where its caller stands: by the operation if one was called, else by all its requests."""
+    """Every reply has its caller's rate: that of the operation if one was called, otherwise that of all requests."""
 
     async def told(message: Message) -> None:
         rate = scope.get("state", {}).get("rate")

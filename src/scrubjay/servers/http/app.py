@@ -5,8 +5,8 @@
     /api/…            REST (rest.py)
     /openapi.json     REST described, and /docs to read it
     /                 the page (page.py), and /sign-in … for its sessions (sessions.py)
-    /healthz          the process lives
-    /readyz           and its store answers, and is whole as far as anybody has noticed
+    /healthz          the process is alive
+    /readyz           and its store answers, with no damage noticed
     /metrics          for Prometheus
 
 A request passes Forwarded (what a trusted proxy says of it), Journal (a name, the log), Guard (Host, Origin, type,
@@ -64,8 +64,8 @@ from scrubjay.servers.workers import SECONDS, Workers
 from scrubjay.settings import Settings
 from scrubjay.wiring import open_engine
 
-SHUTDOWN_SECONDS = 10  # for calls that are running when we are told to stop
-# Headers that pages of other origins may read, where a setting lets them read answers at all.
+SHUTDOWN_SECONDS = 10  # for calls that are running when we have to stop
+# Headers that pages of other origins may read, if a setting lets them read answers at all.
 READABLE = ["Mcp-Session-Id", "Retry-After", "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining",
             "X-RateLimit-Reset"]  # fmt: skip
 
@@ -90,7 +90,7 @@ def build_app(
     """The whole site for an open engine; the first dialect also answers at `/mcp`."""
     limits, metrics = limits or Limits(), Metrics()
     service = Service(workers=Workers(seconds=call_seconds), limits=limits, watch=metrics.called)
-    ask_seconds = min(ASK_SECONDS, 0.75 * call_seconds)  # rules need the rest, if no model answers
+    ask_seconds = min(ASK_SECONDS, 0.75 * call_seconds)  # the rules need the rest, if no model answers
     endpoints = {
         dialect.name: mcp_endpoint(engine, dialect, service, ask_seconds=ask_seconds, max_body_bytes=max_body_bytes)
         for dialect in dialects
@@ -158,7 +158,7 @@ def build_app(
 
 
 def readable_by(origins: Sequence[str]) -> Middleware:
-    """Lets pages of these origins read answers. They prove themselves with a key: no cookie of ours goes there."""
+    """Lets pages of these origins read answers. They authenticate with a key: our cookies are never sent there."""
     return Middleware(
         CORSMiddleware,
         allow_origins=list(origins),
@@ -183,7 +183,7 @@ def mcp_endpoint(
 
 
 def readiness(engine: Engine) -> Callable[[Request], Awaitable[Response]]:
-    own = CapacityLimiter(2)  # threads: whoever watches is answered however many calls wait
+    own = CapacityLimiter(2)  # threads: health checks are answered however many calls wait
 
     async def ready(_: Request) -> Response:
         try:
@@ -191,7 +191,7 @@ def readiness(engine: Engine) -> Callable[[Request], Awaitable[Response]]:
             well = not engine.damaged and not await run_sync(lambda: engine.unfinished, limiter=own)
         except Error:
             well = False
-        # Without its archive a server does all but bring back what was archived: it stays in service, and says so.
+        # Without its archive a server does everything except restore: it stays in service, and says so.
         archive = {"archive": "unavailable"} if engine.archive_trouble else {}
         return JSONResponse({"status": "ok" if well else "unavailable", **archive}, status_code=200 if well else 503)
 
@@ -204,8 +204,8 @@ async def healthy(_: Request) -> JSONResponse:
 
 def wrong_address(error: HTTPException) -> Refusal:
     if error.status_code == 405:
-        return Refusal(405, "method_not_allowed", "This address takes another method.", dict(error.headers or {}))
-    return Refusal(error.status_code, "no_such_address", "There is nothing at this address; see /docs.")
+        return Refusal(405, "method_not_allowed", "This address does not allow that method.", dict(error.headers or {}))
+    return Refusal(error.status_code, "no_such_address", "Nothing is served at this address; see /docs.")
 
 
 async def broken(_request: Request, _error: Exception) -> Response:
@@ -230,7 +230,7 @@ class McpAddress:
 
 
 def begun_late(send: Send) -> Send:
-    """Holds the answer's headers back until its first piece: by then it is known what they say of the caller's rate."""
+    """Holds the answer's headers back until its first piece: by then the caller's rate is known."""
     held: list[Message] = []
 
     async def sent(message: Message) -> None:
@@ -253,13 +253,13 @@ def bound_engine(request: Any) -> Engine:
 
 
 def serve(settings: Settings) -> None:
-    """Serve until told to stop; running calls are finished first.
+    """Serve until stopped; running calls finish first.
 
-    :raises InvalidInput: if the address is taken, or others could reach it and there is no key
+    :raises InvalidInput: if the address is in use, or other machines could reach it and there is no key
     """
     set_up_logs(settings.log_level, settings.log_format)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, leave)  # uvicorn has its own while it runs, and calls ours when it is done
+        signal.signal(number, leave)  # uvicorn installs its own while it runs, and calls ours when it is done
     with open_engine(settings) as engine, listening(settings.host, settings.port, engine) as listener:
         engine.warm()
         engine.folders.watch()
@@ -317,13 +317,13 @@ def tokens_of(settings: Settings) -> Tokens | None:
 
 
 def listening(host: str, port: int, engine: Engine | None = None) -> socket.socket:
-    """A socket on this machine's own address; on others only if the engine's callers need a key.
+    """A socket on a loopback address; on others only if callers need a key.
 
-    :raises InvalidInput: if others could call without one, or the port is taken
+    :raises InvalidInput: if other machines could call without one, or the port is in use
     """
     if not is_loopback(host) and (engine is None or not engine.callers.locked()):
         raise InvalidInput(
-            "Without a key only addresses of this machine itself are served.",
+            "Without a key, the server only listens on loopback addresses.",
             hint="Create one first: scrubjay keys create --user NAME --role owner.",
             field="host",
         )
@@ -332,11 +332,11 @@ def listening(host: str, port: int, engine: Engine | None = None) -> socket.sock
         listener = socket.create_server(("127.0.0.1" if host == "localhost" else host, port), family=family)
     except (OSError, OverflowError):
         raise InvalidInput(
-            f"Port {port} of this address cannot be used; perhaps another server has it.",
+            f"Port {port} of this address cannot be used; perhaps another server is using it.",
             hint="Choose another with --port or SCRUBJAY_PORT.",
             field="port",
         ) from None
-    # Connections inherit it. Without it the second half of each answer waits 40 ms for a word from the client.
+    # Connections inherit it. Without it the second half of each answer waits 40 ms for the client's acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 

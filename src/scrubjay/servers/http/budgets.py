@@ -1,8 +1,8 @@
-"""Kinds of act, and how many of each a caller has a minute: one budget for one kind, whatever the dialect calls it.
+"""Kinds of calls, and how many of each a caller has per minute: one budget per kind, whatever the dialect calls it.
 
 The first ten numbers are those of the System specification. Every operation belongs to one kind (a test says so). An
-operation counts once, however much it does, since the specification's numbers for archive, restore, consolidate and the
-like are meant so; only stores that are sent as a batch count each.
+operation counts once, however much it does, since that is how the specification means its numbers for archive, restore,
+consolidate and the like; only stores sent as a batch count one by one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PER_MINUTE = {
     "import": 100,
     "converse": 100,
     "manage": 100,  # keys, spaces, workspaces, categories, jobs, upkeep
-    "exchange": 3000,  # between two stores that sync: a first sync of a large one sends as much as the line carries
+    "exchange": 3000,  # between two stores that sync: the first sync of a large one sends as much as it can
 }
 
 READ = Budget("read", PER_MINUTE["read"])
@@ -97,7 +97,7 @@ KINDS = {
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
-# Where the memories of a batch stand among the arguments.
+# Where the memories of a batch are in the arguments.
 BATCHES = {"chimera.batch_remember": "memories"}
 
 
@@ -107,12 +107,12 @@ def budget_of(dialect: Dialect, operation: Operation) -> Budget:
 
 
 def acts_in(dialect: Dialect, operation: Operation, arguments: Any) -> int:
-    """For how many a call counts. The arguments have not been checked yet."""
+    """How many calls it counts as. The arguments have not been checked yet."""
     batch = BATCHES.get(_name(dialect, operation))
     items = arguments.get(batch) if batch is not None and isinstance(arguments, dict) else None
     return max(1, len(items)) if isinstance(items, list) else 1
 
 
 def _name(dialect: Dialect, operation: Operation) -> str:
-    """Some operations have a second name, with the dialect's before it."""
+    """Some operations have a second name, prefixed with the dialect's."""
     return f"{dialect.name}.{operation.name.removeprefix(f'{dialect.name}_')}"

@@ -1,6 +1,6 @@
-"""How clients are told about this server: texts to paste, one function each.
+"""How to connect clients to this server: texts to paste, one function each.
 
-The README shows the same texts, and a test holds the two together.
+The README shows the same texts, and a test checks that they agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KEY_HEADER = {"X-API-Key": "YOUR_KEY"}
 
 
 def command() -> str:
-    """What starts this very program from anywhere: its full path, since clients inherit no shell's search path."""
+    """The command that starts this program: its full path, since clients do not inherit a shell's search path."""
     beside = Path(sys.executable).with_name(NAME)
     return str(beside) if beside.exists() else shutil.which(NAME) or NAME
 
@@ -55,18 +55,18 @@ def over_http(url: str, headers: Mapping[str, str] | None) -> dict[str, object]:
 
 LOCKED = """Locked: every key was revoked or has expired, so every request is refused.
   A new key: scrubjay keys create --user NAME --role owner
-  Ask for none: scrubjay keys open (whoever reaches this server is then its owner)"""
+  Require none: scrubjay keys open (anyone who can reach this server then acts as its owner)"""
 
 
 def announcement(
     address: tuple[str, int], settings: Settings, *, sign_in: str | None = None, locked_out: bool = False
 ) -> str:
-    """What `scrubjay serve` says when it is ready. `locked_out`: there is no key left that this server takes."""
+    """What `scrubjay serve` prints when it is ready. `locked_out`: no valid key is left."""
     host, port = address
     site = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    parts = [f"scrubjay is ready. Your memories, in a browser: {site}\nThey are kept in {place(settings)}"]
+    parts = [f"scrubjay is ready. Open your memories in a browser: {site}\nThey are stored in {place(settings)}"]
     if sign_in is not None:
-        parts.append(f"Sign in as the owner, once, within ten minutes:\n  {site}{sign_in}")
+        parts.append(f"Sign in as the owner (works once, within ten minutes):\n  {site}{sign_in}")
     if locked_out:
         parts.append(LOCKED)
     parts += http_texts(f"{site}/mcp", needs_key=sign_in is not None)
@@ -76,7 +76,7 @@ def announcement(
 
 
 def http_texts(url: str, *, needs_key: bool) -> list[str]:
-    how = " with a key (`scrubjay keys create --user NAME` makes one)" if needs_key else ""
+    how = " with a key (create one with `scrubjay keys create --user NAME`)" if needs_key else ""
     headers = KEY_HEADER if needs_key else None
     return [
         f"Connect over HTTP{how}:",
@@ -96,13 +96,13 @@ def stdio_texts(arguments: Sequence[str]) -> list[str]:
 
 
 def stdio_arguments(settings: Settings) -> list[str]:
-    """What a stdio server must be told to share this memory. Clients started from a desktop inherit no shell's
-    environment, so only the plain default goes without saying."""
+    """The options a stdio server needs to share this memory. Clients started from a desktop inherit no shell
+    environment, so only the plain defaults can be left out."""
     return [] if settings.home == data_folder({}) else ["--home", str(settings.home)]
 
 
 def place(settings: Settings) -> str:
-    """Where memories lie. The address of a database server is not shown: it may hold a password."""
+    """Where memories are stored. The address of a database server is not shown: it may contain a password."""
     scheme, _, path = settings.store.partition(":///")
     return path if scheme == "sqlite" else "a database server"
 

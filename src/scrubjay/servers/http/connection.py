@@ -1,5 +1,5 @@
-"""How requests are read off the wire: by uvicorn, which answers in plain text what it cannot read or has no room for;
-here, as all errors are. Bytes that are no HTTP never become a request, so nothing else of ours sees them."""
+"""How requests are read off the wire: by uvicorn. What it cannot read or has no capacity for it would answer in plain
+text; here it is JSON like all errors. Bytes that are not HTTP never become a request, so nothing else sees them."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ HEALTH = frozenset({"/healthz", "/readyz"})  # answered however many are connect
 UNREADABLE = failure(
     400,
     "unreadable",
-    "This could not be read as an HTTP request. Its address and headers together may have at most "
-    f"{MAX_HEAD_BYTES // 1024} KiB; longer arguments belong into a body.",
+    "This is not a valid HTTP request. Its address and headers together may have at most "
+    f"{MAX_HEAD_BYTES // 1024} KiB; send longer arguments in the body.",
     CLOSE,
 )
-TOO_SLOW = failure(408, "too_slow", "The request's head did not arrive in time.", CLOSE)
+TOO_SLOW = failure(408, "too_slow", "The request's headers did not arrive in time.", CLOSE)
 OVERLOADED = failure(
-    503, "overloaded", "This server has as many connections as it takes. Try again soon.", {**CLOSE, "retry-after": "2"}
+    503, "overloaded", "This server has too many connections. Try again soon.", {**CLOSE, "retry-after": "2"}
 )
 REASONS = {400: b"Bad Request", 408: b"Request Timeout"}
 
 
 class Connection(H11Protocol):
-    """One client's, for as long as it stays."""
+    """One client's connection."""
 
     crowd: Crowd
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.address = address_of(self.client)
-        self.since = self.loop.time()  # when it became its client's turn, or ours
+        self.since = self.loop.time()  # when the client's turn, or ours, began
         self._ours = False  # our turn: a request is being answered
         self._unsent = 0
         self._site, self.app = self.app, self._answered
@@ -57,15 +57,15 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         self._ours, self.since = False, self.loop.time()
-        super().on_response_complete()  # which may begin with the next request
+        super().on_response_complete()  # which may start the next request
 
     @property
     def idle(self) -> bool:
-        """We wait for the client."""
+        """It is the client's turn."""
         return not self._ours or self.conn.their_state is h11.SEND_BODY
 
     def look(self, now: float) -> None:
-        """End it if nothing comes or goes any more. (A body's own deadline is the guard's.)"""
+        """Close it if nothing is received or sent any more. (The guard has its own deadline for bodies.)"""
         unsent = self.transport.get_write_buffer_size()
         if unsent and unsent != self._unsent:  # a slow reader, but one that reads
             self.since = now
@@ -77,7 +77,7 @@ class Connection(H11Protocol):
             self.drop()
 
     def drop(self) -> None:
-        """End it; a client in the middle of a head is told why."""
+        """Close it; a client in the middle of its headers gets the reason."""
         self.crowd.leave(self)
         if self.transport.get_write_buffer_size():
             return self.transport.abort()
@@ -85,12 +85,12 @@ class Connection(H11Protocol):
             self._say(TOO_SLOW)
         self.transport.close()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  uvicorn's words for it
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  uvicorn's text
         self._say(UNREADABLE)
         self.transport.close()
 
     def _say(self, response: Response) -> None:
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # else an answer is on its way; it just ends
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # otherwise an answer is on its way, and is cut off
             for event in (
                 h11.Response(
                     status_code=response.status_code,

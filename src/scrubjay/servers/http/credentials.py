@@ -1,11 +1,11 @@
-"""What a request proves itself with: a key, a bearer token or the page's session; or nothing, where none is needed.
+"""How a request authenticates: by a key, a bearer token or the page's session; or not at all, where none is needed.
 
     X-API-Key: sj_…                 a key
     Authorization: Bearer sj_…      the same
     Authorization: Bearer ey…       a token of the configured issuer
     Cookie: scrubjay_session=…      a session; a change also needs its X-CSRF-Token
 
-A server that only this machine can reach and that never had a key asks for nothing: its caller is the local owner.
+A server that only this machine can reach and that never had a key needs none: its caller is the local owner.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Credentials:
         always: bool = False,
         remote_files: bool = False,
     ) -> None:
-        """`always`: ask for a credential even if there is none yet (others can reach this server).
+        """`always`: require a credential even if there is none yet (other machines can reach this server).
 
-        `secret`: stands for the owner's key, from the settings instead of the store.
-        `remote_files`: owners of every space may touch this machine's files from elsewhere.
+        `secret`: works as the owner's key, from the settings instead of the store.
+        `remote_files`: owners of every space may use this machine's files from elsewhere.
         """
         self._engine = engine
         self._tokens = tokens
@@ -65,19 +65,19 @@ class Credentials:
     def proven(self, request: HTTPConnection, method: str) -> Proven:
         """Who asks. Reads the store: call it in a thread.
 
-        :raises Unauthenticated: if nothing is proven, or something wrong is tried
-        :raises Forbidden: if a page changes something without the session's guard
+        :raises Unauthenticated: if the credential is missing or wrong
+        :raises Forbidden: if a page changes something without the session's CSRF token
         """
         sent = credentials_in(request)
         if len(sent) > 1:
-            raise Unauthenticated("Send one credential.")
+            raise Unauthenticated("Send only one credential.")
         if sent:
             return Proven(self._trusted(self._by(sent.pop())))
         cookie = request.cookies.get(COOKIE)
         if cookie is not None and len(cookie) <= MAX_CREDENTIAL:
             return self._by_session(cookie, request, method)
         if self.needed():
-            raise Unauthenticated(hint="Send X-API-Key or Authorization: Bearer; `scrubjay keys create` makes a key.")
+            raise Unauthenticated(hint="Send X-API-Key or Authorization: Bearer; `scrubjay keys create` creates a key.")
         return Proven(self._engine.caller)
 
     def _by(self, credential: str) -> Caller:
@@ -95,7 +95,7 @@ class Credentials:
         except Unauthenticated:
             if self.needed():
                 raise
-            return Proven(self._engine.caller)  # an old cookie on a server that asks for nothing
+            return Proven(self._engine.caller)  # an old cookie on a server that needs no credential
         if method not in SAFE:
             guard = request.headers.get(GUARD, "")
             if not hmac.compare_digest(guard.encode(), session.guard.encode()):
@@ -108,12 +108,12 @@ class Credentials:
 
 
 def proof_in(request: HTTPConnection) -> tuple[frozenset[str], str | None, str]:
-    """All that `proven` looks at; equal ones prove the same."""
+    """Everything that `proven` looks at; equal ones prove the same."""
     return frozenset(credentials_in(request)), request.cookies.get(COOKIE), request.headers.get(GUARD, "")
 
 
 def credentials_in(request: HTTPConnection) -> set[str]:
-    """What the headers hold; an Authorization of another kind proves nothing and is refused like a wrong one."""
+    """What the headers contain; an Authorization of another kind is refused like a wrong one."""
     sent = set(request.headers.getlist("x-api-key"))
     for value in request.headers.getlist("authorization"):
         scheme, _, rest = value.partition(" ")

@@ -1,8 +1,8 @@
-"""Everyone who is connected: how many at once, of one address and of all, and for how long without saying anything.
+"""All connections: how many at once, per address and in all, and how long they may stay idle.
 
 A connection is *idle* while we wait for its client: for a request's head, for the rest of a body, or for the next
-request. Idle ones have a deadline, and where there are too many connections the longest idle one makes room for the
-next. What cannot be taken in is told so; who asks after the server's health is answered all the same.
+request. Idle ones have a deadline, and when there are too many connections the longest idle one makes room for the
+next. Connections beyond the limit get an error; health checks are answered anyway.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 MAX_CONNECTIONS = 1_000
 OF_ONE_ADDRESS = 500
-RESERVED = 50  # beyond either bound, to say that it is reached and to answer who asks after our health
+RESERVED = 50  # beyond either limit, to report that it is reached and to answer health checks
 IDLE_SECONDS = 10.0
 OTHER_FILES = 500  # of the store, its companions and its readers
 SAY_AGAIN_SECONDS = 60.0
@@ -39,7 +39,7 @@ class Crowd:
         idle_seconds: float = IDLE_SECONDS,
         proxies: Sequence[Network] = (),
     ) -> None:
-        """`proxies`: addresses that many clients share, and that therefore have no bound of their own."""
+        """`proxies`: addresses that many clients share, and that therefore have no limit of their own."""
         self.idle_seconds = idle_seconds
         self._most = most
         self._of_one_address = of_one_address
@@ -51,7 +51,7 @@ class Crowd:
         self._said_at = float("-inf")
 
     def enter(self, connection: Connection) -> None:
-        """Count it, and make room for it if there is none left."""
+        """Count it, and make room for it if there is none."""
         self._connections.add(connection)
         self._addresses[connection.address] += 1
         if self._full_address(connection):
@@ -70,7 +70,7 @@ class Crowd:
                 del self._addresses[connection.address]
 
     def too_many(self, connection: Connection) -> bool:
-        """Whether this one is beyond a bound, since none that makes room was left."""
+        """Whether this one is beyond a limit, with no idle one left to close."""
         return len(self._connections) > self._most or self._full_address(connection)
 
     def _full_address(self, connection: Connection) -> bool:
@@ -92,10 +92,10 @@ class Crowd:
         now = asyncio.get_running_loop().time()
         if now - self._said_at >= SAY_AGAIN_SECONDS:
             self._said_at = now
-            log.warning("Too many connections (%d); those that say nothing are closed.", len(self._connections))
+            log.warning("Too many connections (%d); closing idle ones.", len(self._connections))
 
     def _look_later(self) -> None:
-        # A connection needs no timer of its own, and a server that nobody is connected to none at all.
+        # A connection needs no timer of its own, and a server without connections needs none at all.
         loop = asyncio.get_running_loop()
         self._sweep = loop.call_later(self.idle_seconds / 10, self._look) if self._connections else None
 
@@ -107,7 +107,7 @@ class Crowd:
 
 
 def address_of(client: tuple[str, int] | None) -> str:
-    """What counts as one address: of IPv6 the network that one household or machine is given."""
+    """What counts as one address: for IPv6, the network that a household or machine is given."""
     host = client[0] if client else ""
     if ":" not in host or host == "::1":
         return host
@@ -115,10 +115,10 @@ def address_of(client: tuple[str, int] | None) -> str:
 
 
 def room_for(connections: int = MAX_CONNECTIONS) -> int:
-    """As many connections, or as the system lets this process have files: each is one. Asks the system for enough."""
+    """That many connections, or as many as the system's limit on open files allows. Asks the system for enough."""
     try:
         import resource
-    except ImportError:  # Windows has no such bound
+    except ImportError:  # Windows has no such limit
         return connections
     wanted = connections + RESERVED + OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""The page at /docs: the OpenAPI document to read. One file, nothing from elsewhere."""
+"""The page at /docs: the OpenAPI document for reading. One file, nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STYLE = """
 summary{cursor:pointer;padding:.3em 0}code,pre{font:13px ui-monospace,monospace}pre{overflow:auto;padding:1em;
 background:#8881}b{display:inline-block;min-width:4.5em}details{border-bottom:1px solid #8883}h2{margin-top:2em}
 """
-# Texts become text nodes only: what a document says is shown, never run.
+# Texts only become text nodes: what a document says is shown, never run.
 SCRIPT = """
 const make = (name, text, ...children) => {
   const element = document.createElement(name);

@@ -1,11 +1,11 @@
-"""What a proxy that we trust says of its client: the address, and the scheme and the name that it called.
+"""What a trusted proxy says about its client: the address, and the scheme and host that it called.
 
-    X-Forwarded-For: 198.51.100.7, 10.0.0.2     each proxy adds at the end whom it heard from
+    X-Forwarded-For: 198.51.100.7, 10.0.0.2     each proxy appends the address it heard from
     X-Forwarded-Proto: https
     X-Forwarded-Host: memory.example
 
-Anyone can write these headers, so they count only from the addresses that `proxies` names. Of several entries the one
-counts that the outermost trusted proxy wrote; what stands before it may be the client's own invention.
+Anyone can write these headers, so they count only from the addresses that `proxies` names. Of several entries, the one
+that the outermost trusted proxy wrote counts; what comes before it may be the client's own invention.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Network = IPv4Network | IPv6Network
 
 
 class Forwarded:
-    """Before everything else: the others see the request as its client sent it."""
+    """Comes first, so that the other layers see the request as its client sent it."""
 
     def __init__(self, app: ASGIApp, *, proxies: Sequence[Network] = ()) -> None:
         self._app = app
@@ -63,7 +63,7 @@ def entries(headers: Headers, name: str) -> list[str]:
 
 
 def written_by(values: Sequence[str], hops: int) -> str | None:
-    """What the outermost of so many proxies wrote; those that replace instead of adding leave a single entry."""
+    """What the outermost of that many proxies wrote; those that replace instead of appending leave a single entry."""
     return values[max(0, len(values) - hops)] if values else None
 
 
@@ -93,5 +93,5 @@ def networks(text: str) -> list[Network]:
         return [ip_network(one) for one in text.replace(",", " ").split()]
     except ValueError as error:
         raise InvalidInput(
-            f"proxies must name addresses or networks such as 127.0.0.1 or 10.0.0.0/8: {error}.", field="proxies"
+            f"proxies must be addresses or networks such as 127.0.0.1 or 10.0.0.0/8: {error}.", field="proxies"
         ) from None

@@ -1,8 +1,8 @@
 """What every request over HTTP must pass, whatever its address: Host, Origin, the type, size and pace of its body.
 
 A web page can make a browser send requests to this machine, and make its own name point here (DNS rebinding). Such a
-request names a foreign host or a foreign origin, and is refused. Old browsers leave the origin of a form out; so a
-change also needs a content type that no form can send. Only origins of the setting `origins` may read an answer.
+request names a foreign host or a foreign origin, and is refused. Old browsers send forms without an origin, so a change
+also needs a content type that no form can send. Only origins in the setting `origins` may read an answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scrubjay.values.frozen import dataclass
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
 
-# The whole header must fit: `127.0.0.1.evil.example` and `localhost@evil.example` are not us.
+# The whole header must match: `127.0.0.1.evil.example` and `localhost@evil.example` are not us.
 LOOPBACK = r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
 PORT = r"(?::[0-9]{1,5})?"
 ADDRESS = r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-f:.]{2,45}\]"
@@ -29,14 +29,14 @@ TYPE = re.compile(r"[a-z0-9.+_-]+/[a-z0-9.+_-]+")
 OF_FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 USUAL_PORTS = {"http": ":80", "https": ":443"}
-SECONDS = 30.0  # for a body to come, and for each piece of an answer to go
+SECONDS = 30.0  # to receive a body, and to send each piece of an answer
 SILENCE_SECONDS = 10.0  # between two pieces of a body
 CLOSE = {"connection": "close"}
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not let in."""
+    """Why a request is refused."""
 
     status: int
     code: str
@@ -44,7 +44,7 @@ class Refusal:
     headers: dict[str, str] | None = None
 
     def plain(self) -> JSONResponse:
-        """Where no dialect has the word."""
+        """The body, where no dialect shapes it."""
         return failure(self.status, self.code, self.message, self.headers)
 
 
@@ -57,13 +57,13 @@ FOREIGN_ORIGIN = Refusal(
 FORM = Refusal(
     415,
     "unsupported_media_type",
-    "Send Content-Type: application/json, also without a body: a page of another site could have sent this.",
+    "Send Content-Type: application/json, even without a body: otherwise a page of another site could have sent this.",
     CLOSE,
 )
 
 
 class Guard:
-    """Refuses before anything else sees the request; `refused` makes the answer."""
+    """Refuses before anything else sees the request; `refused` builds the answer."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class Guard:
         silence_seconds: float = SILENCE_SECONDS,
         refused: Callable[[Scope, Refusal], Response] = lambda _scope, refusal: refusal.plain(),
     ) -> None:
-        """`origins`: of other sites whose pages may use this one.
+        """`origins`: those of other sites whose pages may use this one.
 
-        `any_address`: numbers are good as a host, since no name can be made to point elsewhere with them.
+        `any_address`: IP addresses are allowed as a host, since they cannot be made to point elsewhere.
         """
         names = "|".join([LOOPBACK, *map(re.escape, allowed_hosts), *((ADDRESS,) if any_address else ())])
         self._app = app
@@ -116,7 +116,7 @@ class Guard:
         return received
 
     def _in_time(self, send: Send) -> Send:
-        """A client that does not read its answer is left, so that it holds nothing for ever."""
+        """A client that does not read its answer is disconnected, so that it holds nothing for ever."""
 
         async def sent(message: Message) -> None:
             with anyio.fail_after(self._seconds):
@@ -130,7 +130,7 @@ class Guard:
         own = plain_origin(f"{scope['scheme']}://{headers.get('host')}")
         if not {plain_origin(origin) for origin in headers.getlist("origin")} <= {own, *self._origins}:
             return FOREIGN_ORIGIN
-        if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may believe the other one
+        if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may use the other one
             return Refusal(400, "unreadable", "The request states its length in two ways.", CLOSE)
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._max_body_bytes:
@@ -141,7 +141,7 @@ class Guard:
 
 
 def plain_origin(origin: str) -> str:
-    """As browsers write it: in small letters, without the scheme's own port."""
+    """As browsers write it: in lower case, without the scheme's default port."""
     origin = origin.lower()
     return origin.removesuffix(USUAL_PORTS.get(origin.partition(":")[0], ""))
 
@@ -154,14 +154,14 @@ def origins_in(text: str) -> list[str]:
     found = [plain_origin(one) for one in text.replace(",", " ").split()]
     for one in found:
         if ORIGIN.fullmatch(one) is None:
-            hint = "Name it like https://app.example:8443."
+            hint = "Write it like https://app.example:8443."
             raise InvalidInput(f"origins: {one[:100]} is not an origin.", hint=hint, field="origins")
     return found
 
 
 def sent_by_a_program(scope: Scope, headers: Headers) -> bool:
-    """Whether no form, and no page of another origin without our leave, could have sent this."""
-    # Clients of MCP end their sessions without a type. Its header is as good a proof, for a form cannot send it either.
+    """Whether no form, and no page of another origin without our permission, could have sent this."""
+    # MCP clients end their sessions without a content type. Their header proves as much: no form can send it either.
     if scope["method"] == "DELETE" and scope["path"].startswith("/mcp") and "mcp-session-id" in headers:
         return True
     kinds = [kind.partition(";")[0].strip().lower() for kind in headers.getlist("content-type")]
@@ -169,7 +169,7 @@ def sent_by_a_program(scope: Scope, headers: Headers) -> bool:
 
 
 async def read_body(receive: Receive, max_bytes: int) -> Message | None:
-    """The request's body as one message; None as soon as it is too large, whatever length it claimed."""
+    """The request's body as one message; None as soon as it is too large, whatever length it declared."""
     body = bytearray()
     while True:
         message = await receive()
@@ -196,6 +196,6 @@ def failure(status: int, code: str, message: str, headers: dict[str, str] | None
 
 
 def too_large(max_bytes: int) -> Refusal:
-    # The rest of the body is not worth reading, so the connection ends with this answer.
-    message = f"A request may have at most {max_bytes // 1024} KiB."
+    # The rest of the body is not read, so the connection ends with this answer.
+    message = f"The request is too large (maximum {max_bytes // 1024} KiB)."
     return Refusal(413, "too_large", message, CLOSE)

@@ -1,6 +1,6 @@
 """What a server counts, for Prometheus: requests by route, calls by operation, how long they took.
 
-Labels come from the table of operations and routes, never from what a client sent, so there are only so many of them.
+Labels come from the tables of operations and routes, never from what a client sent, so their number is limited.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 
 
 class Metrics:
-    """One server's numbers, in a registry of its own."""
+    """One server's metrics, in its own registry."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -30,7 +30,7 @@ class Metrics:
         )
         self._request_seconds = Histogram(
             "scrubjay_http_request_seconds",
-            "Time until the answer began.",
+            "Time until the answer started.",
             ("route",),
             buckets=SECONDS,
             registry=self._registry,
@@ -43,7 +43,7 @@ class Metrics:
         )
         self._call_seconds = Histogram(
             "scrubjay_call_seconds",
-            "Time that calls took, waiting for a thread included.",
+            "Duration of calls, including the wait for a thread.",
             ("dialect", "operation"),
             buckets=SECONDS,
             registry=self._registry,

@@ -1,8 +1,8 @@
-"""Answers that go on after they have begun, and what lets them: who follows changes must still be who it was.
+"""Answers that are streams: whoever follows changes must still be allowed to.
 
-A request proves its caller once, and a stream may last for days. So as long as any is open, one task proves all of them
-again every few seconds, each credential once however many streams it has. A stream whose proof fails, or whose caller
-has other rights now, ends: its client asks again, and gets what it may see today.
+A request is authenticated once, and a stream may last for days. So while any is open, one task checks all of them again
+every few seconds, each credential once however many streams it has. A stream whose credential fails, or whose caller
+has other rights now, ends: its client asks again, and gets what it may see now.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scrubjay.errors import Error, Forbidden, Unauthenticated
 from scrubjay.servers.http.credentials import Proven, proof_in
 from scrubjay.values.memory import Caller
 
-RECHECK_SECONDS = 3.0  # promised is that a stream ends within ten seconds
+RECHECK_SECONDS = 3.0  # we promise that a stream ends within ten seconds
 
 Prove = Callable[[Request, str], Proven]
 
@@ -38,7 +38,7 @@ class Answer:
 
     @property
     def proof(self) -> tuple[object, ...]:
-        """Equal for those that can be judged together."""
+        """Equal for those that can be checked together."""
         return proof_in(self.request), self.caller
 
 
@@ -50,14 +50,14 @@ class OpenStreams:
         self._watching: asyncio.Task[None] | None = None
 
     async def run(self, app: ASGIApp, request: Request, caller: Caller, receive: Receive, send: Send) -> None:
-        """Let the app answer, for as long as its caller may read what it is told."""
+        """Let the app answer, for as long as its caller may read the answer."""
         answer = Answer(request, caller)
 
         async def noticed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = Headers(raw=message["headers"])
                 answer.of_events = headers.get("content-type", "").startswith("text/event-stream")
-                if "content-length" not in headers:  # nobody knows yet how long it will be
+                if "content-length" not in headers:  # its length is not known yet
                     self._watch(answer)
             await send(message)
 
@@ -66,7 +66,7 @@ class OpenStreams:
                 await app(request.scope, receive, noticed)
         finally:
             self._leave(answer)
-        # Events may end anywhere. Of anything else (an export) a part must not look like the whole: it is cut off.
+        # Events may end anywhere. Part of anything else (an export) must not look complete: the connection is cut.
         if answer.running.cancelled_caught and answer.of_events:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -93,7 +93,7 @@ class OpenStreams:
                         answer.running.cancel()
 
     def _still_good(self, answer: Answer) -> bool:
-        with suppress(Error):  # the store is away for a moment; the next look will tell
+        with suppress(Error):  # the store is unavailable for a moment; the next check decides
             try:
                 return self._prove(answer.request, answer.request.method).caller == answer.caller
             except (Unauthenticated, Forbidden):

@@ -1,6 +1,6 @@
-"""REST described: an OpenAPI 3.1 document made from the table of operations, complete and always true.
+"""An OpenAPI 3.1 document built from the table of operations, complete and always up to date.
 
-OpenAPI 3.1 takes JSON Schema as it is, so an operation's schemas stand there word for word.
+OpenAPI 3.1 takes JSON Schema as it is, so it includes an operation's schemas word for word.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ Document = dict[str, Any]
 INTRODUCTION = """\
 Long-term memory for AI agents: one memory, five dialects. Every tool of every dialect is also an address here.
 
-The space that a call is about is `?space=` or `X-Scrubjay-Space`. Once a key exists every request needs one. A write
-with an `Idempotency-Key` is done once, however often it is sent. Callers with a key are limited in their rates; every
-reply says where they stand. Every POST, PUT, PATCH and DELETE needs `Content-Type: application/json`, also without a
-body.
+Choose the space with `?space=` or `X-Scrubjay-Space`. Once a key exists, every request needs one. A write with an
+`Idempotency-Key` is done once, however often it is sent. Callers with a key are rate-limited; every reply says how many
+calls are left. Every POST, PUT, PATCH and DELETE needs `Content-Type: application/json`, even without a body.
 """
-NAMES = {400: "Bad input", 401: "No credential", 403: "Not allowed", 404: "Not found", 405: "Another method",
-         408: "The body came too slowly", 409: "Not in the expected state", 413: "Too large",
-         415: "A type that a form could send", 421: "Another host",
-         422: "Cannot be done to this memory", 423: "Being worked on", 429: "Too many calls", 500: "A fault of ours",
-         502: "The language model gave no answer", 503: "Try again later", 507: "No room left"}  # fmt: skip
+NAMES = {400: "Bad input", 401: "No credential", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
+         408: "The body arrived too slowly", 409: "Not in the expected state", 413: "Too large",
+         415: "Unsupported content type", 421: "Unknown host",
+         422: "Cannot be done to this memory", 423: "Locked", 429: "Too many calls", 500: "Internal error",
+         502: "The language model did not answer", 503: "Try again later", 507: "No space left"}  # fmt: skip
 RATE_HEADERS = {
     "X-RateLimit-Limit": {"$ref": "#/components/headers/X-RateLimit-Limit"},
     "X-RateLimit-Remaining": {"$ref": "#/components/headers/X-RateLimit-Remaining"},
@@ -42,7 +41,7 @@ PLAIN_ERROR = {"$ref": "#/components/schemas/Error"}
 
 
 def description(dialects: Sequence[Dialect]) -> Callable[[Request], Awaitable[Response]]:
-    """The route that shows it; made once, when it is first asked for."""
+    """The route that serves it; built once, on first use."""
     made: list[bytes] = []
 
     async def show(_: Request) -> Response:
@@ -144,7 +143,7 @@ def responses(address: Address, linked: dict[str, list[tuple[str, str, str]]]) -
     }
     if links:
         success["links"] = links
-    # What stands before every dialect (Host, Origin, size, method) answers in words of its own.
+    # What comes before every dialect (Host, Origin, size, method) answers with its own error body.
     failed = {"content": {"application/json": {"schema": {"anyOf": [error, PLAIN_ERROR]}}}, "headers": EVERY_REPLY}
     retried = {**failed, "headers": {**EVERY_REPLY, "Retry-After": {"$ref": "#/components/headers/Retry-After"}}}
     return {
@@ -165,7 +164,7 @@ def outcomes(asked: Operation) -> tuple[Schema, Schema]:
 
 
 def links_of(dialects: Sequence[Dialect]) -> dict[str, list[tuple[str, str, str]]]:
-    """What can be done with the memory that an operation made: by the names of its reply and of others' arguments."""
+    """What can be done with the memory that an operation made: by the names in its reply and in others' arguments."""
     found: dict[str, list[tuple[str, str, str]]] = {}
     for dialect in dialects:
         by_id = [one for one in dialect.operations.values() if "memory_id" in one.takes.get("properties", {})]
@@ -206,11 +205,11 @@ READY = {
     "required": ["status"],
 }
 SITE: Document = {
-    "/healthz": {"get": plain("The process lives", json_of(STATUS), open_to_all=True)},
+    "/healthz": {"get": plain("The process is alive", json_of(STATUS), open_to_all=True)},
     "/readyz": {"get": plain("Its store answers", json_of(READY), open_to_all=True)},
-    "/metrics": {"get": plain("Numbers for Prometheus", {"text/plain": {}})},
+    "/metrics": {"get": plain("Metrics for Prometheus", {"text/plain": {}})},
     "/openapi.json": {"get": plain("This document", {"application/json": {}})},
-    "/docs": {"get": plain("This document, to read", {"text/html": {}})},
+    "/docs": {"get": plain("This document, for reading", {"text/html": {}})},
     "/session": {
         "get": plain(
             "Who I am",
@@ -229,7 +228,7 @@ SITE: Document = {
         )
     },
     "/sign-in": {
-        "get": plain("The form for signing in", {"text/html": {}}, open_to_all=True),
+        "get": plain("The sign-in form", {"text/html": {}}, open_to_all=True),
         "post": plain(
             "Sign in on the page",
             json_of(STATUS),
@@ -272,20 +271,20 @@ COMPONENTS: Document = {
         "space": {
             "name": "space",
             "in": "query",
-            "description": "The space that the call is about.",
+            "description": "The space to use.",
             "schema": {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 100},
         },
         "X-Scrubjay-Space": {
             "name": "X-Scrubjay-Space",
             "in": "header",
-            "description": "The same, as a header; ?space= comes first.",
+            "description": "The same, as a header; ?space= takes precedence.",
             "schema": {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 100},
         },
         **{
             name: {
                 "name": name,
                 "in": "header",
-                "description": "Do this write once: sent again within a day it is answered alike.",
+                "description": "Do this write only once: sent again within a day, it gets the same answer.",
                 "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"},
             }
             for name in ("Idempotency-Key", "X-Idempotency-Key")
@@ -293,13 +292,13 @@ COMPONENTS: Document = {
         "If-Match": {
             "name": "If-Match",
             "in": "header",
-            "description": "Do this change only to that version of the memory.",
+            "description": "Make this change only to this version of the memory.",
             "schema": {"type": "string", "pattern": '^(\\*|"?[1-9][0-9]{0,8}"?)$'},
         },
     },
     "headers": {
-        "X-Request-Id": {"schema": {"type": "string"}, "description": "What the request is called in the log."},
-        "X-RateLimit-Limit": {"schema": NUMBER, "description": "Calls a minute, for callers with a key."},
+        "X-Request-Id": {"schema": {"type": "string"}, "description": "The request's id in the log."},
+        "X-RateLimit-Limit": {"schema": NUMBER, "description": "Calls per minute, for callers with a key."},
         "X-RateLimit-Remaining": {"schema": NUMBER, "description": "Calls left in this window."},
         "X-RateLimit-Reset": {"schema": NUMBER, "description": "When the next window begins, in Unix seconds."},
         "Retry-After": {"schema": NUMBER, "description": "Seconds to wait before trying again."},

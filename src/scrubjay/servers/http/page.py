@@ -1,4 +1,4 @@
-"""The page: files out of the package, under a policy that allows its own files and nothing else."""
+"""The page: files from the package, under a policy that allows its own files and nothing else."""
 
 from __future__ import annotations
 

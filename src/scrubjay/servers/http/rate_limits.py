@@ -1,9 +1,9 @@
-"""How often a caller may call: so many acts of a kind a minute (budgets.py), and so many requests in all.
+"""Rate limits: calls of each kind per minute (budgets.py), and requests in all.
 
 Callers with a credential are limited by user, whichever keys they use and whichever dialect they speak; the local owner
 only if a setting says so.
 
-A window begins with a caller's first call and lasts a minute by a clock that nobody can set back.
+A window begins with a caller's first call and lasts a minute by a clock that cannot be set back.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Caller
 
 REQUESTS_PER_MINUTE = 6000
-SIGN_INS_PER_MINUTE = 10  # of one user from one address: others are not locked out with it …
-SIGN_INS_OF_AN_ADDRESS = 100  # … nor can all names be tried from there
-MAX_WINDOWS = 10_000  # that are kept; beyond, those that are over go
+SIGN_INS_PER_MINUTE = 10  # for one user from one address, so that others are not locked out …
+SIGN_INS_OF_AN_ADDRESS = 100  # … and not all names can be tried from there
+MAX_WINDOWS = 10_000  # that are kept; beyond that, expired ones are dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Where a caller stands."""
+    """A caller's limit and what is left of it."""
 
     limit: int
     remaining: int
@@ -56,28 +56,28 @@ class Limits:
     def request(self, caller: Caller) -> Rate | None:
         """Count a request of any kind.
 
-        :raises RateLimited: if it is one too many
+        :raises RateLimited: if the limit is reached
         """
         return self._counted(caller, "requests", REQUESTS_PER_MINUTE)
 
     def call(self, caller: Caller, dialect: Dialect, operation: Operation, arguments: Any = None) -> Rate | None:
-        """Count a call of an operation; None where nothing limits it.
+        """Count a call of an operation; None if there is no limit.
 
-        :raises RateLimited: if it is one too many
+        :raises RateLimited: if the limit is reached
         """
         return self.act(caller, budget_of(dialect, operation), acts=acts_in(dialect, operation, arguments))
 
     def act(self, caller: Caller, budget: Budget, *, acts: int = 1) -> Rate | None:
-        """Count what a budget is for; None where nothing limits it.
+        """Count against a budget; None if there is no limit.
 
-        :raises RateLimited: if it is too much; then nothing of a batch is counted
+        :raises RateLimited: if the limit is reached; then nothing of a batch is counted
         """
         return self._counted(caller, budget.kind, budget.per_minute, acts)
 
     def sign_in(self, address: str, who: str) -> None:
         """Count an attempt to sign in as this user, or with this key.
 
-        :raises RateLimited: if there were too many from there
+        :raises RateLimited: if there were too many from that address
         """
         self._taken(RateLimitItemPerMinute(SIGN_INS_OF_AN_ADDRESS), "sign-ins", address)
         self._taken(RateLimitItemPerMinute(SIGN_INS_PER_MINUTE), "sign-in", address, sha256(who.encode()).hexdigest())
@@ -94,9 +94,9 @@ class Limits:
         rate = Rate(item.amount, window.remaining, math.ceil(window.reset_time))
         if not admitted:
             wait = max(1, math.ceil(window.reset_time - time.time()))
-            said = "More than" if acts == 1 else f"Each of these {acts:,} counts: with them it would be more than"
+            said = "More than" if acts == 1 else f"Each of these {acts:,} counts: together they exceed"
             raise RateLimited(
-                f"{said} {item.amount:,} calls of this kind in a minute.",
+                f"{said} {item.amount:,} calls of this kind per minute.",
                 hint=f"Try again in {wait} seconds.",
                 retry_after=wait,
                 limit=rate.limit,
@@ -107,12 +107,12 @@ class Limits:
 
 
 def rate_of(error: RateLimited) -> Rate:
-    """What a refusal says of the window."""
+    """What a refusal says about the window."""
     return Rate(error.details["limit"], error.details["remaining"], error.details["reset"])
 
 
 class MonotonicStorage(Storage):
-    """Windows in this process, timed by a clock that does not follow the wall clock when it is set."""
+    """Windows in this process, timed by a clock that is not affected when the wall clock is set."""
 
     STORAGE_SCHEME = None
 
@@ -137,7 +137,7 @@ class MonotonicStorage(Storage):
             return count + amount
 
     def heard(self, key: str, count: int, seconds: float) -> int:
-        """Take over what others count too."""
+        """Take over what other processes count too."""
         with self._lock:
             self._windows[key] = (count, time.monotonic() + seconds)
         return count
@@ -147,7 +147,7 @@ class MonotonicStorage(Storage):
         return count if until > time.monotonic() else 0
 
     def get_expiry(self, key: str) -> float:
-        """When the window ends, by the wall clock as it stands."""
+        """When the window ends, by the current wall clock."""
         _, until = self._windows.get(key, (0, 0.0))
         return time.time() + max(0.0, until - time.monotonic())
 
@@ -165,9 +165,9 @@ class MonotonicStorage(Storage):
 
 
 class SharedStorage(MonotonicStorage):
-    """Windows that every server on one database shares; this process keeps what it heard last.
+    """Windows that all servers on one database share; this process keeps the last known state.
 
-    A store that is away for a moment must not open the door or close it: the process counts by itself meanwhile.
+    A store that is unavailable for a moment must neither let everyone in nor lock them out: this process counts then.
     """
 
     def __init__(self, count_call: Callable[..., tuple[int, float] | None]) -> None:

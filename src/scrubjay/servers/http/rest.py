@@ -4,7 +4,7 @@
     {method} {path of its route}     where an operation has an address of its own
 
 A request's path, query and JSON body together are the arguments; a name may come from one of them only. The answer is
-the dialect's own body, with the status of its error. Who calls, and in which space, `Admission` has settled before.
+the dialect's own body, with the status of its error. `Admission` has already decided who calls, and in which space.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from scrubjay.servers.reply_size import MAX_BYTES, bounded
 from scrubjay.servers.stdio.frames import whole_number
 from scrubjay.values.frozen import dataclass
 
-# The status of each kind of error; of the kinds that an error is of, the nearest counts.
+# The status of each kind of error; an error gets that of its nearest base class.
 STATUSES: dict[type[Error], int] = {
     InvalidInput: 400,
     Unauthenticated: 401,
@@ -83,10 +83,10 @@ STATUSES: dict[type[Error], int] = {
     StorageFull: 507,
     QuotaExceeded: 507,
 }
-TRY_AGAIN_SECONDS = 1  # after an error that passes by itself
+TRY_AGAIN_SECONDS = 1  # after a transient error
 
 IN_QUERY = frozenset({"GET", "DELETE"})  # methods that take arguments from the query, the others from a body
-SPACE = "space"  # in every query: which space the call is about; never an argument
+SPACE = "space"  # in every query: the space to use; never an argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Address:
 
     @property
     def specified(self) -> bool:
-        """Whether a dialect's specification names it; the others are ours."""
+        """Whether the dialect's specification names it; the others are ours."""
         return self.dialect.tools and self.path != f"/api/{self.dialect.name}/{self.operation.name}"
 
 
@@ -117,7 +117,7 @@ def addresses(dialects: Sequence[Dialect]) -> Iterator[Address]:
 
 
 def rest_routes(dialects: Sequence[Dialect], service: Service, streams: Streams) -> list[Route]:
-    """One route per path, in an order in which no path hides another: those without arguments first."""
+    """One route per path, ordered so that none hides another: those without arguments first."""
     by_path: dict[str, dict[str, Address]] = {}
     for address in addresses(dialects):
         by_path.setdefault(address.path, {})[address.method] = address
@@ -126,7 +126,7 @@ def rest_routes(dialects: Sequence[Dialect], service: Service, streams: Streams)
 
 
 def address_of(routes: Sequence[Route], scope: Scope) -> Address | None:
-    """The operation that a request is for, if it is for one; of one with another method, any at the same path."""
+    """The operation that a request is for, if any; with a wrong method, any operation at the same path."""
     for route in routes:
         if isinstance(route.endpoint, Endpoint) and route.matches(scope)[0] is not Match.NONE:
             return route.endpoint.address(scope["method"]) or route.endpoint.any_address
@@ -170,7 +170,7 @@ class Endpoint:
         except Error as error:
             return refused(address, error)
         except ClientDisconnect:
-            return Response(status_code=400)  # nobody is there to read it
+            return Response(status_code=400)  # the client has left
 
         def shape(reply: Reply, rate: Rate | None) -> Response:
             request.state.rate = rate or request.state.rate
@@ -185,7 +185,7 @@ class Endpoint:
 
 
 async def call_of(address: Address, request: Request) -> Call:
-    """:raises InvalidInput: saying what cannot be read"""
+    """:raises InvalidInput: naming what cannot be read"""
     return Call(
         dialect=address.dialect,
         operation=address.operation.name,
@@ -205,9 +205,7 @@ async def arguments_of(address: Address, request: Request) -> Body:
     if address.method in IN_QUERY:
         more = {name: read_query(request.query_params.getlist(name), properties.get(name, {})) for name in query}
     elif query:
-        raise InvalidInput(
-            f"{query[0][:100]} stands in the query.", hint="Send arguments in the body.", field=query[0][:100]
-        )
+        raise InvalidInput(f"{query[0][:100]} must be sent in the body, not in the query string.", field=query[0][:100])
     else:
         more = read_body(request.headers, await request.body())
     for name in more:
@@ -227,13 +225,13 @@ def read_body(headers: Headers, body: bytes) -> Body:
     return value
 
 
-# As many as a number beyond 64 bits has, of which orjson makes a rounded one.
+# As many digits as a number beyond 64 bits has, which orjson would round.
 MANY_DIGITS = re.compile(rb"[0-9]{19}")
 
 
 def parsed(body: bytes) -> Any:
-    """JSON with every number exactly. What only a lenient reader takes (NaN, 1e999, half a surrogate pair) is read as
-    well: `plain_json.check` refuses it and says where it stands.
+    """JSON with every number exact. What only a lenient parser accepts (NaN, 1e999, a lone surrogate) is read as well:
+    `plain_json.check` refuses it and says where it is.
 
     :raises InvalidInput: if it is not JSON at all
     """
@@ -247,14 +245,14 @@ def parsed(body: bytes) -> Any:
 
 
 def read_query(texts: Sequence[str], schema: Schema) -> Any:
-    """An argument from the query: several for a list, the others once."""
+    """An argument from the query: repeated for a list, otherwise once."""
     if "array" in types_of(schema):
         return [read_text(text, schema.get("items", {})) for text in texts]
     return read_text(texts[0], schema) if len(texts) == 1 else list(texts)
 
 
 def read_text(text: str, schema: Schema) -> Any:
-    """The number or truth that the schema wants, if the text is one; else the text, for the schema to judge."""
+    """The number or boolean that the schema wants, if the text is one; otherwise the text, for the schema to reject."""
     types = types_of(schema)
     if "boolean" in types and text in ("true", "false"):
         return text == "true"
@@ -271,7 +269,7 @@ def types_of(schema: Schema) -> set[str]:
 
 
 def client_name(headers: Headers) -> str:
-    """What it calls itself in X-Client (a page cannot choose its User-Agent), else the first word of User-Agent."""
+    """Its name in X-Client (a page cannot choose its User-Agent), otherwise the first word of User-Agent."""
     name = (headers.get("x-client") or headers.get("user-agent", "")).strip().split("/")[0].split(" ")[0]
     return name[:MAX_CLIENT_NAME] if name.isprintable() and name else "unknown"
 
@@ -294,24 +292,24 @@ def respond(address: Address, reply: Reply) -> Response:
 
 
 def written(value: Any) -> bytes:
-    """As JSON, whatever a store holds."""
+    """As JSON, whatever a store contains."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)  # words of enums are keys too
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)  # enum values are keys too
     except TypeError:
         return written_slowly(value)
 
 
 def written_slowly(value: Any) -> bytes:
-    """What orjson does not write: whole numbers beyond 64 bits, hundreds of levels, half a surrogate pair (escaped).
+    """What orjson cannot write: integers beyond 64 bits, hundreds of levels, lone surrogates (escaped).
 
-    What is not JSON at all becomes null, as orjson has it.
+    What is not JSON at all becomes null, as with orjson.
     """
     text = json.dumps(value, default=lambda one: orjson.loads(orjson.dumps(one)))
     return json.dumps(json.loads(text, parse_constant=lambda _: None), separators=(",", ":")).encode()
 
 
 def headers_of(error: Error) -> dict[str, str]:
-    """What a client should know of an error before it reads the body."""
+    """Headers that tell a client about an error before it reads the body."""
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["www-authenticate"] = "Bearer"
@@ -321,12 +319,12 @@ def headers_of(error: Error) -> dict[str, str]:
 
 
 def refused(address: Address, error: Error) -> Response:
-    """An error from before the operation was reached, said in its dialect."""
+    """An error from before the operation was reached, in its dialect's shape."""
     return respond(address, address.dialect.failure(error, address.operation.name))
 
 
 def failed(error: Error) -> Response:
-    """An error where no dialect has the word."""
+    """An error outside any dialect."""
     return failure(status_of(error), error.code, said(error), headers_of(error))
 
 
@@ -336,14 +334,14 @@ def said(error: Error) -> str:
 
 def method_not_allowed(methods: Mapping[str, Any]) -> Refusal:
     allowed = ", ".join([*methods, *(("HEAD",) if "GET" in methods else ())])
-    return Refusal(405, "method_not_allowed", f"Send a {allowed.replace(', ', ' or a ')}.", {"allow": allowed})
+    return Refusal(405, "method_not_allowed", f"Use {allowed.replace(', ', ' or ')}.", {"allow": allowed})
 
 
 REFUSALS: dict[int, type[InvalidInput]] = {404: NoSuchAddress, 405: WrongMethod, 413: TooLarge}
 
 
 def turned_away(dialect: Dialect | None, refusal: Refusal) -> Response:
-    """A refusal from before any operation. Below a dialect's addresses its clients know no error but its own."""
+    """A refusal from before any operation. Under a dialect's addresses, its clients only know its own errors."""
     if dialect is None:
         return refusal.plain()
     error = REFUSALS.get(refusal.status, InvalidInput)(refusal.message)
@@ -351,7 +349,7 @@ def turned_away(dialect: Dialect | None, refusal: Refusal) -> Response:
 
 
 def dialects_by_root(dialects: Sequence[Dialect]) -> dict[str, Dialect]:
-    """Whose addresses lie below `/api/NAME`; what is ours alone has no words of its own for a wrong address."""
+    """The dialect whose addresses are below `/api/NAME`; the native one has no shape of its own for a wrong address."""
     return {root_of(one.path): one.dialect for one in addresses(dialects) if one.dialect.tools}
 
 
@@ -379,7 +377,7 @@ def streamed(address: Address, stream: Stream, streams: Streams, opened: Open) -
 
 
 def next_piece(address: Address, stream: Stream) -> Body | Last | None:
-    """What comes next; a failure is told in the dialect's words, and then the stream is over."""
+    """The next piece; a failure becomes the dialect's error body, and ends the stream."""
     try:
         return next(stream.pieces, Last())
     except Error as error:

@@ -2,8 +2,8 @@
 
     GET  /sign-in           a small form, for browsers
     POST /sign-in           {"key"} or {"user", "password"}: sets the session's cookie
-    GET  /sign-in/{word}    the link: works once, for ten minutes after the start; makes its reader the local owner
-    GET  /session           who I am, and the guard that every change must carry as X-CSRF-Token
+    GET  /sign-in/{word}    the link: works once, for ten minutes after the start; signs in as the local owner
+    GET  /session           who I am, and the token that every change must carry as X-CSRF-Token
     POST /sign-out          ends the session
 
 The cookie is HttpOnly and SameSite=Strict, and its value is kept as a hash only.
@@ -32,12 +32,12 @@ from scrubjay.servers.http.rate_limits import Limits
 from scrubjay.servers.http.rest import failed, read_body
 
 LINK_SECONDS = 600
-THREADS = 4  # for what writes sessions; however many of those wait, other requests are looked at
+THREADS = 4  # for writing sessions; however many of those wait, other requests are handled
 KNOWN = ({"key"}, {"user", "password"})
 
 
 class SignInLink:
-    """A word that opens one session, soon."""
+    """A secret that opens one session, for a short time."""
 
     def __init__(self) -> None:
         self._word: str | None = secrets.token_urlsafe(32)
@@ -73,7 +73,7 @@ def session_routes(engine: Engine, limits: Limits, link: SignInLink) -> list[Rou
 
     async def by_link(request: Request) -> Response:
         if not link.use(request.path_params["word"]):
-            return failed(Unauthenticated("This link has been used, or its time is over."))
+            return failed(Unauthenticated("This link has expired or has already been used."))
         signed_in = await run_sync(engine.callers.sign_in_locally, limiter=own)
         return with_cookie(request, signed_in, RedirectResponse("/", status_code=303))
 
@@ -113,7 +113,7 @@ def credentials_of(body: dict[str, Any]) -> dict[str, str]:
 
 
 def name_in(given: dict[str, str]) -> str:
-    """Whom an attempt is for: a user, or the public part of a key."""
+    """Who an attempt is for: a user, or the public part of a key."""
     return given["user"] if "user" in given else given["key"].rpartition("_")[0]
 
 
@@ -154,7 +154,7 @@ FORM = f"""<!doctype html>
 <button>Sign in</button>
 <output></output>
 </form>
-<p>No key? On the server's machine, <code>scrubjay keys create --user NAME --role owner</code> makes one.</p>
+<p>No key? Create one on the server's machine: <code>scrubjay keys create --user NAME --role owner</code>.</p>
 <script nonce="{NONCE}">{SCRIPT}</script>
 </html>
 """

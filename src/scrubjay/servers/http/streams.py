@@ -1,8 +1,8 @@
-"""Answers that come piece by piece: how many a user may have open, and how each is woken.
+"""Streamed answers: how many a user may have open, and how each is woken.
 
-A stream that has nothing to say costs nothing: it holds no thread and asks nobody. Whoever watches the store rings when
-there may be news, and whoever ends a stream wakes it. All of this belongs to the server's event loop; only `ring` may
-be called from other threads.
+A stream with nothing to send costs nothing: it holds no thread and polls nothing. The store's watcher rings when there
+may be news, and whatever ends a stream wakes it. All of this belongs to the server's event loop; only `ring` may be
+called from other threads.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Caller
 
 OF_ONE_USER = 50
-SILENCE_SECONDS = 15.0  # how long a stream is silent before a sign of life is sent
-POLL_SECONDS = 0.5  # how often a stream is asked that cannot tell by itself that it has something
-ASKING, CHANGING = 8, 32  # threads in which pieces are made; those that change something may wait long, for a model too
+SILENCE_SECONDS = 15.0  # how long a stream is silent before a keep-alive is sent
+POLL_SECONDS = 0.5  # how often a stream without notifications is polled
+ASKING, CHANGING = 8, 32  # threads that produce pieces; those that change something may wait long, for a model too
 
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """The end of a stream, and what is still to be said."""
+    """The end of a stream, and what is still to be sent."""
 
     body: Body | None = None
 
@@ -43,7 +43,7 @@ class Open:
         self._rung = asyncio.Event()
 
     def ring(self) -> None:
-        """Have it look for news; from any thread."""
+        """Make it look for news; callable from any thread."""
         with suppress(RuntimeError):  # the server has ended
             self._loop.call_soon_threadsafe(self._rung.set)
 
@@ -51,12 +51,12 @@ class Open:
         self.ended = True
         self._rung.set()
 
-    def be_quiet(self) -> None:
+    def clear(self) -> None:
         if not self.ended:
             self._rung.clear()
 
     async def rung(self, seconds: float) -> bool:
-        """Wait so long at most."""
+        """Wait at most that long."""
         with anyio.move_on_after(seconds):
             await self._rung.wait()
         return self._rung.is_set()
@@ -73,10 +73,10 @@ class Streams:
 
     @contextmanager
     def place(self, caller: Caller) -> Iterator[Open]:
-        """:raises RateLimited: if this user has as many open as it may"""
+        """:raises RateLimited: if this user has too many open"""
         if sum(one.caller.user == caller.user for one in self.open) >= self._of_one_user:
             raise RateLimited(
-                f"{caller.user} has {self._of_one_user} streams open, which is as many as one user may have.",
+                f"{caller.user} already has {self._of_one_user} streams open, the maximum per user.",
                 hint="Close one of them first.",
             )
         opened = Open(caller)
@@ -88,7 +88,7 @@ class Streams:
             self.open.discard(opened)
 
     def stop(self) -> None:
-        """End all, and those to come: the server is about to end."""
+        """End all streams, and refuse new ones: the server is about to stop."""
         self._stopped = True
         for opened in self.open:
             opened.end()
@@ -96,13 +96,13 @@ class Streams:
     async def sent(
         self, stream: Stream, opened: Open, piece: Callable[[], Body | Last | None], *, changes: bool
     ) -> AsyncGenerator[Body | None, None]:
-        """The pieces as they come; None when it is time for a sign of life."""
+        """The pieces as they come; None when it is time for a keep-alive."""
         threads, spoke = self._threads[changes], time.monotonic()
         listening = stream.listening
         try:
             with nullcontext() if listening is None else listening(opened.ring):
                 while not opened.ended:
-                    opened.be_quiet()  # what is said from here on is not missed
+                    opened.clear()  # news from here on is not missed
                     found = await run_sync(piece, limiter=threads)
                     if isinstance(found, Last):
                         if found.body is not None:

@@ -1,7 +1,8 @@
-"""Bearer tokens that somebody else issues: JSON Web Tokens of the one issuer that the settings name.
+"""Bearer tokens from another issuer: JSON Web Tokens of the one issuer that the settings name.
 
-Signed with a public key of the issuer's set (a file, or an https address), for our audience, not expired. What the
-subject may then do is a credential that an owner made for it: a good signature alone opens nothing.
+They must be signed with a key from the issuer's set (a file, or an https address), be for our audience and not be
+expired. What the subject may do is set by a credential that an owner created for it: a valid signature alone is not
+enough.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scrubjay.machine.paths import expanded
 if TYPE_CHECKING:
     from jwt import PyJWK, PyJWKClient, PyJWKSet
 
-# Never HMAC: with it, whoever knows the public key could sign.
+# Never HMAC: with it, anyone who knows the public key could sign.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 LEEWAY_SECONDS = 30
 FETCH_SECONDS = 5
@@ -39,11 +40,11 @@ class Tokens:
             self._set = read_keys(expanded(keys, field="token_keys"))
 
     def subject(self, token: str) -> str:
-        """Whom a token names.
+        """Who a token is for.
 
-        :raises Unauthenticated: unless signature, issuer, audience and time are all right
+        :raises Unauthenticated: unless signature, issuer, audience and time are all valid
         """
-        import jwt  # half of a server's start would be spent on it, and most have no issuer
+        import jwt  # it would take half of a server's start, and most have no issuer
 
         try:
             claims: dict[str, Any] = jwt.decode(

@@ -1,4 +1,4 @@
-"""What dialects offer to be read by address, in the protocol's words: the part of `mcp.py` that is not about tools."""
+"""What dialects offer to be read by address, as MCP resources: the part of `server.py` that is not about tools."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ READERS = 4  # that run at once
 def resource_handlers(
     dialects: Sequence[Dialect], engine: Callable[[Context], Engine], transport: str, limits: Limits | None = None
 ) -> dict[str, Any]:
-    """The server's handlers; none where no dialect has anything to read."""
+    """The server's handlers; none if no dialect has anything to read."""
     for dialect in dialects:
         if dialect.resources is not None:
             reading = Reading(dialect.name, dialect.resources, engine, transport, limits)

@@ -1,4 +1,4 @@
-"""What a server says to a client beside its answers: how far a call is, and questions to the client's own model.
+"""What a server sends a client besides answers: a call's progress, and questions to the client's own model.
 
 handshake era    the question is a request of ours; the worker thread waits for its reply
 modern era       the question is the answer (`InputRequiredResult`); the client calls again with the reply
@@ -35,20 +35,20 @@ Context = ServerRequestContext[Any, Any]
 Ask = Callable[[Prompt], str]
 
 QUESTION = "synthesis"  # the key of what we ask of a client's model
-# What a client's model, and whoever has to approve, may take: less than the minute after which most clients give up a
-# call of their own, so that rules can write what no model wrote.
+# How long a client's model, and the user who has to approve, may take: less than the minute after which most clients
+# give up on a call, so that rules can still write what no model wrote.
 ASK_SECONDS = 45.0
 
 
 def reporter(ctx: Context) -> Callable[[int, int | None, str], None] | None:
-    """Tells the client how far its call is, from the worker thread; None if the client did not ask."""
+    """Reports a call's progress to the client, from the worker thread; None if the client did not ask."""
     if "progress_token" not in (ctx.meta or {}):
         return None
     told = -math.inf
 
     def report(done: int, total: int | None, note: str) -> None:
         nonlocal told
-        if done <= told:  # the protocol wants it to grow
+        if done <= told:  # the protocol requires it to increase
             return
         told = done
         try:
@@ -63,7 +63,7 @@ def reporter(ctx: Context) -> Callable[[int, int | None, str], None] | None:
 
 
 class Asking(Unanswered):
-    """The call needs an answer of the client's model first; the client sends it again with that answer."""
+    """The call needs an answer from the client's model first; the client sends it again with that answer."""
 
     def __init__(self, result: InputRequiredResult) -> None:
         super().__init__()
@@ -81,10 +81,10 @@ def client_model(ctx: Context, params: CallToolRequestParams, seconds: float) ->
 
 
 def asked_before(prompt: Prompt, params: CallToolRequestParams) -> str:
-    """The answer that came along, if it is to this very question; else the question.
+    """The answer that was sent along, if it is to this very question; otherwise the question.
 
     The state says which question was asked: what is to be answered may have changed meanwhile. It comes back sealed
-    (`mcp.py`), so nobody else made it.
+    (`server.py`), so only we can have made it.
     """
     state = sha256(f"{prompt.system}\0{prompt.text}".encode()).hexdigest()
     answer = (params.input_responses or {}).get(QUESTION)
@@ -94,14 +94,14 @@ def asked_before(prompt: Prompt, params: CallToolRequestParams) -> str:
 
 
 async def asked_now(prompt: Prompt, ctx: Context, seconds: float) -> str:
-    """:raises SynthesisFailed: if the client's model or its user refuses or is silent, or nobody can be asked"""
+    """:raises SynthesisFailed: if the client's model or its user refuses or does not answer, or cannot be asked"""
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
     try:
         answer = await ctx.session.send_request(
             sampling(prompt), CreateMessageResult, request_read_timeout_seconds=seconds, metadata=related
         )
     except (MCPError, NoBackChannelError, ValueError) as error:
-        raise SynthesisFailed("The client's language model gave no answer.") from error
+        raise SynthesisFailed("The client's language model did not answer.") from error
     return text_of(answer)
 
 
@@ -118,5 +118,5 @@ def text_of(answer: Any) -> str:
     content = getattr(answer, "content", None)
     text = content.text.strip() if isinstance(content, TextContent) else ""
     if not text:
-        raise SynthesisFailed("The client's language model gave no text.")
+        raise SynthesisFailed("The client's language model returned no text.")
     return text

@@ -1,4 +1,4 @@
-"""The dialects as an MCP server: with `sampling.py` and `resources.py` all that knows the protocol's library.
+"""The dialects as an MCP server: with `sampling.py` and `resources.py`, all that knows the protocol's library.
 
 A call goes from here into a worker thread, through the dialect and the engine, and back:
 
@@ -68,14 +68,14 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Any] | None
 Said = TypeVar("Said")
 
-KEY = "scrubjay/idempotency-key"  # in a call's _meta: do this write once
-IF_VERSION = "scrubjay/if-version"  # do this change only to that version
+KEY = "scrubjay/idempotency-key"  # in a call's _meta: do this write only once
+IF_VERSION = "scrubjay/if-version"  # make this change only to that version
 MAX_SESSIONS = 1_000  # that are opened at once, per dialect; BoundedSessions keeps them far below
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A tool as clients see it, and what it stands for."""
+    """A tool as clients see it, and the operation behind it."""
 
     dialect: Dialect
     operation: str
@@ -93,7 +93,7 @@ def build_server(
     signing_key: Callable[[], bytes] | None = None,
     ask_seconds: float = ASK_SECONDS,
 ) -> Server[Any]:
-    """A server for these dialects. `engine` is asked once a call, in the worker thread, and may wait or raise.
+    """A server for these dialects. `engine` is called once per call, in the worker thread, and may wait or raise.
 
     One client's calls take effect in the order in which they came; several clients have no order among them. What
     clients carry between two halves of a call is sealed with `signing_key`, or with a key of this process alone.
@@ -173,7 +173,7 @@ class Tools:
             raise unknown_tool(params.name, self._served)
         operation = tool.dialect.operations[tool.operation]
         if not operation.asks and (params.request_state is not None or params.input_responses is not None):
-            raise MCPError(code=INVALID_PARAMS, message="This server has asked nothing that could be answered.")
+            raise MCPError(code=INVALID_PARAMS, message="This server has not asked anything that could be answered.")
         ask = client_model(ctx, params, self._ask_seconds) if operation.asks else None
 
         def told(ctx: Context) -> Engine:
@@ -187,7 +187,7 @@ class Tools:
 
 
 def asks(dialect: Dialect) -> bool:
-    """Whether some of its operations may ask the client something."""
+    """Whether any of its operations may ask the client something."""
     return any(operation.asks for operation in dialect.operations.values())
 
 
@@ -248,12 +248,12 @@ def call_of(tool: Served, arguments: Arguments, ctx: Context, transport: str) ->
 
 
 def one_of(in_meta: Said | None, in_headers: Said | None, header: str) -> Said | None:
-    """What was said in the call or, over HTTP, in a header of the request that carries it.
+    """What the call says or, over HTTP, a header of its request.
 
     :raises InvalidInput: if the two differ
     """
     if in_meta is not None and in_headers is not None and in_meta != in_headers:
-        raise InvalidInput(f"_meta and the header {header} say different things.", field=header)
+        raise InvalidInput(f"_meta and the header {header} differ.", field=header)
     return in_headers if in_meta is None else in_meta
 
 
@@ -267,7 +267,7 @@ def meta_text(meta: Mapping[str, Any], name: str) -> str | None:
 def meta_number(meta: Mapping[str, Any], name: str) -> int | None:
     value = meta.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InvalidInput(f"_meta {name} must be a whole number from 1.", field=name)
+        raise InvalidInput(f"_meta {name} must be a whole number of at least 1.", field=name)
     return value
 
 
@@ -288,7 +288,7 @@ def unknown_tool(name: str, served: Mapping[str, Served]) -> MCPError:
 
 
 def client_name(ctx: Context) -> str:
-    """What the client calls itself, in the handshake or in this very request."""
+    """The client's own name, from the handshake or this very request."""
     params = ctx.session.client_params
     name = params.client_info.name.strip() if params else ""
     return name[:MAX_CLIENT_NAME] or "unknown"
@@ -332,7 +332,7 @@ def run_streams(
 async def _feed(
     inbox: SimpleQueue[dict[str, Any] | None], stream: MemoryObjectSendStream[SessionMessage | Exception]
 ) -> None:
-    """Hand over what the front has read. A thread of its own waits, so calls cannot take its place."""
+    """Hand over what the front has read. A separate thread waits, so calls cannot take its place."""
     own = anyio.CapacityLimiter(1)
     async with stream:
         while (message := await run_sync(inbox.get, limiter=own)) is not None:
@@ -363,7 +363,7 @@ class Endpoint:
 def build_endpoint(server: Server[Any], *, max_body_bytes: int, streams: bool = False) -> Endpoint:
     """`streams`: answers may be streams, on which progress and questions to the client come before the result.
 
-    Else they are plain JSON, which costs less.
+    Otherwise they are plain JSON, which costs less.
     """
     from scrubjay.servers.mcp.sessions import BoundedSessions  # only HTTP has sessions
 
@@ -374,7 +374,7 @@ def build_endpoint(server: Server[Any], *, max_body_bytes: int, streams: bool = 
 
 
 def owned_by(caller: Caller) -> AuthenticatedUser:
-    """A caller as the library knows one: a session that it opens is nobody else's."""
+    """A caller in the library's terms: the sessions it opens belong to it alone."""
     return AuthenticatedUser(AccessToken(token="", client_id=caller.credential or "", scopes=[], subject=caller.user))
 
 

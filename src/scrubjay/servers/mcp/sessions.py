@@ -1,8 +1,8 @@
-"""How many sessions of the handshake era stay open: beyond that, the least used one of whoever has most is ended.
+"""How many sessions of the handshake era stay open: beyond that, the caller with most loses its least used one.
 
-Some clients open a session for every call and never end one. The protocol's library refuses everybody new at its limit,
-so one such client would keep all the others out until its sessions are old. Whoever comes back to a session that was
-ended is told that there is none (404), and opens another, as the protocol wants it.
+Some clients open a session for every call and never end one. At its limit the protocol's library refuses every new
+session, so one such client would lock all others out until its sessions expire. A client that comes back to an ended
+session gets a 404 and opens another, as the protocol requires.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scrubjay.values.frozen import dataclass
 
 SESSION = "mcp-session-id"
 MOST = 500
-IDLE_SECONDS = 1_800.0  # after which the library ends a session by itself
+IDLE_SECONDS = 1_800.0  # after which the library ends a session
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Open:
 
 
 class BoundedSessions:
-    """Around the library's app, which ends a session as if its client had asked for it."""
+    """Wraps the library's app, and ends a session as if its client had asked for it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -59,7 +59,7 @@ class BoundedSessions:
             await self._end(surplus)
 
     def _surplus(self) -> str | None:
-        """A session that has to go; those that are over anyway are dropped."""
+        """A session to end; those already over are dropped."""
         begun = monotonic() - IDLE_SECONDS
         while self._open and next(iter(self._open.values())).used_at < begun:
             del self._open[next(iter(self._open))]
@@ -85,4 +85,4 @@ async def nothing_more() -> Message:
 
 
 async def ignored(_message: Message) -> None:
-    """Nobody is there to read that it has ended."""
+    """There is no client to read that it has ended."""

@@ -1,12 +1,12 @@
-"""What can be answered before the protocol's own library is loaded: who we are, and which tools there are.
+"""What can be answered before the protocol's own library is loaded: who we are, and which tools we have.
 
 Two eras of the protocol are in use, and a client's first request decides which one a connection speaks:
 
     handshake   initialize, then requests            2024-11-05 … 2025-11-25
     modern      every request carries its version    2026-07-28; server/discover instead of initialize
 
-Whatever is unusual in the least (an unknown version, a cursor, a missing member, a change of era) is left to the
-library, which knows the rules to the letter.
+Anything unusual (an unknown version, a cursor, a missing member, a change of era) is left to the library, which knows
+every rule.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
 CAPABILITIES = {"tools": {"listChanged": False}}
 RESOURCES = {"resources": {"subscribe": False, "listChanged": False}, "completions": {}}
-FRESH_MS = 300_000  # how long a client may keep the list of tools; it cannot change while the process lives
+FRESH_MS = 300_000  # how long a client may cache the list of tools; it cannot change while the process runs
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
@@ -37,13 +37,13 @@ class Answers:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._modern: bool | None = None  # None: nothing was asked yet
+        self._modern: bool | None = None  # None: no request yet
         self._greeted = False
 
     def answer(self, request: Message) -> tuple[dict[str, Any] | None, bool]:
         """The result, or None to leave the request to the library; and whether the library must hear of it as well.
 
-        It must hear of what makes its state: the opening request, and `initialize`.
+        It must hear of what sets up its state: the opening request, and `initialize`.
         """
         method, params = request["method"], request.get("params") or {}
         enveloped = isinstance(params.get("_meta"), dict) and VERSION_KEY in params["_meta"]

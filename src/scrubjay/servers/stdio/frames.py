@@ -1,7 +1,7 @@
 """Lines of JSON-RPC: what a client sent, or which error it gets for it.
 
-Nothing a client sends may stop the server or be passed over in silence, so every line that is not a message raises
-`BadFrame`, with the id of the request if the line still shows one. Messages never quote the line: it may hold secrets.
+Nothing a client sends may stop the server or be silently ignored, so every line that is not a message raises
+`BadFrame`, with the id of the request if the line still shows one. Errors never quote the line: it may contain secrets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INVALID_REQUEST = -32600
 
 
 class BadFrame(Exception):
-    """A line that is no message."""
+    """A line that is not a message."""
 
     def __init__(self, code: int, message: str, id: Id = None) -> None:
         super().__init__(message)
@@ -40,9 +40,9 @@ def encoded(message: Message) -> bytes:
 
 
 def decoded(line: bytes) -> Message:
-    """The message that a line holds: a request, a notification or a reply.
+    """The message in a line: a request, a notification or a reply.
 
-    :raises BadFrame: if it holds none
+    :raises BadFrame: if there is none
     """
     try:
         return _checked(line, _parsed(line))
@@ -52,7 +52,7 @@ def decoded(line: bytes) -> Message:
 
 def _checked(line: bytes, value: Any) -> Message:
     if isinstance(value, list):
-        raise BadFrame(INVALID_REQUEST, "Batches are not part of this protocol: send one message a line.")
+        raise BadFrame(INVALID_REQUEST, "Batches are not part of this protocol: send one message per line.")
     if not isinstance(value, dict):
         raise BadFrame(INVALID_REQUEST, "A message must be a JSON object.")
     request_id = _checked_id(value)
@@ -67,14 +67,14 @@ def _checked(line: bytes, value: Any) -> Message:
     params = {} if value.get("params") is None else value["params"]
     if not isinstance(params, dict):
         raise BadFrame(INVALID_REQUEST, "The member params must be an object.", request_id)
-    # Broken text in the arguments of a tool goes on: its dialect says which one it was. Anywhere else it ends here,
-    # because it might come back in an error that then cannot be written.
+    # Broken text in a tool's arguments is passed on: its dialect says which argument it was. Anywhere else it is
+    # refused here, because it might be quoted in an error that then could not be written.
     if not _is_text(line, {**value, "params": {**params, "arguments": None}}):
         raise BadFrame(INVALID_REQUEST, LONE_SURROGATE, request_id)
     return value
 
 
-LONE_SURROGATE = "The message holds half of a surrogate pair, which is not text."
+LONE_SURROGATE = "The message contains a lone surrogate, which is not valid text."
 
 
 def _parsed(line: bytes) -> Any:
@@ -84,12 +84,12 @@ def _parsed(line: bytes) -> Any:
         raise BadFrame(PARSE_ERROR, f"The line is not UTF-8 (byte {error.start}).") from None
     except json.JSONDecodeError as error:
         raise BadFrame(PARSE_ERROR, f"The line is not JSON: {error.msg} (character {error.pos}).") from None
-    except ValueError as error:  # from the two readers of numbers below
+    except ValueError as error:  # from the two number parsers below
         raise BadFrame(PARSE_ERROR, f"The line is not JSON: {error}.") from None
 
 
 def _refused(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _finite(text: str) -> float:
@@ -103,12 +103,12 @@ MAX_DIGITS = 1_000
 
 
 def whole_number(text: str) -> int:
-    """Python refuses to read thousands of digits. Cut off, such a number is still beyond 64 bits, so whoever looks
-    through the arguments refuses it by its name."""
+    """Python refuses to read thousands of digits. Cut off, such a number is still beyond 64 bits, so the check of the
+    arguments refuses it by name."""
     return int(text[:MAX_DIGITS])
 
 
-# Python reads NaN, Infinity and 1e999; JSON knows none of them, and no later part of the server expects them.
+# Python reads NaN, Infinity and 1e999; JSON has none of them, and no later part of the server expects them.
 _DECODER = json.JSONDecoder(parse_constant=_refused, parse_float=_finite, parse_int=whole_number)
 
 
@@ -124,7 +124,7 @@ def _checked_id(value: Message) -> Id:
 
 
 def _is_text(line: bytes, value: Message) -> bool:
-    """Whether every string is text. Half a surrogate pair can only come from an escape, and those are rare."""
+    """Whether every string is valid text. Lone surrogates can only come from an escape, and those are rare."""
     if b"\\ud" not in line and b"\\uD" not in line:
         return True
     return _encodes(json.dumps(value, ensure_ascii=False))
@@ -140,7 +140,7 @@ def _encodes(text: str) -> bool:
 
 # --- lines too long to be read ---------------------------------------------------------------------------------------
 
-# Members that may stand before or behind the id in the outermost object without a brace in between.
+# Members that may come before or after the id in the outermost object without a brace in between.
 _PLAIN = rb'"(?:jsonrpc|method)"\s*:\s*"[^"\\]{0,200}"'
 _ID = rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\\x00-\x1f]{0,200}")'
 _ID_AT_START = rb"\s*\{\s*(?:%b\s*,\s*){0,2}%b\s*[,}]" % (_PLAIN, _ID)
@@ -154,4 +154,4 @@ def too_long(start: bytes, end: bytes) -> BadFrame:
         request_id: Id = json.loads(found[1]) if found else None
     except ValueError:
         request_id = None
-    return BadFrame(INVALID_REQUEST, f"A line may have at most {MAX_LINE // 1024 // 1024} MiB.", request_id)
+    return BadFrame(INVALID_REQUEST, f"The line is too long (maximum {MAX_LINE // 1024 // 1024} MiB).", request_id)

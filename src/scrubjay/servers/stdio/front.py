@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from scrubjay.servers.stdio.frames import Id, Message
 
-HEAD_START_SECONDS = 0.1  # the client's first questions are answered before the library competes for the processor
-STOP_SECONDS = 1.2  # what running calls get after a signal or the parent's death; two seconds in all is the promise
-ANSWER_SECONDS = 60.0  # what they get after the end of input, if their answers are still read; loading included
-PARENT_SECONDS = 0.5  # how often we look whether our parent lives
+HEAD_START_SECONDS = 0.1  # the client's first requests are answered before the library competes for the processor
+STOP_SECONDS = 1.2  # what running calls get after a signal or the parent's death; we promise two seconds in all
+ANSWER_SECONDS = 60.0  # what they get after the end of input, if their answers are still read; includes loading
+PARENT_SECONDS = 0.5  # how often we check that our parent is alive
 MAX_WAITING = 100  # requests; beyond them we stop reading, and the client's pipe fills instead of our memory
 REPLAYED = "scrubjay:opening"  # the id under which the library hears of what was answered here
 
@@ -49,7 +49,7 @@ def run_stdio(arguments: Sequence[str], incoming: int, outgoing: int) -> int:
             return 0
         unknown = [name for name in options.dialects if name not in shipped()]
         if unknown:
-            raise UsageError(f"There is no dialect {unknown[0]!r}. Known: {', '.join(shipped())}.")
+            raise UsageError(f"Unknown dialect {unknown[0]!r}. Known: {', '.join(shipped())}.")
     except UsageError as error:
         sys.stderr.write(f"scrubjay mcp: {error}\nTry `scrubjay mcp --help`.\n")
         return 2
@@ -81,7 +81,7 @@ class Wire:
             while not end.endswith(b"\n") and (piece := self._reader.readline(65536)):
                 end = (end + piece)[-1000:]
             return too_long(start, end)
-        except OSError:  # the other end is gone in an unusual way, such as a closed terminal
+        except OSError:  # the other end went away in an unusual way, such as a closed terminal
             return b""
 
     def send(self, line: bytes) -> None:
@@ -91,8 +91,8 @@ class Wire:
                 rest = rest[os.write(self._outgoing, rest) :]
 
     def is_read(self) -> bool:
-        """Whether somebody still holds the other end of our output."""
-        import select  # needed at the end only
+        """Whether our output still has a reader."""
+        import select  # only needed at the end
 
         if not hasattr(select, "poll"):
             return True
@@ -126,7 +126,7 @@ class Front:
         try:
             while not self._stopping and (line := self._next_line()):
                 self._take(line)
-        except (Stop, OSError):  # told to stop, or nobody reads
+        except (Stop, OSError):  # stopped, or the reader is gone
             pass
         self._finish()
 
@@ -145,7 +145,7 @@ class Front:
         except BadFrame as bad:
             self._wire.send(encoded(bad.reply()))
             return
-        if "method" not in message:  # a reply, to something that the library has asked
+        if "method" not in message:  # a reply to something that the library asked
             if self._serving.is_set():
                 self._inbox.put(message)
             return
@@ -179,12 +179,12 @@ class Front:
             serve(self._options, self._inbox, self._deliver, self._serving)
             self._closed.set()
         finally:
-            if not self._closed.is_set():  # nothing can be answered any more: better no server than a silent one
+            if not self._closed.is_set():  # nothing can be answered any more: no server is better than a silent one
                 sys.excepthook(*sys.exc_info())
                 os._exit(1)
 
     def _deliver(self, id: Id, line: bytes) -> None:
-        """Send what the library says: an answer, or with no id a notification."""
+        """Send what the library says: an answer or, without an id, a notification."""
         if id == REPLAYED:
             return
         try:
@@ -202,11 +202,11 @@ class Front:
     def _on_signal(self, _number: int, _frame: object) -> None:
         self._stopping = True
         self._alarm.put(None)
-        if self._reading:  # raising anywhere else could cut a line in half that is just being written
+        if self._reading:  # raising anywhere else could cut off a line that is being written
             raise Stop
 
     def _watch(self, parent: int) -> None:
-        """Stop when the parent is gone, though others may hold our pipes open; and make sure that stopping ends."""
+        """Stop when the parent is gone, even if others hold our pipes open; and make sure that stopping ends."""
         while not self._stopping:
             try:
                 self._alarm.get(timeout=PARENT_SECONDS)
@@ -225,10 +225,10 @@ class Front:
             os._exit(0)
 
     def _finish(self) -> NoReturn:
-        """Let running calls end, close the store and leave.
+        """Let running calls finish, close the store and exit.
 
-        Without the interpreter's own tidying: it would wait for threads that may be deep in a model. Whatever is cut
-        off was not acknowledged, and the store keeps all of a change or nothing.
+        Skips the interpreter's own cleanup: it would wait for threads that may be deep in a model. Whatever is cut off
+        was not acknowledged, and the store keeps all of a change or nothing.
         """
         self._reading = False  # a second signal must not interrupt this
         patience = STOP_SECONDS if self._stopping else ANSWER_SECONDS

@@ -1,7 +1,7 @@
 """The manifests: one file per dialect, from which the fast start answers.
 
 python -m scrubjay.servers.stdio.manifest           write them
-python -m scrubjay.servers.stdio.manifest --check   say which are stale, and fail if any is
+python -m scrubjay.servers.stdio.manifest --check   list stale ones, and fail if there are any
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sheet_of(dialect: Dialect) -> Sheet:
-    """A dialect's table as plain JSON, in the protocol's words."""
+    """A dialect's table as plain JSON, in the protocol's terms."""
     operations = dialect.operations.values()
     said: Sheet = {
         "dialect": dialect.name,
@@ -58,7 +58,7 @@ def written(dialect: Dialect) -> str:
 
 
 def stale(folder: Path) -> list[str]:
-    """The dialects whose file is missing or says something else than their table."""
+    """The dialects whose file is missing or differs from their table."""
     return [name for name in DIALECTS if _read(folder / f"{name}.json") != written(find(name))]
 
 

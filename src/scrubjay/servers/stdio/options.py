@@ -1,4 +1,4 @@
-"""What `scrubjay mcp` understands on its command line. Read before click could be imported, so by hand."""
+"""What `scrubjay mcp` understands on its command line. Parsed by hand, because importing click would take too long."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Usage: scrubjay mcp [OPTIONS]
 
   Give an agent its long-term memory: an MCP server on standard input and output.
 
-  You rarely run this yourself; your client does, once for every window.
+  You rarely run this yourself; your client starts one per window.
 
 Options:
-  --dialect NAME  The vocabulary of tools to serve. Default: memento.
-                  Give it twice or more to serve several; tools are then
-                  called by both names, such as memento_store_memory.
+  --dialect NAME  The set of tools to serve. Default: memento.
+                  Repeat it to serve several; tool names are then prefixed
+                  with the dialect, such as memento_store_memory.
   --space NAME    The space to work in. auto names it after the repository
                   that the server is started in. Default: default.
-  --extras        Also list the tools that a dialect does not need every day.
+  --extras        Also list the tools that are rarely needed.
   --home FOLDER   Where memories are kept. Default: your data folder.
   --help          Show this message.
 
@@ -34,11 +34,11 @@ see `scrubjay settings`.
 
 
 class UsageError(Exception):
-    """The command line is not understood."""
+    """The command line is invalid."""
 
 
 class Options:
-    """One command line of `scrubjay mcp`; what was not given is None and left to the settings."""
+    """One command line of `scrubjay mcp`; options not given are None and left to the settings."""
 
     def __init__(self) -> None:
         self.dialects: list[str] = []
@@ -49,7 +49,7 @@ class Options:
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """:raises UsageError: saying what was not understood"""
+    """:raises UsageError: naming what is wrong"""
     options = Options()
     rest = list(arguments)
     while rest:
@@ -65,7 +65,7 @@ def parse(arguments: Sequence[str]) -> Options:
                 raise UsageError(f"{flag} needs a value.")
             _set(options, flag, value)
         else:
-            raise UsageError(f"{flag} is not known here.")
+            raise UsageError(f"Unknown option {flag}.")
     options.dialects = options.dialects or ["memento"]
     return options
 

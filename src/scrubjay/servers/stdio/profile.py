@@ -1,7 +1,7 @@
-"""What a server says of itself: name, instructions and tools, for one dialect or several.
+"""What a server says about itself: name, instructions and tools, for one dialect or several.
 
-A *sheet* is one dialect's part as plain JSON, and what a manifest file holds. The fast start composes the sheets of the
-files, the live server those of the tables, both with `compose`: so they say the same.
+A *sheet* is one dialect's part as plain JSON, and the content of a manifest file. The fast start composes the sheets
+from the files, the live server those from the tables, both with `compose`, so they agree.
 
 Only the standard library, and of that only what `json` loads anyway: this is on the path of every start.
 """
@@ -35,7 +35,7 @@ def shipped_sheet(dialect: str) -> Sheet:
 
 
 def compose(sheets: Sequence[Sheet], *, extras: bool = False) -> Profile:
-    """One server out of these dialects; with more than one every tool is called by its dialect and its name."""
+    """One server for these dialects; with more than one, every tool is named by its dialect and its name."""
     parts = sheets if len(sheets) == 1 else [_prefixed(sheet) for sheet in sheets]
     return {
         "name": parts[0]["server_name"] if len(parts) == 1 else "scrubjay",
@@ -46,7 +46,7 @@ def compose(sheets: Sequence[Sheet], *, extras: bool = False) -> Profile:
 
 
 def _together(parts: Sequence[Sheet]) -> str:
-    """Instructions for several dialects, within what clients read. Of tools that do the same, the first is the one."""
+    """Instructions for several dialects, as long as clients read. Of equal tools, the first is recommended."""
     rivals: dict[str, list[str]] = {}
     for part in parts:
         for act, tool in part["acts"].items():
@@ -76,7 +76,7 @@ def served_name(dialect: str, operation: str, *, alone: bool) -> str:
 
 
 def _prefixed(sheet: Sheet) -> Sheet:
-    """A sheet among others: its tools carry its name, and texts that name a tool name the served one."""
+    """A sheet among others: its tools are prefixed, and texts that mention a tool use its served name."""
     dialect = sheet["dialect"]
     renamed = _renaming(dialect, [tool["name"] for tool in sheet["tools"]])
     return {
@@ -92,14 +92,14 @@ def _prefixed(sheet: Sheet) -> Sheet:
 
 
 def _renaming(dialect: str, names: list[str]) -> Callable[[str], str]:
-    # A name like `search` is also a plain word: it is taken for the tool only where it is written as code or called.
+    # A name like `search` is also a plain word: it counts as the tool only where it is written as code or called.
     forms = [rf"\b{name}\b" if "_" in name else rf"(?<=`){name}(?=`)|\b{name}(?=\()" for name in names]
     pattern = re.compile("|".join(forms))
     return lambda text: pattern.sub(lambda found: served_name(dialect, found[0], alone=False), text)
 
 
 def _described(value: Any, renamed: Callable[[str], str]) -> Any:
-    """The same JSON with every description that names a tool naming the served one."""
+    """The same JSON, in which descriptions that mention a tool use its served name."""
     if isinstance(value, dict):
         return {
             key: renamed(inner) if key == "description" and isinstance(inner, str) else _described(inner, renamed)

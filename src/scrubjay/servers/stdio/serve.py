@@ -29,7 +29,7 @@ def serve(
     deliver: Callable[[int | str | None, bytes], None],
     serving: threading.Event,
 ) -> None:
-    """Answer what comes into the inbox until it says None; returns when everything is closed."""
+    """Answer what arrives in the inbox until it yields None; returns when everything is closed."""
     logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(levelname)s %(name)s: %(message)s")
     opening = Opening(lambda: _open(options))
     threading.Thread(target=_open_ahead, args=(opening,), daemon=True).start()
@@ -48,14 +48,14 @@ def serve(
 
 
 def _limits(options: Options) -> Limits | None:
-    """None, unless a setting says that the local owner has some."""
+    """None, unless a setting limits the local owner."""
     try:
         settings = _settings(options)
     except Error:  # every call will say so
         return None
     if not settings.limits:
         return None
-    from scrubjay.servers.http.rate_limits import Limits  # a tenth of a second that nobody else should pay
+    from scrubjay.servers.http.rate_limits import Limits  # a tenth of a second that others should not pay
 
     return Limits(local=True)
 
