@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 import subprocess
@@ -115,3 +116,33 @@ def test_the_package_claims_no_system_that_it_was_not_run_on():
     systems = [name for name in project["classifiers"] if name.startswith("Operating System")]
 
     assert systems == ["Operating System :: POSIX :: Linux"]
+
+
+def imported(file: Path) -> set[str]:
+    """Modules that a file imports, wherever in it."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def those_who_import(*modules: str) -> set[str]:
+    source = ROOT / "src" / "scrubjay"
+    return {
+        file.relative_to(source).as_posix()
+        for file in source.rglob("*.py")
+        if any(name == module or name.startswith(f"{module}.") for name in imported(file) for module in modules)
+    }
+
+
+def test_only_the_wiring_picks_a_backend():
+    who = those_who_import("scrubjay.stores.sqlite", "scrubjay.stores.postgres")
+
+    assert {file for file in who if not file.startswith(("stores/sqlite/", "stores/postgres/"))} == {"wiring.py"}
+
+
+def test_only_one_package_knows_the_sdk_of_mcp():
+    assert {file.rpartition("/")[0] for file in those_who_import("mcp")} == {"servers/mcp"}

@@ -101,7 +101,9 @@ def open_store(
             if (error.name or "").partition(".")[0] != "psycopg":
                 raise
             raise InvalidInput(
-                "PostgreSQL's driver is not installed.", hint="pip install 'scrubjay[postgres]'", field="store"
+                "PostgreSQL's driver is not installed.",
+                hint="Install it: .venv/bin/python -m pip install 'psycopg[binary]'.",
+                field="store",
             ) from None
         return PostgresStore(
             url, replica=replica, pool_size=pool_size, statement_seconds=statement_seconds, unfinished=unfinished

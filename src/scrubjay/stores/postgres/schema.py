@@ -111,7 +111,7 @@ def version(con: psycopg.Connection[tuple[Any, ...]]) -> int:
             "There is something else where the store should be.", hint="Name another schema: …?schema=NAME."
         )
     if int(row[0]) > SCHEMA_VERSION:
-        raise StorageTooNew(hint="Update scrubjay: `pip install --upgrade scrubjay`.")
+        raise StorageTooNew(hint="Update scrubjay on this machine.")
     if not steps:
         return int(row[0])
     [(expanded,)] = con.execute("SELECT coalesce(max(number), 0) FROM schema_steps")

@@ -219,7 +219,7 @@ def schema_version(con: apsw.Connection) -> int:
     """:raises StorageTooNew: if a newer scrubjay has written the store"""
     version = int(con.pragma("user_version"))
     if version > SCHEMA_VERSION:
-        raise StorageTooNew(hint="Update scrubjay: `pip install --upgrade scrubjay`.")
+        raise StorageTooNew(hint="Update scrubjay on this machine.")
     return version
 
 
