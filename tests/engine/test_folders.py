@@ -66,7 +66,7 @@ def edit(place, old, new):
 
 
 def look(jay):
-    """What any call that reads does first."""
+    """What a call that lists does first."""
     jay.list(Filter())
 
 
@@ -935,6 +935,40 @@ def test_a_row_whose_file_was_never_written_gets_it(jay, folder, filed):
 
     assert document(folder, "project/harbour").tags == ("late",)
     assert jay.records.files.waiting() == {}
+
+
+def test_a_search_writes_no_file_that_waits(jay, folder, filed):
+    """It takes in what people changed; what we owe to files is written by those who change or list something."""
+    look(jay)
+    with jay.records.writing() as tx:
+        jay.ledger.change(tx, replace(jay.get(filed), tags=("late",)), "updated", "tags")
+    jay.search("harbour")
+
+    assert document(folder, "project/harbour").tags == ("people",)
+    assert jay.records.files.waiting() == {STORE: 1}
+    look(jay)
+    assert document(folder, "project/harbour").tags == ("late",)
+
+
+@pytest.mark.parametrize("seen_before", [True, False])
+def test_a_search_finds_what_was_edited_by_hand(open_engine, jay, folder, filed, seen_before):
+    """Without a server's watcher, and be it the first thing that a process does."""
+    other = jay if seen_before else open_engine().bound_to(spaces=(STORE,))
+    file(folder, "project/harbour").write_text("The pilot's name is Zacharias\n")
+
+    assert [hit.memory.id for hit in other.search("Zacharias")] == [filed]
+
+
+def test_a_search_finds_that_a_file_was_deleted_or_added_by_hand(jay, folder, filed):
+    file(folder, "project/harbour").unlink()
+    (folder / "new.md").write_text("Cranes are painted blue\n")
+
+    assert [hit.memory.content for hit in jay.search("Cranes are painted")] == ["Cranes are painted blue"]
+    assert jay.get(filed, deleted=True).status is Status.DELETED
+
+
+def test_files_are_looked_at_once_a_second(tmp_path):
+    assert Registry(tmp_path, tmp_path).walk_seconds <= 1.0
 
 
 def test_an_entry_in_the_outbox_means_write_and_never_deleted(jay, folder, filed):

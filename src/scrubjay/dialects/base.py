@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrubjay.engine import access
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Request
-from scrubjay.values.memory import random_suffix
+from scrubjay.values.memory import Prompt, Provenance, random_suffix
 
 if TYPE_CHECKING:
     from scrubjay.dialects.validation import Checker
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.jobs import Progress
 
 MAX_KEY = 200
 
@@ -248,11 +249,15 @@ class Dialect:
         key: str | None = None,
         if_version: int | None = None,
         prefix: str = "",
+        provenance: Provenance | None = None,
+        progress: Progress | None = None,
+        client_model: Callable[[Prompt], str] | None = None,
     ) -> Reply:
         """Answer one call. What the engine refuses comes back as the dialect's error body; bugs raise.
 
         A write with a key is done once: sent again, it gets the same answer. `if_version` allows a change only to that
-        version. `prefix` goes before the names of tools where several dialects are served.
+        version. `prefix` goes before the names of tools where several dialects are served. The engine is
+        bound here, once, to everything known about the call.
         """
         operation = self.operations[name]
         _prefix.set(prefix)
@@ -265,7 +270,14 @@ class Dialect:
             )
             checked = operation.check({} if arguments is None else arguments)
             request = self._request(engine, operation, checked, key) if key is not None and operation.changes else None
-            answer = self._run(operation, engine.bound_to(request=request, expected_version=if_version), checked)
+            bound = engine.bound_to(
+                provenance=provenance,
+                request=request,
+                expected_version=if_version,
+                progress=progress,
+                client_model=client_model,
+            )
+            answer = self._run(operation, bound, checked)
             if isinstance(answer, Stream):
                 assert answer.kind is operation.streams  # or its description would be wrong
                 return Reply({}, stream=answer)

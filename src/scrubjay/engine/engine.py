@@ -220,11 +220,16 @@ class Engine:
             self.folders.write(patient=patient)
 
     def look_at_folders(self) -> None:
-        """Take in what people changed in the files of these spaces."""
+        """Take in what people changed in the files of these spaces, and write those that wait."""
         if self.registry is not None and self.registry.any_there(self.spaces):
             self.folders.look(self.spaces)
         else:
             self.write_files()  # a folder may be missing because a kill came before its first file
+
+    def notice_edits(self) -> None:
+        """Take in what people changed in the files of these spaces; if they changed nothing, nothing is written."""
+        if self.registry is not None and self.registry.any_there(self.spaces):
+            self.folders.notice(self.spaces)
 
     def with_texts(self, memories: Sequence[Memory], *, deep: bool = True, strict: bool = False) -> Sequence[Memory]:
         """Memories as they are shown: with the texts of those that are archived (`archives.py`)."""
@@ -296,11 +301,13 @@ class Engine:
             return self.decisions.keep(given).stored
         admitted = intake.admit(self, given)
         text, degraded = embedding.embed(self, admitted)
-        embedding.check_degraded(self, degraded)
         memory = enrich(self, admitted, given, text.first)
         fingerprint, audience = intake.fingerprint(memory), access.own_audience(self.caller, memory)
-        neighbours = find_neighbours(self, memory, text.first, audience)
-        proposals = find_proposals(self, memory, neighbours, audience, fingerprint)
+        with self.records.one_reader():
+            degraded = degraded or embedding.check_model(self)
+            embedding.check_degraded(self, degraded)
+            neighbours = find_neighbours(self, memory, None if degraded else text.first, audience)
+            proposals = find_proposals(self, memory, neighbours, audience, fingerprint)
 
         def write(tx: Transaction) -> Stored:
             intake.check_quota(self, tx, memory)

@@ -24,7 +24,9 @@ from scrubjay.values.memory import LOCAL_USER, Provenance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from scrubjay.engine.jobs import Progress
     from scrubjay.servers.http.rate_limits import Limits, Rate
+    from scrubjay.values.memory import Prompt
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +51,8 @@ class Call:
     if_version: int | None = None  # do this change only to that version
     prefix: str = ""  # before the names of tools, where several dialects are served
     request_id: str | None = None
+    progress: Progress | None = None  # told how far long work is
+    client_model: Callable[[Prompt], str] | None = None  # asks the language model of whoever calls
 
     @property
     def changes(self) -> bool:
@@ -105,15 +109,18 @@ class Service:
 def answered(call: Call, engine: Engine) -> Reply:
     plain_json.check(call.arguments, large=call.dialect.operations[call.operation].replicates)
     provenance = Provenance(
-        client=call.client, caller=engine.caller.user, transport=call.transport, dialect=call.dialect.name
+        client=call.client, caller=engine.identity.user, transport=call.transport, dialect=call.dialect.name
     )
     return call.dialect.call(
-        engine.bound_to(provenance=provenance),
+        engine,
         call.operation,
         call.arguments,
         key=call.key,
         if_version=call.if_version,
         prefix=call.prefix,
+        provenance=provenance,
+        progress=call.progress,
+        client_model=call.client_model,
     )
 
 

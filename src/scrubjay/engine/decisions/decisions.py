@@ -195,9 +195,11 @@ class Decisions:
         given = replace(given, detail=detail)
         admitted = intake.admit(engine, given)
         text, degraded = embedding.embed(engine, admitted)
-        embedding.check_degraded(engine, degraded)
         memory = enrich(engine, admitted, given, text.first)
-        similar = self._similar(memory, text.first)
+        with engine.records.one_reader():
+            degraded = degraded or embedding.check_model(engine)
+            embedding.check_degraded(engine, degraded)
+            similar = self._similar(memory, None if degraded else text.first)
 
         def write(tx: Transaction) -> Saved:
             intake.check_quota(engine, tx, memory)

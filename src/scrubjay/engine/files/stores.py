@@ -322,6 +322,24 @@ class Folders:
             except Error as error:
                 log.warning("The folder of store %s could not be looked at: %s", space, error.message)
 
+    def notice(self, spaces: Sequence[str]) -> None:
+        """As `look`, but where the files are as they were, nothing is written, and nobody asks which ones wait."""
+        self.look([space for space in spaces if not self._unchanged(space)])
+
+    def _unchanged(self, space: str) -> bool:
+        folder, shelf = self._folder(space), self._shelves.of(space)
+        if folder is None or self._registry is None or not folder.root.is_dir():
+            return True
+        if monotonic() - shelf.looked_at < self._registry.walk_seconds:
+            return True
+        try:
+            unchanged = self._filing(space, folder, shelf).unchanged()
+        except Error:  # told by the look that follows
+            return False
+        if unchanged:
+            shelf.looked_at, shelf.complete = monotonic(), folder.root
+        return unchanged
+
     def look_closely(self, space: str, path: str) -> None:
         """Make sure that the memory at a path says what its file says: one stat, if nothing has changed and every file
         was read before (the file of a path may have any name).

@@ -158,6 +158,26 @@ class Filing:
         links.follow(linking, of=len(changes))
         return done
 
+    def unchanged(self) -> bool:
+        """Whether every file says what it said when it was last read or written. Reads only."""
+        walk = self._folder.walk()
+        files = {
+            file.name: file
+            for file in self._records.files.list(self._space)
+            if file.name and file.hash is not None and file.state in AT_HAND
+        }
+        gone = files.keys() - walk.files.keys() - walk.refused.keys()
+        return all(files[name].waiting for name in gone) and all(
+            self._is_as_known(name, stamp, files.get(name)) for name, stamp in walk.files.items()
+        )
+
+    def _is_as_known(self, name: str, stamp: str, file: File | None) -> bool:
+        problem = self._problems.get(name)
+        if (file is not None and file.stamp == stamp) or (problem is not None and problem.stamp == stamp):
+            return True
+        read = None if file is None else self._folder.read(name)
+        return read is not None and file is not None and read.hash == file.hash
+
     def _withdraw_private(self, *, thorough: bool) -> None:
         """Let files leave that former versions wrote for memories which may not lie here; looked for once a folder."""
         key = f"folder-private:{self._space}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.search import ranking
 from scrubjay.engine.search.answerability import doubted
-from scrubjay.engine.store.embedding import check_degraded, embed_query
+from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Audience, Filter, Hit, Hits, Match, Period, Query
@@ -33,15 +33,32 @@ class Found(NamedTuple):
 
 def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> Hits:
     """The page that a question asks for; who asks is not noted."""
-    found = find(engine, query, audience, now)
-    hits = read_page(engine, found.candidates, query, audience, now)
+    asked = _ask(engine, query)
+    with engine.records.one_reader():
+        found = _find(engine, query, asked, audience, now)
+        hits = read_page(engine, found.candidates, query, audience, now)
     return Hits(hits=hits, total=len(found.candidates), degraded=found.degraded, periods=found.periods)
 
 
 def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> Found:
     """Everything that may answer the question, best first."""
-    engine.look_at_folders()
-    vector, degraded = (None, None) if query.words_only else embed_query(engine, query.text)
+    asked = _ask(engine, query)
+    with engine.records.one_reader():
+        return _find(engine, query, asked, audience, now)
+
+
+def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None]:
+    """The question's vector, or none and why; what takes long is done before anything is read."""
+    engine.notice_edits()
+    return (None, None) if query.words_only else embed_query(engine, query.text)
+
+
+def _find(
+    engine: Engine, query: Query, asked: tuple[Vector | None, str | None], audience: Audience, now: datetime
+) -> Found:
+    vector, degraded = asked
+    if vector is not None and (degraded := check_model(engine)) is not None:
+        vector = None
     check_degraded(engine, degraded)
     search = Search(
         query=query,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.engine import Engine
-    from scrubjay.stores.promises.memories import Reads
     from scrubjay.values.memory import Memory
 
 Result = TypeVar("Result")
@@ -50,6 +49,7 @@ class Embedding:
         self._loading: Future[None] | None = None
         self._why_down: str | None = None
         self._down_until = 0.0
+        self.fits = False  # whether the store's vectors were this model's when that was last looked at
 
     @property
     def fingerprint(self) -> str | None:
@@ -167,13 +167,10 @@ class Embedding:
 
 
 def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
-    """The vectors of a text's first parts within the waiting time, or none and the reason.
-
-    :raises EmbeddingError: if words alone are not to be enough, and there are only words
-    """
+    """The vectors of a text's first parts within the waiting time, or none and the reason."""
     embedding = engine.parts.embedding
     parts = embedding.split(memory.embeddable)
-    if (reason := cannot_embed(embedding, engine.records)) is None:
+    if (reason := cannot_embed(engine)) is None:
         try:
             return TextVectors(vectors=embedding.texts(parts[:AT_ONCE]), parts=len(parts)), None
         except EmbeddingError as error:
@@ -186,7 +183,7 @@ def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[Tex
     embedding = engine.parts.embedding
     split = [embedding.split(memory.embeddable) for memory in memories]
     vectors: Iterator[Vector] = iter(())
-    if cannot_embed(embedding, engine.records) is None:
+    if check_model(engine) is None:
         try:
             vectors = iter(embedding.at_leisure([part for parts in split for part in parts]))
         except EmbeddingError:
@@ -221,7 +218,7 @@ def embed_ahead(
 def embed_query(engine: Engine, question: str) -> tuple[Vector | None, str | None]:
     """The question's vector, or none and the reason."""
     embedding = engine.parts.embedding
-    if (reason := cannot_embed(embedding, engine.records)) is not None:
+    if (reason := cannot_embed(engine)) is not None:
         return None, reason
     try:
         return embedding.query(question), None
@@ -229,12 +226,22 @@ def embed_query(engine: Engine, question: str) -> tuple[Vector | None, str | Non
         return None, error.message
 
 
-def cannot_embed(embedding: Embedding, reads: Reads) -> str | None:
+def cannot_embed(engine: Engine) -> str | None:
+    """Why vectors of this model are of no use to this store, as far as is known without reading it.
+
+    A call that compares vectors asks again (`check_model`) when it reads the store anyway.
+    """
+    return None if engine.parts.embedding.fits else check_model(engine)
+
+
+def check_model(engine: Engine) -> str | None:
     """Why vectors of this model are of no use to this store, if they are not."""
+    embedding = engine.parts.embedding
     if embedding.embedder is None:
         return NO_MODEL
-    kept = reads.fact("model")
-    if kept in (None, embedding.fingerprint):
+    kept = engine.records.fact("model")
+    embedding.fits = kept in (None, embedding.fingerprint)
+    if kept is None or embedding.fits:
         return None
     return BEING_REEMBEDDED if kept.startswith("becoming ") else OTHER_MODEL
 

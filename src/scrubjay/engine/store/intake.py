@@ -402,6 +402,8 @@ def check_id(value: object) -> None:
 
 def check_json(value: object, field: str, *, maximum: int = MAX_METADATA, large: bool = False) -> None:
     """:raises InvalidInput: naming the place that no reader could read back; see `plain_json`"""
+    if value == {}:
+        return
     plain_json.check(value, within=field, large=large)
     try:
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8"))

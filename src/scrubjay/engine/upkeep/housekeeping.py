@@ -74,6 +74,7 @@ class Housekeeper:
                 Repairs(self._engine).run()
                 self.purge()
                 remove_due(self._engine)
+                self._engine.write_files()  # what a full disk or another process kept from being written
             except Error as error:  # the store is busy or away; the next round tries again
                 import logging  # rarely needed, and not free
 

@@ -59,7 +59,7 @@ from scrubjay.servers.stdio.manifest import sheet_of
 from scrubjay.servers.stdio.ordering import Turns
 from scrubjay.servers.stdio.profile import compose, served_name
 from scrubjay.servers.workers import Workers
-from scrubjay.values.memory import LOCAL_USER, Caller
+from scrubjay.values.memory import LOCAL_USER, Caller, Prompt
 from scrubjay.values.suggestions import nearest
 
 if TYPE_CHECKING:
@@ -176,14 +176,28 @@ class Tools:
             raise MCPError(code=INVALID_PARAMS, message="This server has not asked anything that could be answered.")
         ask = client_model(ctx, params, self._ask_seconds) if operation.asks else None
 
-        def told(ctx: Context) -> Engine:
-            return self._engine(ctx).bound_to(progress=reporter(ctx), client_model=ask)
-
         async with self._turns.turn(changes=operation.changes) if self._turns else nullcontext():
             try:
-                return await tool_result(tool, params.arguments, told, ctx, self._transport, self._service)
+                return await self._answer(tool, params.arguments, ask, ctx)
             except Asking as asking:
                 return asking.result
+
+    async def _answer(
+        self, tool: Served, arguments: Arguments, ask: Callable[[Prompt], str] | None, ctx: Context
+    ) -> CallToolResult:
+        """Whatever happens, the client gets its dialect's answer."""
+        try:
+            call = call_of(tool, arguments, ctx, self._transport, ask)
+        except InvalidInput as error:
+            return shaped(tool.dialect.failure(error, tool.operation))
+
+        def shape(reply: Reply, rate: Rate | None) -> CallToolResult:
+            if rate is not None and ctx.request is not None:
+                ctx.request.state.rate = rate
+            return shaped(whole(call, reply), rate)
+
+        user = ctx.request.state.engine.caller.user if ctx.request is not None else LOCAL_USER
+        return await self._service.answer(call, lambda: self._engine(ctx), shape, user=user)
 
 
 def asks(dialect: Dialect) -> bool:
@@ -208,30 +222,9 @@ class Seal:
         return self._codec.unseal(token)
 
 
-async def tool_result(  # noqa: PLR0917 -- one call, all of it
-    tool: Served,
-    arguments: Arguments,
-    engine: Callable[[Context], Engine],
-    ctx: Context,
-    transport: str,
-    service: Service,
-) -> CallToolResult:
-    """Whatever happens, the client gets its dialect's answer."""
-    try:
-        call = call_of(tool, arguments, ctx, transport)
-    except InvalidInput as error:
-        return shaped(tool.dialect.failure(error, tool.operation))
-
-    def shape(reply: Reply, rate: Rate | None) -> CallToolResult:
-        if rate is not None and ctx.request is not None:
-            ctx.request.state.rate = rate
-        return shaped(whole(call, reply), rate)
-
-    user = ctx.request.state.engine.caller.user if ctx.request is not None else LOCAL_USER
-    return await service.answer(call, lambda: engine(ctx), shape, user=user)
-
-
-def call_of(tool: Served, arguments: Arguments, ctx: Context, transport: str) -> Call:
+def call_of(
+    tool: Served, arguments: Arguments, ctx: Context, transport: str, ask: Callable[[Prompt], str] | None
+) -> Call:
     meta = dict(ctx.meta or {})
     headers = Headers() if ctx.request is None else ctx.request.headers
     return Call(
@@ -244,6 +237,8 @@ def call_of(tool: Served, arguments: Arguments, ctx: Context, transport: str) ->
         if_version=one_of(meta_number(meta, IF_VERSION), expected_version(headers), "If-Match"),
         prefix=tool.prefix,
         request_id=None if ctx.request is None else ctx.request.state.request_id,
+        progress=reporter(ctx),
+        client_model=ask,
     )
 
 

@@ -58,6 +58,7 @@ class Connections:
         self._statement_seconds = statement_seconds
         self._address, self.schema = postgres_schema.address(url)
         self._idle: list[Connection] = []
+        self._own = threading.local()  # the connection that a thread reads through for a while
         self._free = threading.BoundedSemaphore(pool_size)
         self._borrowed = 0
         self._returned = threading.Condition()
@@ -77,11 +78,29 @@ class Connections:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Borrow a connection; each statement sees what is committed when it begins."""
+        kept = getattr(self._own, "reader", None)
+        if kept is not None and not kept.closed:
+            with translated_errors():
+                yield kept
+            return
         con = self._borrow(time.monotonic() + self._timeout_seconds)
         try:
             with translated_errors():
                 yield con
         finally:
+            self._give_back(con)
+
+    @contextmanager
+    def one_reader(self) -> Iterator[None]:
+        """Within the block this thread reads through one connection, which is borrowed once."""
+        if getattr(self._own, "reader", None) is not None:
+            yield
+            return
+        self._own.reader = con = self._borrow(time.monotonic() + self._timeout_seconds)
+        try:
+            yield
+        finally:
+            self._own.reader = None
             self._give_back(con)
 
     @contextmanager

@@ -129,6 +129,9 @@ class PostgresStore(PostgresReplicaReads, PostgresStatistics, Store):
                 self._indexes.clear()
         return False
 
+    def one_reader(self) -> AbstractContextManager[None]:
+        return self._connections.one_reader()
+
     def writing(self) -> AbstractContextManager[Transaction]:
         return self._changing()
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -490,6 +490,10 @@ class Store(Reads):
     @abstractmethod
     def origin(self) -> str:
         """Names this store among others it may sync with; random, made once and with `renew_origin`."""
+
+    def one_reader(self) -> AbstractContextManager[None]:
+        """Within the block, what this thread reads goes through one connection, where there are connections."""
+        return nullcontext()
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:

@@ -39,6 +39,7 @@ class Connections:
         self._lock = WriteLock(path.with_name(path.name + ".lock"))
         self._writer: apsw.Connection | None = None
         self._idle: list[apsw.Connection] = []
+        self._own = threading.local()  # the reader that a thread keeps for a while
         self._borrowed = 0
         self._returned = threading.Condition()
         self._process = os.getpid()
@@ -58,11 +59,26 @@ class Connections:
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """Borrow a connection that sees what is committed and can change nothing."""
-        con = self._borrow()
+        kept = getattr(self._own, "reader", None)
+        con = self._borrow() if kept is None else kept
         try:
             with translated_errors(), self._noticing_damage():
                 yield con
         finally:
+            if kept is None:
+                self._give_back(con)
+
+    @contextmanager
+    def one_reader(self) -> Iterator[None]:
+        """Within the block this thread reads through one connection, which is borrowed once."""
+        if getattr(self._own, "reader", None) is not None:
+            yield
+            return
+        self._own.reader = con = self._borrow()
+        try:
+            yield
+        finally:
+            self._own.reader = None
             self._give_back(con)
 
     @contextmanager

@@ -108,6 +108,9 @@ class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
             self._index = Vec1Index()
         return self._index.nearest(con, vector, restriction, limit)
 
+    def one_reader(self) -> AbstractContextManager[None]:
+        return self._connections.one_reader()
+
     def writing(self) -> AbstractContextManager[Transaction]:
         return self._changing()
 
