@@ -147,6 +147,26 @@ def test_every_decision_says_what_the_situation_was_what_was_chosen_and_what_wou
         assert places == sorted(places), page.name
 
 
+# Words that read as translated, with what an engineer would write instead.
+TRANSLATED = {
+    "somebody": "someone",
+    "nobody": "no one",
+    "anew": "again",
+    "put away": "archived",
+    "shall": "must, will",
+    "deed": "bulk operation",
+    "softly deleted": "soft-deleted",
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_document_reads_as_if_it_was_written_in_english(page):
+    """Code and names of tests, which stand in italics, keep their words."""
+    text = re.sub(r"`[^`\n]+`|(?<!\*)\*[^*\n]+\*(?!\*)", "", prose(page)).lower()
+
+    assert {word: better for word, better in TRANSLATED.items() if re.search(rf"\b{word}\b", text)} == {}
+
+
 def test_the_map_of_the_code_names_every_module_in_its_room():
     source = ROOT / "src" / "scrubjay"
     drawn = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
