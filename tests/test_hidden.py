@@ -18,7 +18,7 @@ from scrubjay.values.memory import AccessLevel, Caller, NewMemory, Role
 from tests.conftest import Clock
 from tests.servers.samples import sample
 
-TABLES = [*(find(name) for name in DIALECTS), *(make() for make in ONLY_REST.values())]
+TABLES = [*(find(name) for name in DIALECTS), *map(find, ONLY_REST)]
 TEAM = frozenset({"team"})
 WATCHERS = {
     "member": Caller(user="ann", role=Role.MEMBER, spaces=TEAM, local=False),

@@ -30,7 +30,7 @@ from tests.servers.samples import sample
 from tests.servers.sites import AS_JSON, running
 
 TOOLS = [find(name) for name in DIALECTS]
-TABLES = [*TOOLS, *(make() for make in ONLY_REST.values())]
+TABLES = [*TOOLS, *map(find, ONLY_REST)]
 MARK = "zanzibar-4711"  # in every private text of alice
 
 

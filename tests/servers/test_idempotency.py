@@ -17,7 +17,7 @@ from tests.servers.sites import client_of
 from tests.servers.test_auth_matrix import Row
 
 TOOLS = [find(name) for name in DIALECTS]
-TABLES = [*TOOLS, *(make() for make in ONLY_REST.values())]
+TABLES = [*TOOLS, *map(find, ONLY_REST)]
 WRITES = [
     Row(one.dialect, one.operation, one.method, one.path)
     for one in addresses(TABLES)

@@ -43,7 +43,7 @@ def site(jay):
         """A line, and then nothing."""
         return Stream(itertools.chain([{"line": 1}], itertools.repeat(None)), Pieces.LINES)
 
-    app = build_app(jay, [small], only_rest=[make() for make in ONLY_REST.values()], recheck_seconds=0.05)
+    app = build_app(jay, [small], only_rest=[find(name) for name in ONLY_REST], recheck_seconds=0.05)
     with client_of(app) as http:
         yield http
         done.set()

@@ -17,7 +17,7 @@ from scrubjay.servers.http.rest import STATUSES, addresses
 from tests.servers.sites import client_of, running
 
 TOOLS = [find(name) for name in DIALECTS]
-TABLES = [*TOOLS, *(make() for make in ONLY_REST.values())]
+TABLES = [*TOOLS, *map(find, ONLY_REST)]
 DOCUMENT = document(TABLES)
 EVERY = [(path, method, one) for path, methods in DOCUMENT["paths"].items() for method, one in methods.items()]
 

@@ -24,7 +24,7 @@ from tests.servers.test_auth_matrix import Row
 from tests.servers.test_http import real_server
 
 TOOLS = [find(name) for name in DIALECTS]
-TABLES = [*TOOLS, *(make() for make in ONLY_REST.values())]
+TABLES = [*TOOLS, *map(find, ONLY_REST)]
 TYPE = b"Content-Type: application/json\r\n"
 
 

@@ -12,7 +12,7 @@ from tests.servers.sites import client_of
 
 @pytest.fixture
 def http(jay):
-    app = build_app(jay, [find(name) for name in DIALECTS], only_rest=[make() for make in ONLY_REST.values()])
+    app = build_app(jay, [find(name) for name in DIALECTS], only_rest=[find(name) for name in ONLY_REST])
     with client_of(app) as client:
         yield client
 

@@ -22,6 +22,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrubjay.engine import access
+from scrubjay.engine.results import plain
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Request
 from scrubjay.values.memory import Prompt, Provenance, random_suffix
@@ -191,50 +192,18 @@ class Dialect:
     operations: dict[str, Operation] = field(default_factory=dict)
     resources: Resources | None = None
 
-    def operation(
-        self,
-        name: str,
-        *,
-        title: str,
-        takes: Schema,
-        gives: Schema,
-        changes: bool,
-        destructive: bool = False,
-        idempotent: bool = False,
-        listed: bool = True,
-        accepts: Schema | None = None,
-        asks: bool = False,
-        reach: Reach = Reach.MEMORY,
-        route: Route | None = None,
-        earlier: Route | None = None,
-        streams: Pieces | None = None,
-        says: Callable[[Body], str] | None = None,
-        fields: Mapping[str, str] | None = None,
-        replicates: bool = False,
-    ) -> Callable[[Given], Given]:
-        """Register a function under its wire name; its docstring is what a model reads."""
+    def operation(self, name: str, *, changes: bool, idempotent: bool = False, **more: Any) -> Callable[[Given], Given]:
+        """Register a function under its wire name; its docstring is what a model reads. `more`: see `Operation`."""
 
         def register(run: Given) -> Given:
+            description = " ".join((run.__doc__ or "").split())
             self.operations[name] = Operation(
                 name=name,
-                title=title,
-                description=" ".join((run.__doc__ or "").split()),
-                takes=takes,
-                gives=gives,
+                description=description,
                 run=run,
                 changes=changes,
-                destructive=destructive,
                 idempotent=idempotent or not changes,
-                listed=listed,
-                accepts=accepts,
-                asks=asks,
-                reach=reach,
-                route=route,
-                earlier=earlier,
-                streams=streams,
-                says=says,
-                fields=fields or {},
-                replicates=replicates,
+                **more,
             )
             return run
 
@@ -343,6 +312,16 @@ def object_schema(properties: Schema, *, required: Iterable[str] = (), closed: b
     return schema
 
 
+def record(properties: Schema, *, optional: Schema | None = None) -> Schema:
+    """A closed JSON object that has all of these properties, and perhaps some of the optional ones."""
+    return object_schema({**properties, **(optional or {})}, required=tuple(properties))
+
+
+def array(items: Schema, **more: Any) -> Schema:
+    """A JSON array of such items; `more` as JSON Schema names it: maxItems, description …"""
+    return {"type": "array", "items": items, **more}
+
+
 # Goes with a list that was cut because the reply would have been too large: by servers/reply_size.py, or earlier, where
 # a reply counts its items or has a cursor.
 LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
@@ -363,6 +342,11 @@ def fitting(items: Iterable[Body]) -> int:
 def left_out(count: int) -> Body:
     """How a reply says that it was cut."""
     return {"left_out": count} if count else {}
+
+
+def present(**fields: Any) -> Body:
+    """The fields of a reply that are not None; times, enums and our own values as JSON."""
+    return {name: plain(value) for name, value in fields.items() if value is not None}
 
 
 def either(ok: Schema, error: Schema) -> Schema:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from scrubjay import errors
 from scrubjay.dialects.base import (
     LEFT_OUT,
     Body,
@@ -18,27 +19,16 @@ from scrubjay.dialects.base import (
     Resource,
     Resources,
     Schema,
+    array,
     either,
     object_schema,
+    present,
+    record,
     served,
 )
 from scrubjay.engine.files.document import written_by
 from scrubjay.engine.files.paths import Placed
-from scrubjay.errors import (
-    Conflict,
-    Error,
-    Expired,
-    FileDamaged,
-    Forbidden,
-    InvalidInput,
-    Locked,
-    NotFound,
-    QuotaExceeded,
-    RegistryDamaged,
-    SectionNotFound,
-    SpaceNotFound,
-    Unprocessable,
-)
+from scrubjay.errors import Conflict, Error, InvalidInput
 from scrubjay.folders.paths import MAX_PATH
 from scrubjay.machine.paths import full_path
 from scrubjay.stores.promises.files import Entry
@@ -68,18 +58,18 @@ INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 
 # Our errors in Cortex's terms, the first kind that matches; what a caller can fix is InvalidParams.
 CODES: dict[type[Error], tuple[str, int]] = {
-    Expired: ("MEMORY_EXPIRED", INVALID_PARAMS),
-    SectionNotFound: ("CATEGORY_NOT_FOUND", INVALID_PARAMS),
-    SpaceNotFound: ("STORE_NOT_FOUND", INVALID_PARAMS),
-    NotFound: ("MEMORY_NOT_FOUND", INVALID_PARAMS),
+    errors.Expired: ("MEMORY_EXPIRED", INVALID_PARAMS),
+    errors.SectionNotFound: ("CATEGORY_NOT_FOUND", INVALID_PARAMS),
+    errors.SpaceNotFound: ("STORE_NOT_FOUND", INVALID_PARAMS),
+    errors.NotFound: ("MEMORY_NOT_FOUND", INVALID_PARAMS),
     InvalidInput: ("INVALID_INPUT", INVALID_PARAMS),
     Conflict: ("DESTINATION_EXISTS", INVALID_PARAMS),
-    Unprocessable: ("INVALID_INPUT", INVALID_PARAMS),
-    Forbidden: ("FORBIDDEN", INVALID_PARAMS),
-    Locked: ("LOCKED", INVALID_PARAMS),
-    QuotaExceeded: ("QUOTA_EXCEEDED", INVALID_PARAMS),
-    FileDamaged: ("INVALID_FRONTMATTER", INTERNAL_ERROR),
-    RegistryDamaged: ("REGISTRY_PARSE_FAILED", INTERNAL_ERROR),
+    errors.Unprocessable: ("INVALID_INPUT", INVALID_PARAMS),
+    errors.Forbidden: ("FORBIDDEN", INVALID_PARAMS),
+    errors.Locked: ("LOCKED", INVALID_PARAMS),
+    errors.QuotaExceeded: ("QUOTA_EXCEEDED", INVALID_PARAMS),
+    errors.FileDamaged: ("INVALID_FRONTMATTER", INTERNAL_ERROR),
+    errors.RegistryDamaged: ("REGISTRY_PARSE_FAILED", INTERNAL_ERROR),
     Error: ("STORAGE_ERROR", INTERNAL_ERROR),
 }
 # Input errors have a code of their own by the field they name.
@@ -192,18 +182,16 @@ cortex = Dialect(
 )
 
 CODE_NAMES = sorted({code for code, _ in CODES.values()} | set(FIELD_CODES.values()) | {"STORE_ALREADY_EXISTS"})
-FAILED = object_schema(
+FAILED = record(
     {
-        "error": object_schema(
+        "error": record(
             {
                 "code": {"type": "string", "enum": CODE_NAMES},
                 "mcp_code": {"type": "integer", "enum": [INVALID_PARAMS, INTERNAL_ERROR]},
                 "message": {"type": "string"},
-            },
-            required=("code", "mcp_code", "message"),
+            }
         )
-    },
-    required=("error",),
+    }
 )
 STORE = {"type": "string", "minLength": 1, "maxLength": 100, "description": "Name of the store"}
 PATH = {
@@ -219,21 +207,22 @@ CATEGORY = {
     "description": "Path of a category, such as project/api",
 }
 CONTENT = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT, "description": "The memory's text, in Markdown"}
-TAGS = {"type": "array", "items": {"type": "string"}, "maxItems": 20, "description": "Words to find it by"}
+TAGS = array({"type": "string"}, maxItems=20, description="Words to find it by")
 TIME = {"type": "string", "format": "date-time"}
 EXPIRY = {"type": "string", "maxLength": 100, "description": "When it expires: an ISO 8601 time or date"}
 INCLUDE_EXPIRED = {"type": "boolean", "default": False, "description": "Include expired memories"}
 COUNT = {"type": "integer", "minimum": 0}
-METADATA = object_schema(
+METADATA = record(
     {
         "created_at": TIME,
         "updated_at": TIME,
-        "tags": {"type": "array", "items": {"type": "string"}},
+        "tags": array({"type": "string"}),
         "source": {"type": "string", "description": "The program that stored it"},
+    },
+    optional={
         "expires_at": TIME,
         "superseded_by": {"type": "string", "description": "Id of the memory that supersedes it"},
     },
-    required=("created_at", "updated_at", "tags", "source"),
 )
 MEMORY = {"id": {"type": "string"}, "path": {"type": "string"}, "content": {"type": "string"}, "metadata": METADATA}
 DONE: Schema = {
@@ -244,10 +233,7 @@ DONE: Schema = {
     "id": {"type": "string"},
     "note": {"type": "string", "description": "Why its file is not written yet, if so"},
 }
-PRUNED = {
-    "type": "array",
-    "items": object_schema({"path": {"type": "string"}, "expires_at": TIME}, required=("path", "expires_at")),
-}
+PRUNED = array(record({"path": {"type": "string"}, "expires_at": TIME}))
 
 
 def takes(properties: Schema, *, required: tuple[str, ...] = ()) -> Schema:
@@ -256,7 +242,7 @@ def takes(properties: Schema, *, required: tuple[str, ...] = ()) -> Schema:
 
 
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
-    return either(object_schema({**properties, **(optional or {})}, required=tuple(properties)), FAILED)
+    return either(record(properties, optional=optional), FAILED)
 
 
 WRITTEN = gives({name: DONE[name] for name in DONE if name != "note"}, optional={"note": DONE["note"]})
@@ -271,7 +257,7 @@ def written(placed: Placed, sentence: str) -> Body:
         "store": memory.space,
         "path": memory.path,
         "id": memory.id,
-        **({} if placed.waits is None else {"note": placed.waits}),
+        **present(note=placed.waits),
     }
 
 
@@ -408,9 +394,8 @@ def one_of(args: Body, names: tuple[str, ...]) -> str:
             "category": {"type": "string", "description": "The category, or all"},
             "exists": {"type": "boolean", "description": "Whether the category exists"},
             "count": COUNT,
-            "memories": {
-                "type": "array",
-                "items": object_schema(
+            "memories": array(
+                object_schema(
                     {
                         "path": {"type": "string"},
                         "token_estimate": COUNT,
@@ -420,15 +405,13 @@ def one_of(args: Body, names: tuple[str, ...]) -> str:
                         "superseded_by": {"type": "string"},
                     },
                     required=("path", "token_estimate", "is_expired"),
-                ),
-            },
-            "subcategories": {
-                "type": "array",
-                "items": object_schema(
-                    {"path": {"type": "string"}, "memory_count": COUNT, "description": {"type": "string"}},
-                    required=("path", "memory_count"),
-                ),
-            },
+                )
+            ),
+            "subcategories": array(
+                record(
+                    {"path": {"type": "string"}, "memory_count": COUNT}, optional={"description": {"type": "string"}}
+                )
+            ),
         },
         optional={
             "unreadable_files": {**COUNT, "description": "Files of the store that cannot be read"},
@@ -460,17 +443,16 @@ def listing(engine: Engine, args: Body, *, limit: int | None = None) -> Body:
         "count": len(found.entries),
         "memories": [listed(entry, is_expired=entry.expired(now)) for entry in found.entries],
         "subcategories": [
-            {
-                "path": section.path,
-                "memory_count": section.memories,
-                **({} if section.description is None else {"description": section.description}),
-            }
+            present(path=section.path, memory_count=section.memories, description=section.description)
             for section in found.sections
         ],
         **({"unreadable_files": found.unreadable} if found.unreadable else {}),
         **({} if len(found.entries) == found.total else {"total": found.total}),
         **({} if found.cursor is None else {"has_more": True, "next_cursor": found.cursor}),
     }
+
+
+PRUNING: Schema = {"success": {"const": True}, "count": COUNT}
 
 
 @cortex.operation(
@@ -483,30 +465,25 @@ def listing(engine: Engine, args: Body, *, limit: int | None = None) -> Body:
     gives=either(
         {
             "anyOf": [
-                object_schema(
-                    {"success": {"const": True}, "count": COUNT, "pruned_count": COUNT, "pruned": PRUNED,
-                     "left_out": LEFT_OUT},
-                    required=("success", "count", "pruned_count", "pruned"),
-                ),
-                object_schema(
-                    {"success": {"const": True}, "dry_run": {"const": True}, "count": COUNT,
-                     "would_prune_count": COUNT, "would_prune": PRUNED, "left_out": LEFT_OUT},
-                    required=("success", "dry_run", "count", "would_prune_count", "would_prune"),
+                record({**PRUNING, "pruned_count": COUNT, "pruned": PRUNED}, optional={"left_out": LEFT_OUT}),
+                record(
+                    {**PRUNING, "dry_run": {"const": True}, "would_prune_count": COUNT, "would_prune": PRUNED},
+                    optional={"left_out": LEFT_OUT},
                 ),
             ]
         },
         FAILED,
     ),
-)  # fmt: skip
+)
 def prune_memories(engine: Engine, args: Body) -> Body:
     """Deletes all expired memories of the store; with dry_run it only lists them."""
     dry_run = args.get("dry_run", False)
     pruned = engine.paths.prune(args["store"], dry_run=dry_run)
     items = [{"path": memory.path, "expires_at": iso(memory.expires_at)} for memory in pruned if memory.expires_at]
+    done = {"success": True, "count": len(items)}
     if dry_run:
-        return {"success": True, "dry_run": True, "count": len(items), "would_prune_count": len(items),
-                "would_prune": items}  # fmt: skip
-    return {"success": True, "count": len(items), "pruned_count": len(items), "pruned": items}
+        return {**done, "dry_run": True, "would_prune_count": len(items), "would_prune": items}
+    return {**done, "pruned_count": len(items), "pruned": items}
 
 
 # --- stores ----------------------------------------------------------------------------------------------------------
@@ -526,7 +503,7 @@ NAMED = {
     changes=False,
     takes=object_schema({}),
     gives=gives(
-        {"stores": {"type": "array", "items": object_schema(NAMED, required=("name", "memory_count"))}},
+        {"stores": array(object_schema(NAMED, required=("name", "memory_count")))},
         optional={"left_out": LEFT_OUT},
     ),
 )
@@ -534,13 +511,13 @@ def list_stores(engine: Engine, _args: Body) -> Body:
     """Lists all stores: every other tool needs the name of one."""
     return {
         "stores": [
-            {
-                "name": store.name,
-                "memory_count": store.memories + store.superseded,  # the number that list_memories shows
-                **({} if store.path is None else {"path": str(store.path)}),
-                **({} if store.description is None else {"description": store.description}),
-                **({"read_only": True} if store.read_only else {}),
-            }
+            present(
+                name=store.name,
+                memory_count=store.memories + store.superseded,  # the number that list_memories shows
+                path=store.path and str(store.path),
+                description=store.description,
+                read_only=store.read_only or None,
+            )
             for store in engine.folders.list()
         ]
     }
@@ -552,21 +529,20 @@ def list_stores(engine: Engine, _args: Body) -> Body:
     "create_store",
     title="Create a store",
     changes=True,
-    takes=object_schema(
-        {
-            "name": {**STORE, "description": "Lower-case letters, digits and single hyphens"},
+    takes=record(
+        {"name": {**STORE, "description": "Lower-case letters, digits and single hyphens"}},
+        optional={
             "path": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "A folder for its files"},
             "description": {"type": "string", "maxLength": 500, "description": "What belongs there"},
         },
-        required=("name",),
     ),
-    gives=gives({name: NAMED[name] for name in ("name",)}, optional={name: NAMED[name] for name in ("path",)}),
+    gives=gives({"name": NAMED["name"]}, optional={"path": NAMED["path"]}),
 )
 def create_store(engine: Engine, args: Body) -> Body:
     """Creates a store: a folder of Markdown files with a name, kept under the server's home unless a path is given."""
     path = full_path(args["path"], field="path") if "path" in args else None
     engine.folders.create(args["name"], path=path, description=args.get("description"))
-    return {"name": args["name"], **({} if path is None else {"path": args["path"]})}
+    return present(name=args["name"], path=args.get("path"))
 
 
 # --- extras ----------------------------------------------------------------------------------------------------------
@@ -639,7 +615,7 @@ def delete_category(engine: Engine, args: Body) -> Body:
         }
     ),
     gives=gives(
-        {"count": COUNT, "memories": {"type": "array", "items": object_schema(MEMORY, required=tuple(MEMORY))}},
+        {"count": COUNT, "memories": array(object_schema(MEMORY, required=tuple(MEMORY)))},
         optional={"left_out": LEFT_OUT},
     ),
 )
@@ -659,7 +635,7 @@ def get_recent_memories(engine: Engine, args: Body) -> Body:
     gives=gives(
         {
             **dict.fromkeys(("new", "changed", "moved", "removed"), COUNT),
-            "warnings": {"type": "array", "items": {"type": "string"}, "description": "Files that cannot be read"},
+            "warnings": array({"type": "string"}, description="Files that cannot be read"),
         },
         optional={"left_out": LEFT_OUT},
     ),
@@ -681,28 +657,23 @@ for _operation in list(cortex.operations.values()):
 
 
 def shown(memory: Memory) -> Body:
-    metadata: dict[str, Any] = {
-        "created_at": iso(memory.created_at),
-        "updated_at": iso(memory.updated_at),
-        "tags": list(memory.tags),
-        "source": written_by(memory),
-    }
-    if memory.expires_at is not None:
-        metadata["expires_at"] = iso(memory.expires_at)
-    if memory.superseded_by is not None:
-        metadata["superseded_by"] = memory.superseded_by
+    metadata = present(
+        created_at=memory.created_at,
+        updated_at=memory.updated_at,
+        tags=memory.tags,
+        source=written_by(memory),
+        expires_at=memory.expires_at,
+        superseded_by=memory.superseded_by,
+    )
     return {"id": memory.id, "path": memory.path, "content": memory.shown_text, "metadata": metadata}
 
 
 def listed(entry: Entry, *, is_expired: bool) -> Body:
-    body: Body = {
-        "path": entry.path,
-        "token_estimate": -(-entry.length // 4),
-        "summary": entry.title,
-        "is_expired": is_expired,
-    }
-    if entry.expires_at is not None:
-        body["expires_at"] = iso(entry.expires_at)
-    if entry.superseded_by is not None:
-        body["superseded_by"] = entry.superseded_by
-    return body
+    return present(
+        path=entry.path,
+        token_estimate=-(-entry.length // 4),
+        summary=entry.title,
+        is_expired=is_expired,
+        expires_at=entry.expires_at,
+        superseded_by=entry.superseded_by,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, either, object_schema, served
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, array, either, object_schema, present, record, served
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.values.memory import MAX_CONTENT, MAX_LIMIT, Kind
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from scrubjay.engine.decisions.decisions import Row
     from scrubjay.engine.engine import Engine
+    from scrubjay.values.memory import Memory
 
 INSTRUCTIONS = """\
 This server remembers decisions: what was decided on a topic, why, and how it turned out.
@@ -54,14 +55,11 @@ mama = Dialect(
 # --- shapes ----------------------------------------------------------------------------------------------------------
 
 OK = {"type": "boolean", "const": True}
-ERROR = object_schema(
+ERROR = record(
     {
         "success": {"type": "boolean", "const": False},
-        "error": object_schema(
-            {"code": {"type": "string"}, "message": {"type": "string"}}, required=("code", "message")
-        ),
-    },
-    required=("success", "error"),
+        "error": record({"code": {"type": "string"}, "message": {"type": "string"}}),
+    }
 )
 DEGRADED = {
     "type": "string",
@@ -82,12 +80,7 @@ REASONING = {
 CONFIDENCE = {"type": "number", "minimum": 0, "maximum": 1, "default": 0.5, "description": "0.0-1.0, default 0.5"}
 SUMMARY = {"type": "string", "maxLength": MAX_CONTENT, "description": "Session state: what was done, what's pending"}
 NEXT_STEPS = {"type": "string", "maxLength": MAX_CONTENT, "description": "Instructions for next session"}
-OPEN_FILES = {
-    "type": "array",
-    "items": {"type": "string", "maxLength": 1_000},
-    "maxItems": 200,
-    "description": "List of relevant file paths",
-}
+OPEN_FILES = array({"type": "string", "maxLength": 1_000}, maxItems=200, description="List of relevant file paths")
 LIMIT = {
     "type": "integer",
     "minimum": 1,
@@ -97,14 +90,13 @@ LIMIT = {
 }
 SECONDS = {"type": "integer", "description": "Unix time in seconds"}
 TEXT_OR_NULL = {"type": ["string", "null"]}
-EDGE = object_schema(
+EDGE = record(
     {
         "type": {"type": "string", "enum": ["supersedes", "builds_on", "debates", "synthesizes"]},
         "direction": {"type": "string", "enum": ["out", "in"], "description": "out: this one names the other"},
         "id": {"type": "string"},
-        "reason": TEXT_OR_NULL,
     },
-    required=("type", "direction", "id"),
+    optional={"reason": TEXT_OR_NULL},
 )
 RESULT = object_schema(
     {
@@ -116,7 +108,7 @@ RESULT = object_schema(
         "confidence": {"type": "number"},
         "summary": {"type": "string"},
         "next_steps": TEXT_OR_NULL,
-        "open_files": {"type": "array", "items": {"type": "string"}},
+        "open_files": array({"type": "string"}),
         "created_at": SECONDS,
         "_type": {"type": "string", "enum": ["decision", "checkpoint", "memory"]},
         "similarity": {"type": "number", "description": "0 to 1; only with a query"},
@@ -127,73 +119,59 @@ RESULT = object_schema(
         "superseded_by": {"type": "string", "description": "The decision that replaced this one"},
         "related_to": {"type": "string", "description": "A decision that this one is linked with"},
         "edge_reason": {"type": "string"},
-        "edges": {"type": "array", "items": EDGE, "description": "All links of this decision"},
+        "edges": array(EDGE, description="All links of this decision"),
     },
     required=("id", "created_at", "_type"),
 )
-RESULTS = {"type": "array", "items": RESULT}
-SIMILAR = object_schema(
+RESULTS = array(RESULT)
+SIMILAR = record(
     {
         "id": {"type": "string"},
         "topic": TEXT_OR_NULL,
         "decision": {"type": "string"},
         "similarity": {"type": "number"},
         "created_at": SECONDS,
-    },
-    required=("id", "topic", "decision", "similarity", "created_at"),
+    }
 )
 SAVED = either(
-    object_schema(
+    record(
         {
             "success": OK,
             "id": {"type": "string"},
             "type": {"type": "string", "enum": ["decision", "checkpoint"]},
             "message": {"type": "string"},
-            "similar_decisions": {
-                "type": "array",
-                "items": SIMILAR,
-                "description": "Decisions on other topics that are similar to this one",
-            },
+        },
+        optional={
+            "similar_decisions": array(SIMILAR, description="Decisions on other topics that are similar to this one"),
             "warning": {"type": "string"},
             "collaboration_hint": {"type": "string"},
-            "reasoning_graph": object_schema(
+            "reasoning_graph": record(
                 {
                     "topic": {"type": "string"},
                     "depth": {"type": "integer", "description": "How many decisions the topic has had"},
                     "latest": {"type": "string"},
-                },
-                required=("topic", "depth", "latest"),
+                }
             ),
-            "edges": {
-                "type": "array",
-                "items": object_schema({"type": {"type": "string"}, "id": {"type": "string"}}, required=("type", "id")),
-                "description": "The links that were found in the reasoning",
-            },
-            "unknown_edges": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "Ids in the reasoning that match no decision; they were not linked",
-            },
+            "edges": array(
+                record({"type": {"type": "string"}, "id": {"type": "string"}}),
+                description="The links that were found in the reasoning",
+            ),
+            "unknown_edges": array(
+                {"type": "string"}, description="Ids in the reasoning that match no decision; they were not linked"
+            ),
             "degraded": DEGRADED,
         },
-        required=("success", "id", "type", "message"),
     ),
     ERROR,
 )
 FOUND = either(
-    object_schema(
-        {
-            "success": OK,
-            "count": {"type": "integer"},
-            "results": RESULTS,
-            "degraded": DEGRADED,
-            "left_out": LEFT_OUT,
-        },
-        required=("success", "count", "results"),
+    record(
+        {"success": OK, "count": {"type": "integer"}, "results": RESULTS},
+        optional={"degraded": DEGRADED, "left_out": LEFT_OUT},
     ),
     ERROR,
 )
-UPDATED = either(object_schema({"success": OK, "message": {"type": "string"}}, required=("success", "message")), ERROR)
+UPDATED = either(record({"success": OK, "message": {"type": "string"}}), ERROR)
 
 # --- the four tools --------------------------------------------------------------------------------------------------
 
@@ -206,13 +184,15 @@ CHECKPOINT_FIELDS = ("summary", "next_steps", "open_files")
     "save",
     title="Save a decision or checkpoint",
     changes=True,
-    takes=object_schema(
+    takes=record(
         {
             "type": {
                 "type": "string",
                 "enum": ["decision", "checkpoint"],
                 "description": "'decision' or 'checkpoint'",
-            },
+            }
+        },
+        optional={
             "topic": TOPIC,
             "decision": DECISION,
             "reasoning": REASONING,
@@ -221,7 +201,6 @@ CHECKPOINT_FIELDS = ("summary", "next_steps", "open_files")
             "next_steps": NEXT_STEPS,
             "open_files": OPEN_FILES,
         },
-        required=("type",),
     ),
     gives=SAVED,
 )
@@ -260,7 +239,7 @@ def search(engine: Engine, args: Body) -> Body:
     else:
         found = engine.decisions.recent(limit=limit, **kinds)
     results = [shortened(shown(row), but=query.strip().lower()) for row in found.rows]
-    return {"success": True, "count": len(results), "results": results, **_degraded(found.degraded)}
+    return {"success": True, "count": len(results), "results": results, **present(degraded=found.degraded)}
 
 
 @mama.operation(
@@ -268,20 +247,21 @@ def search(engine: Engine, args: Body) -> Body:
     title="Update a decision's outcome",
     changes=True,
     idempotent=True,
-    takes=object_schema(
+    takes=record(
         {
             "id": {"type": "string", "minLength": 1, "description": "Decision ID to update"},
             "outcome": {
                 "type": "string",
                 "description": "Case-insensitive: `success`, `SUCCESS`, `failed`, `FAILED`, `partial`",
             },
+        },
+        optional={
             "reason": {
                 "type": "string",
                 "maxLength": 2_000,
                 "description": "Why it succeeded/failed/was partial",
-            },
+            }
         },
-        required=("id", "outcome"),
     ),
     gives=UPDATED,
 )
@@ -297,32 +277,28 @@ def update(engine: Engine, args: Body) -> Body:
     changes=False,
     takes=object_schema({}),
     gives=either(
-        object_schema(
+        record(
             {
                 "success": OK,
                 "checkpoint": {
-                    **object_schema(
+                    **record(
                         {
                             "id": {"type": "integer"},
                             "summary": {"type": "string"},
                             "next_steps": TEXT_OR_NULL,
-                            "open_files": {"type": "array", "items": {"type": "string"}},
+                            "open_files": array({"type": "string"}),
                             "timestamp": SECONDS,
-                        },
-                        required=("id", "summary", "next_steps", "open_files", "timestamp"),
+                        }
                     ),
                     "type": ["object", "null"],
                 },
+            },
+            optional={
                 "message": {"type": "string"},
-                "open_steps": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": "The next steps that are not done yet, one by one",
-                },
+                "open_steps": array({"type": "string"}, description="The next steps that are not done yet, one by one"),
                 "decisions": {**RESULTS, "description": "Decisions made around the checkpoint or since"},
                 "left_out": LEFT_OUT,
             },
-            required=("success", "checkpoint"),
         ),
         ERROR,
     ),
@@ -343,9 +319,7 @@ def load_checkpoint(engine: Engine, _args: Body) -> Body:
         "success": True,
         "checkpoint": {
             "id": number_of(memory),
-            "summary": memory.content,
-            "next_steps": memory.detail.get("next_steps"),
-            "open_files": list(memory.detail.get("open_files", ())),
+            **left_off(memory),
             "timestamp": seconds(memory.created_at),
         },
         "open_steps": list(resumed.steps),
@@ -361,10 +335,7 @@ def load_checkpoint(engine: Engine, _args: Body) -> Body:
     title="Save a decision",
     changes=True,
     listed=False,
-    takes=object_schema(
-        {"topic": TOPIC, "decision": DECISION, "reasoning": REASONING, "confidence": CONFIDENCE},
-        required=("topic", "decision", "reasoning"),
-    ),
+    takes=record({"topic": TOPIC, "decision": DECISION, "reasoning": REASONING}, optional={"confidence": CONFIDENCE}),
     gives=SAVED,
 )
 def save_decision(engine: Engine, args: Body) -> Body:
@@ -382,7 +353,7 @@ def save_decision(engine: Engine, args: Body) -> Body:
         "type": "decision",
         "message": f"Decision saved: {saved.memory.topic}",
         "reasoning_graph": {"topic": saved.memory.topic, "depth": saved.depth, "latest": name},
-        **_degraded(saved.degraded),
+        **present(degraded=saved.degraded),
     }
     if saved.named:
         body["edges"] = [{"type": str(one.kind), "id": one.id} for one in saved.named if one.known]
@@ -415,9 +386,7 @@ def save_decision(engine: Engine, args: Body) -> Body:
     title="Save a checkpoint",
     changes=True,
     listed=False,
-    takes=object_schema(
-        {"summary": SUMMARY, "next_steps": NEXT_STEPS, "open_files": OPEN_FILES}, required=("summary",)
-    ),
+    takes=record({"summary": SUMMARY}, optional={"next_steps": NEXT_STEPS, "open_files": OPEN_FILES}),
     gives=SAVED,
 )
 def save_checkpoint(engine: Engine, args: Body) -> Body:
@@ -430,7 +399,7 @@ def save_checkpoint(engine: Engine, args: Body) -> Body:
         "id": saved.memory.name,
         "type": "checkpoint",
         "message": "Checkpoint saved",
-        **_degraded(saved.degraded),
+        **present(degraded=saved.degraded),
     }
 
 
@@ -439,7 +408,7 @@ def save_checkpoint(engine: Engine, args: Body) -> Body:
     title="Recall a topic's decisions",
     changes=False,
     listed=False,
-    takes=object_schema({"topic": {"type": "string", "minLength": 1}, "limit": LIMIT}, required=("topic",)),
+    takes=record({"topic": {"type": "string", "minLength": 1}}, optional={"limit": LIMIT}),
     gives=FOUND,
 )
 def recall_decision(engine: Engine, args: Body) -> Body:
@@ -452,7 +421,7 @@ def recall_decision(engine: Engine, args: Body) -> Body:
     title="Find decisions for a question",
     changes=False,
     listed=False,
-    takes=object_schema({"question": {"type": "string", "minLength": 1}, "limit": LIMIT}, required=("question",)),
+    takes=record({"question": {"type": "string", "minLength": 1}}, optional={"limit": LIMIT}),
     gives=FOUND,
 )
 def suggest_decision(engine: Engine, args: Body) -> Body:
@@ -510,11 +479,7 @@ def shown(row: Row) -> Body:
     memory = row.memory
     body: dict[str, Any] = {"id": memory.name}
     if memory.kind is Kind.CHECKPOINT:
-        body |= {
-            "summary": memory.content,
-            "next_steps": memory.detail.get("next_steps"),
-            "open_files": list(memory.detail.get("open_files", ())),
-        }
+        body |= left_off(memory)
     else:
         body |= {
             "topic": memory.topic,
@@ -523,18 +488,14 @@ def shown(row: Row) -> Body:
             "confidence": memory.confidence,
         }
     body |= {"created_at": seconds(memory.created_at), "_type": str(memory.kind)}
-    if row.score is not None:
-        body["similarity"] = round(row.score, 4)
+    body |= present(similarity=row.score and round(row.score, 4))
     if memory.kind is Kind.DECISION:
         outcome, reason = memory.detail.get("outcome"), memory.detail.get("reason")
         body |= {"outcome": outcome, "outcome_reason": reason}
         if outcome == "failed":
             why = f": {reason.rstrip('.')}" if reason else ""
             body["warning"] = f"This was tried and failed{why}. Do not repeat it without a new reason."
-    if row.supersedes:
-        body["supersedes"] = row.supersedes
-    if row.superseded_by:
-        body["superseded_by"] = row.superseded_by
+    body |= present(supersedes=row.supersedes, superseded_by=row.superseded_by)
     if row.edges:
         body |= {
             "related_to": row.edges[0].other,
@@ -552,6 +513,15 @@ def shown(row: Row) -> Body:
     return body
 
 
+def left_off(checkpoint: Memory) -> Body:
+    """Where a session stopped."""
+    return {
+        "summary": checkpoint.content,
+        "next_steps": checkpoint.detail.get("next_steps"),
+        "open_files": list(checkpoint.detail.get("open_files", ())),
+    }
+
+
 def shortened(body: Body, *, but: str) -> Body:
     """A search result, of which there may be many; one that was asked for by id is not shortened."""
     reasoning = body.get("reasoning")
@@ -562,7 +532,3 @@ def shortened(body: Body, *, but: str) -> Body:
 
 def seconds(at: datetime) -> int:
     return int(at.timestamp())
-
-
-def _degraded(reason: str | None) -> Body:
-    return {"degraded": reason} if reason else {}

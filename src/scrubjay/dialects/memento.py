@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, either, object_schema, served
-from scrubjay.errors import (
-    Conflict,
-    EmbeddingError,
-    Error,
-    Forbidden,
-    InvalidInput,
-    NotFound,
-    QuotaExceeded,
-    ScopeNotFound,
-    SpaceNotFound,
-    Unauthenticated,
-    Unprocessable,
-)
+from scrubjay import errors
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, array, either, object_schema, present, record, served
+from scrubjay.errors import Error
 from scrubjay.values.memory import MAX_CONTENT, Filter, Memory, NewMemory, Query, Source
-from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -61,16 +49,16 @@ SOURCES = {
 
 # The seed's four codes; every error of ours is one of them to a Memento client, the first kind that fits.
 CODES: dict[type[Error], str] = {
-    SpaceNotFound: "INVALID_PARAMETER",
-    ScopeNotFound: "INVALID_PARAMETER",
-    NotFound: "MEMORY_NOT_FOUND",
-    InvalidInput: "INVALID_PARAMETER",
-    Conflict: "INVALID_PARAMETER",
-    Unprocessable: "INVALID_PARAMETER",
-    Unauthenticated: "INVALID_PARAMETER",
-    Forbidden: "INVALID_PARAMETER",
-    QuotaExceeded: "STORAGE_ERROR",
-    EmbeddingError: "EMBEDDING_ERROR",
+    errors.SpaceNotFound: "INVALID_PARAMETER",
+    errors.ScopeNotFound: "INVALID_PARAMETER",
+    errors.NotFound: "MEMORY_NOT_FOUND",
+    errors.InvalidInput: "INVALID_PARAMETER",
+    errors.Conflict: "INVALID_PARAMETER",
+    errors.Unprocessable: "INVALID_PARAMETER",
+    errors.Unauthenticated: "INVALID_PARAMETER",
+    errors.Forbidden: "INVALID_PARAMETER",
+    errors.QuotaExceeded: "STORAGE_ERROR",
+    errors.EmbeddingError: "EMBEDDING_ERROR",
     Error: "STORAGE_ERROR",
 }
 
@@ -96,7 +84,7 @@ memento = Dialect(
 )
 
 TIMESTAMP = {"type": "string", "format": "date-time", "description": "ISO 8601 timestamp"}
-MEMORY = object_schema(
+MEMORY = record(
     {
         "id": {"type": "string", "description": "Unique identifier"},
         "content": {"type": "string", "description": "The memory text"},
@@ -105,40 +93,42 @@ MEMORY = object_schema(
         "created_at": TIMESTAMP,
         "updated_at": TIMESTAMP,
         "accessed_at": TIMESTAMP,
+    },
+    optional={
         "supersedes": {"type": "string", "description": "ID of memory this replaces"},
         "superseded_by": {"type": "string", "description": "ID of memory that replaces this"},
         "relevance_score": {"type": "number", "minimum": 0, "maximum": 1, "description": "Only in search results"},
     },
-    required=("id", "content", "confidence", "source", "created_at", "updated_at", "accessed_at"),
 )
-ERROR = object_schema(
+ERROR = record(
     {
         "code": {
             "type": "string",
             "enum": ["MEMORY_NOT_FOUND", "INVALID_PARAMETER", "STORAGE_ERROR", "EMBEDDING_ERROR"],
         },
         "message": {"type": "string"},
-    },
-    required=("code", "message"),
+    }
 )
-FAILED = object_schema({"error": ERROR}, required=("error",))
+FAILED = record({"error": ERROR})
 DEGRADED = {
     "type": "string",
     "description": "Present when the embedding model is not available and only words are used, with the reason.",
 }
-MEMORIES = {"type": "array", "items": MEMORY}
+MEMORIES = array(MEMORY)
 SUCCESS = {"type": "boolean", "description": "Whether the operation succeeded"}
 MESSAGE = {"type": "string", "description": "Confirmation or error message"}
 
 
-STORE = object_schema(
+STORE = record(
     {
         "content": {
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_CONTENT,
             "description": "The fact or information to remember. Should be a clear, standalone statement.",
-        },
+        }
+    },
+    optional={
         "confidence": {
             "type": "number",
             "minimum": 0,
@@ -154,7 +144,6 @@ STORE = object_schema(
             "(extracted).",
         },
     },
-    required=("content",),
 )
 STORE_IN_BOTH_SPELLINGS = {
     **STORE,
@@ -169,7 +158,7 @@ STORE_IN_BOTH_SPELLINGS = {
     takes=STORE,
     accepts=STORE_IN_BOTH_SPELLINGS,
     gives=either(
-        object_schema(
+        record(
             {
                 "created": {**MEMORY, "description": "The newly created memory with id, content, confidence, etc."},
                 "similar": {
@@ -181,10 +170,8 @@ STORE_IN_BOTH_SPELLINGS = {
                     "description": "Specific action to take if conflicts found, e.g., "
                     "'Call supersede_memory(old_id, new_id)'",
                 },
-                "degraded": DEGRADED,
-                "left_out": LEFT_OUT,
             },
-            required=("created", "similar", "action_required"),
+            optional={"degraded": DEGRADED, "left_out": LEFT_OUT},
         ),
         FAILED,
     ),
@@ -207,7 +194,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
         "created": shown(stored.memory),
         "similar": [shown(old) for old in stored.similar],
         "action_required": " ".join(actions) or None,
-        **_degraded(stored.degraded),
+        **present(degraded=stored.degraded),
     }
 
 
@@ -217,7 +204,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
     changes=True,
     destructive=True,
     idempotent=True,
-    takes=object_schema(
+    takes=record(
         {
             "old_memory_id": {"type": "string", "minLength": 1, "description": "ID of the outdated memory"},
             "new_memory_id": {
@@ -225,18 +212,11 @@ def store_memory(engine: Engine, args: Body) -> Body:
                 "minLength": 1,
                 "description": "ID of the new memory that replaces it",
             },
-        },
-        required=("old_memory_id", "new_memory_id"),
+        }
     ),
     gives=either(
-        object_schema(
-            {"success": {**SUCCESS, "const": True}, "message": MESSAGE},
-            required=("success", "message"),
-        ),
-        object_schema(
-            {"success": {**SUCCESS, "const": False}, "message": MESSAGE, "error": ERROR},
-            required=("success", "message", "error"),
-        ),
+        record({"success": {**SUCCESS, "const": True}, "message": MESSAGE}),
+        record({"success": {**SUCCESS, "const": False}, "message": MESSAGE, "error": ERROR}),
     ),
 )
 def supersede_memory(engine: Engine, args: Body) -> Body:
@@ -250,27 +230,22 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
     "search_memories",
     title="Search memories",
     changes=False,
-    takes=object_schema(
-        {
-            "query": {"type": "string", "minLength": 1, "description": "Natural language search query"},
+    takes=record(
+        {"query": {"type": "string", "minLength": 1, "description": "Natural language search query"}},
+        optional={
             "limit": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": 20,
                 "default": 5,
                 "description": "Maximum number of results to return",
-            },
+            }
         },
-        required=("query",),
     ),
     gives=either(
-        object_schema(
-            {
-                "memories": {**MEMORIES, "description": "Array of relevant memories, excluding superseded ones"},
-                "degraded": DEGRADED,
-                "left_out": LEFT_OUT,
-            },
-            required=("memories",),
+        record(
+            {"memories": {**MEMORIES, "description": "Array of relevant memories, excluding superseded ones"}},
+            optional={"degraded": DEGRADED, "left_out": LEFT_OUT},
         ),
         FAILED,
     ),
@@ -279,7 +254,7 @@ def search_memories(engine: Engine, args: Body) -> Body:
     """Search for relevant memories based on a query. Automatically filters out superseded memories."""
     hits = engine.search(Query(text=args["query"], limit=int(args.get("limit", 5))))
     memories = [{**shown(hit.memory), "relevance_score": round(hit.score, 4)} for hit in hits]
-    return {"memories": memories, **_degraded(hits.degraded)}
+    return {"memories": memories, **present(degraded=hits.degraded)}
 
 
 @memento.operation(
@@ -298,12 +273,9 @@ def search_memories(engine: Engine, args: Body) -> Body:
         }
     ),
     gives=either(
-        object_schema(
-            {
-                "memories": {**MEMORIES, "description": "Array of recent memories, excluding superseded ones"},
-                "left_out": LEFT_OUT,
-            },
-            required=("memories",),
+        record(
+            {"memories": {**MEMORIES, "description": "Array of recent memories, excluding superseded ones"}},
+            optional={"left_out": LEFT_OUT},
         ),
         FAILED,
     ),
@@ -316,21 +288,14 @@ def list_recent_memories(engine: Engine, args: Body) -> Body:
 
 def shown(memory: Memory) -> Body:
     """A memory in Memento's terms; absent fields are left out."""
-    body: dict[str, Any] = {
-        "id": memory.id,
-        "content": memory.shown_text,
-        "confidence": memory.confidence,
-        "source": str(memory.source),
-        "created_at": iso(memory.created_at),
-        "updated_at": iso(memory.updated_at),
-        "accessed_at": iso(memory.accessed_at),
-    }
-    if memory.supersedes:
-        body["supersedes"] = memory.supersedes
-    if memory.superseded_by:
-        body["superseded_by"] = memory.superseded_by
-    return body
-
-
-def _degraded(reason: str | None) -> Body:
-    return {"degraded": reason} if reason else {}
+    return present(
+        id=memory.id,
+        content=memory.shown_text,
+        confidence=memory.confidence,
+        source=memory.source,
+        created_at=memory.created_at,
+        updated_at=memory.updated_at,
+        accessed_at=memory.accessed_at,
+        supersedes=memory.supersedes,
+        superseded_by=memory.superseded_by,
+    )

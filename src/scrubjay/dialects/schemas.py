@@ -14,7 +14,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from scrubjay.dialects.base import Body, Schema, object_schema
+from scrubjay.dialects.base import Body, Schema, array, object_schema
 from scrubjay.engine.results import plain
 from scrubjay.values.times import parse_time
 
@@ -51,11 +51,11 @@ def whole_shape(kind: Any, leave_out: tuple[str, ...] = ()) -> Schema:  # noqa: 
     if origin in (Union, UnionType):
         return whole_shape(next(one for one in inner if one is not NoneType), leave_out)
     if origin in (tuple, list, Sequence):
-        return {"type": "array", "items": whole_shape(inner[0], leave_out)}
+        return array(whole_shape(inner[0], leave_out))
     if origin is Mapping or origin is dict:
         return {"type": "object", "additionalProperties": {} if inner[1] is Any else whole_shape(inner[1], leave_out)}
     if origin is frozenset:
-        return {"type": "array", "items": whole_shape(inner[0], leave_out)}
+        return array(whole_shape(inner[0], leave_out))
     if kind is Any:
         return {}
     if isinstance(kind, type) and issubclass(kind, IntEnum):

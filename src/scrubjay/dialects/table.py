@@ -2,63 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 
 from scrubjay.dialects.base import Dialect
 from scrubjay.errors import InvalidInput
 
 DEFAULT = "memento"
 
-
-def _memento() -> Dialect:
-    from scrubjay.dialects.memento import memento
-
-    return memento
-
-
-def _cortex() -> Dialect:
-    from scrubjay.dialects.cortex import cortex
-
-    return cortex
-
-
-def _system() -> Dialect:
-    from scrubjay.dialects.system.memories import system
-
-    return system
-
-
-def _mama() -> Dialect:
-    from scrubjay.dialects.mama import mama
-
-    return mama
-
-
-def _chimera() -> Dialect:
-    from scrubjay.dialects.chimera.memories import chimera
-
-    return chimera
-
-
-def _native() -> Dialect:
-    from scrubjay.dialects.native.memories import native
-
-    return native
-
-
-# By the name used in flags, addresses and manifests; people see them in this order.
-DIALECTS: dict[str, Callable[[], Dialect]] = {
-    "memento": _memento,
-    "cortex": _cortex,
-    "system": _system,
-    "mama": _mama,
-    "chimera": _chimera,
+# Where each is, by the name used in flags, addresses and manifests; the order is the one that people see.
+DIALECTS = {
+    "memento": "memento",
+    "cortex": "cortex",
+    "system": "system.memories",
+    "mama": "mama",
+    "chimera": "chimera.memories",
 }
 
-# Over REST only, each operation at its own address.
-ONLY_REST: dict[str, Callable[[], Dialect]] = {
-    "native": _native,
-}
+# Over REST alone, each operation at an address of its own.
+ONLY_REST = {"native": "native.memories"}
 
 
 def find(name: str) -> Dialect:
@@ -67,4 +28,5 @@ def find(name: str) -> Dialect:
     if name not in table:
         known = f"Known: {', '.join(DIALECTS)}."
         raise InvalidInput(f"Unknown dialect {name[:40]!r}.", hint=known, field="dialect")
-    return table[name]()
+    dialect: Dialect = getattr(import_module(f"scrubjay.dialects.{table[name]}"), name)
+    return dialect

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Pieces, Route, Schema, Stream, object_schema
+from scrubjay.dialects.base import Body, Pieces, Route, Schema, Stream, array, object_schema, present
 from scrubjay.dialects.chimera.memories import (
     BUDGET,
     CONTEXT,
@@ -28,7 +28,6 @@ from scrubjay.dialects.chimera.memories import (
 )
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.values.memory import AccessLevel, Conversation, Message
-from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.conversations.conversations import Turn
@@ -63,7 +62,7 @@ DESCRIBED: Schema = {
     listed=False,
     route=Route("GET", "/api/conversations"),
     takes=object_schema({"workspace_id": WORKSPACE_ID, "limit": LIMIT, "offset": OFFSET}),
-    gives=gives({"conversations": {"type": "array", "items": CONVERSATION}}),
+    gives=gives({"conversations": array(CONVERSATION)}),
 )
 def list_conversations(engine: Engine, args: Body) -> Body:
     """List a workspace's conversations, the most recently active first."""
@@ -184,7 +183,7 @@ def clear_conversation(engine: Engine, args: Body) -> Body:
     takes=object_schema(
         {**OF_CONVERSATION, "limit": {**LIMIT, "maximum": 1000}, "offset": OFFSET}, required=("conversation_id",)
     ),
-    gives=gives({"messages": {"type": "array", "items": MESSAGE}}),
+    gives=gives({"messages": array(MESSAGE)}),
 )
 def list_messages(engine: Engine, args: Body) -> Body:
     """The last messages of a conversation, oldest first; offset skips the newest."""
@@ -254,17 +253,14 @@ def turned(turn: Turn, answer: str | Message | None) -> Body:
 
 
 def talk(conversation: Conversation) -> Body:
-    given = {
-        "title": conversation.title,
-        "system_prompt": conversation.system_prompt,
-        "user_id": conversation.user_id,
-    }
-    return {
-        "id": conversation.id,
-        "workspace_id": id_of(conversation.space),
-        **{name: value for name, value in given.items() if value is not None},
-        "message_count": conversation.messages,
-        "access_level": str(conversation.access_level),
-        "created_at": iso(conversation.created_at),
-        "updated_at": iso(conversation.updated_at),
-    }
+    return present(
+        id=conversation.id,
+        workspace_id=id_of(conversation.space),
+        title=conversation.title,
+        system_prompt=conversation.system_prompt,
+        user_id=conversation.user_id,
+        message_count=conversation.messages,
+        access_level=conversation.access_level,
+        created_at=conversation.created_at,
+        updated_at=conversation.updated_at,
+    )

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, either, object_schema
+from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, array, either, object_schema, present, record
 from scrubjay.engine.conversations.workspaces import id_of
+from scrubjay.engine.results import plain
 from scrubjay.errors import Error
 from scrubjay.values.memory import MAX_CONTENT, Memory, Message, NewMemory, Source, Speaker
 from scrubjay.values.times import iso
@@ -53,12 +54,10 @@ chimera = Dialect(
     error_body=error_body,
 )
 
-FAILED = object_schema(
-    {"ok": {"const": False}, "data": {"type": "null"}, "error": {"type": "string"}}, required=("ok", "data", "error")
-)
+FAILED = record({"ok": {"const": False}, "data": {"type": "null"}, "error": {"type": "string"}})
 TIME = {"type": "string", "format": "date-time"}
 TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT}
-TAGS = {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 20}
+TAGS = array({"type": "string", "minLength": 1}, maxItems=20)
 COUNT = {"type": "integer", "minimum": 0}
 CONVERSATION_ID = {"type": "string", "minLength": 1, "maxLength": 256, "description": "Such as conv-…"}
 WORKSPACE_ID = {
@@ -82,29 +81,30 @@ PLACEMENT = {
     "default": "before",
     "description": "Where the memories go: before the system prompt, or after it.",
 }
-MEMORY = object_schema(
+MEMORY = record(
     {
         "id": {"type": "string"},
         "title": {"type": "string"},
         "content": {"type": "string"},
         "snippet": {"type": "string"},
-        "tags": {"type": "array", "items": {"type": "string"}},
+        "tags": array({"type": "string"}),
         "metadata": {"type": "object"},
         "created_at": TIME,
+    },
+    optional={
         "updated_at": TIME,
         "version": {"type": "integer"},
         "workspace_id": {"type": "string"},
         "conversation_id": {"type": "string"},
-        "flags": {"type": "array", "items": {"type": "string"}},
+        "flags": array({"type": "string"}),
         "superseded_by": {"type": "string", "description": "The memory that supersedes this one"},
         "is_active": {
             "type": "boolean",
             "description": "For an injected memory: active, or paused",
         },
     },
-    required=("id", "title", "content", "snippet", "tags", "metadata", "created_at"),
 )
-MEMORIES = {"type": "array", "items": MEMORY}
+MEMORIES = array(MEMORY)
 MESSAGE = object_schema(
     {
         "id": {"type": "string"},
@@ -119,7 +119,7 @@ CONTEXT: Schema = {
     "system_prompt": {"type": "string"},
     "memories_text": {"type": "string"},
     "memories": MEMORIES,
-    "history": {"type": "array", "items": MESSAGE},
+    "history": array(MESSAGE),
     "user_message": {"type": ["string", "null"]},
     "context": {"type": "string", "description": "All of it as one text"},
     "token_count": {**COUNT, "description": "An estimate: a token for every four bytes"},
@@ -130,9 +130,8 @@ DONE = {"message": {"type": "string"}}
 
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
     """An envelope around these fields, or an error."""
-    data = object_schema({**properties, **(optional or {})}, required=tuple(properties))
-    ok: Schema = {"ok": {"const": True}, "data": data, "error": {"type": "null"}, "left_out": LEFT_OUT}
-    return either(object_schema(ok, required=("ok", "data", "error")), FAILED)
+    ok: Schema = {"ok": {"const": True}, "data": record(properties, optional=optional), "error": {"type": "null"}}
+    return either(record(ok, optional={"left_out": LEFT_OUT}), FAILED)
 
 
 def ok(**data: Any) -> Body:
@@ -192,29 +191,26 @@ def remember(engine: Engine, args: Body) -> Body:
     title="Search memories",
     changes=False,
     route=Route("POST", "/api/mcp/search"),
-    takes=object_schema(
-        {
-            "query": {**TEXT, "description": "search query"},
+    takes=record(
+        {"query": {**TEXT, "description": "search query"}},
+        optional={
             "top_k": {"type": "integer", "minimum": 1, "maximum": 50, "default": 5},
             "conversation_id": CONVERSATION_ID,
             "workspace_id": WORKSPACE_ID,
         },
-        required=("query",),
     ),
     gives=gives(
         {
-            "results": {
-                "type": "array",
-                "items": object_schema(
+            "results": array(
+                record(
                     {
                         "id": {"type": "string"},
                         "title": {"type": "string"},
                         "snippet": {"type": "string"},
                         "score": {"type": "number", "minimum": 0, "maximum": 1},
-                    },
-                    required=("id", "title", "snippet", "score"),
-                ),
-            }
+                    }
+                )
+            )
         },
         optional={"degraded": {"type": "string"}},
     ),
@@ -236,7 +232,7 @@ def search(engine: Engine, args: Body) -> Body:
         }
         for hit in hits
     ]
-    return ok(results=results, **({"degraded": hits.degraded} if hits.degraded else {}))
+    return ok(results=results, **present(degraded=hits.degraded))
 
 
 @chimera.operation(
@@ -244,13 +240,12 @@ def search(engine: Engine, args: Body) -> Body:
     title="Inject memories",
     changes=False,
     route=Route("POST", "/api/mcp/inject"),
-    takes=object_schema(
-        {
-            "conversation_id": CONVERSATION_ID,
+    takes=record(
+        {"conversation_id": CONVERSATION_ID},
+        optional={
             "max_memories": {"type": "integer", "minimum": 1, "maximum": 50, "default": 5},
             "workspace_id": WORKSPACE_ID,
         },
-        required=("conversation_id",),
     ),
     gives=gives({"injected_context": {"type": "string"}, "memory_count": COUNT, "memories": MEMORIES}),
 )
@@ -268,9 +263,8 @@ def inject(engine: Engine, args: Body) -> Body:
     title="List memories",
     changes=False,
     route=Route("GET", "/api/mcp/listMemories"),
-    takes=object_schema(
-        {"conversation_id": CONVERSATION_ID, "limit": LIMIT, "offset": OFFSET, "workspace_id": WORKSPACE_ID},
-        required=("conversation_id",),
+    takes=record(
+        {"conversation_id": CONVERSATION_ID}, optional={"limit": LIMIT, "offset": OFFSET, "workspace_id": WORKSPACE_ID}
     ),
     gives=gives({"memories": MEMORIES, "total": COUNT, "limit": COUNT, "offset": COUNT}),
 )
@@ -286,10 +280,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
 
 # --- what the user puts into a conversation --------------------------------------------------------------------------
 
-LINK = object_schema(
-    {"conversation_id": CONVERSATION_ID, "memoryId": MEMORY_ID, "workspace_id": WORKSPACE_ID},
-    required=("conversation_id", "memoryId"),
-)
+LINK = record({"conversation_id": CONVERSATION_ID, "memoryId": MEMORY_ID}, optional={"workspace_id": WORKSPACE_ID})
 LINKED = {"memoryId": {"type": "string"}, "isActive": {"type": "boolean"}, **DONE}
 
 
@@ -344,15 +335,9 @@ def remove_injection(engine: Engine, args: Body) -> Body:
     title="Build a conversation's context",
     changes=False,
     route=Route("GET", "/api/conversations/{conversation_id}/context"),
-    takes=object_schema(
-        {
-            "conversation_id": CONVERSATION_ID,
-            "user_message": TEXT,
-            "token_budget": BUDGET,
-            "placement": PLACEMENT,
-            "workspace_id": WORKSPACE_ID,
-        },
-        required=("conversation_id",),
+    takes=record(
+        {"conversation_id": CONVERSATION_ID},
+        optional={"user_message": TEXT, "token_budget": BUDGET, "placement": PLACEMENT, "workspace_id": WORKSPACE_ID},
     ),
     gives=gives(CONTEXT),
 )
@@ -390,38 +375,27 @@ def snippet(text: str) -> str:
 
 def shown(memory: Memory, active: Mapping[str, bool] | None = None) -> Body:
     """A memory; if it was injected into the conversation in question, also whether it is active."""
-    body: dict[str, Any] = {
-        "id": written_id(memory),
-        "title": memory.title,
-        "content": memory.shown_text,
-        "snippet": snippet(memory.shown_text),
-        "tags": list(memory.tags),
-        "metadata": dict(memory.metadata),
-        "created_at": iso(memory.created_at),
-        "updated_at": iso(memory.updated_at),
-        "version": memory.version,
-        "workspace_id": id_of(memory.space),
-    }
-    if memory.context.conversation_id is not None:
-        body["conversation_id"] = memory.context.conversation_id
-    if memory.flags:
-        body["flags"] = list(memory.flags)
-    if memory.superseded_by is not None:
-        body["superseded_by"] = spelt(memory.superseded_by)
-    if active and memory.id in active:
-        body["is_active"] = active[memory.id]
-    return body
+    return present(
+        id=written_id(memory),
+        title=memory.title,
+        content=memory.shown_text,
+        snippet=snippet(memory.shown_text),
+        tags=memory.tags,
+        metadata=memory.metadata,
+        created_at=memory.created_at,
+        updated_at=memory.updated_at,
+        version=memory.version,
+        workspace_id=id_of(memory.space),
+        conversation_id=memory.context.conversation_id,
+        flags=memory.flags or None,
+        superseded_by=memory.superseded_by and spelt(memory.superseded_by),
+        is_active=(active or {}).get(memory.id),
+    )
 
 
 def said(message: Message) -> Body:
-    reply = {} if message.reply_to is None else {"reply_to": message.reply_to}
-    return {
-        "id": message.id,
-        "role": str(message.role),
-        "content": message.content,
-        **reply,
-        "created_at": iso(message.created_at),
-    }
+    body: Body = plain(message)
+    return body
 
 
 def parts(context: BuiltContext) -> Body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Route, Schema, object_schema
+from scrubjay.dialects.base import Body, Route, Schema, array, object_schema, present, record
 from scrubjay.dialects.chimera.memories import (
     COUNT,
     DONE,
@@ -26,7 +26,6 @@ from scrubjay.dialects.chimera.memories import (
 )
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.values.memory import MAX_CONTENT, NewMemory, Source, Space
-from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -57,7 +56,7 @@ NAMED: Schema = {
     listed=False,
     route=Route("GET", "/api/workspaces"),
     takes=object_schema({}),
-    gives=gives({"workspaces": {"type": "array", "items": WORKSPACE}}),
+    gives=gives({"workspaces": array(WORKSPACE)}),
 )
 def list_workspaces(engine: Engine, _args: Body) -> Body:
     """List the workspaces that you can use."""
@@ -185,7 +184,7 @@ def create_memory(engine: Engine, args: Body) -> Body:
     changes=False,
     listed=False,
     route=Route("GET", "/api/memories/{memory_id}"),
-    takes=object_schema({"memory_id": MEMORY_ID}, required=("memory_id",)),
+    takes=record({"memory_id": MEMORY_ID}),
     gives=gives({"memory": MEMORY}),
 )
 def get_memory(engine: Engine, args: Body) -> Body:
@@ -215,7 +214,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
     listed=False,
     route=Route("DELETE", "/api/memories/{memory_id}"),
     earlier=Route("DELETE", "/api/mcp/memory/{memory_id}/delete"),
-    takes=object_schema({"memory_id": MEMORY_ID}, required=("memory_id",)),
+    takes=record({"memory_id": MEMORY_ID}),
     gives=gives(DONE),
 )
 def delete_memory(engine: Engine, args: Body) -> Body:
@@ -230,17 +229,9 @@ def delete_memory(engine: Engine, args: Body) -> Body:
     changes=True,
     listed=False,
     route=Route("POST", "/api/mcp/batch-remember", 201),
-    takes=object_schema(
-        {
-            "memories": {
-                "type": "array",
-                "items": object_schema(FRAGMENT, required=("text",)),
-                "minItems": 1,
-                "maxItems": MAX_BATCH,
-            },
-            "workspace_id": WORKSPACE_ID,
-        },
-        required=("memories",),
+    takes=record(
+        {"memories": array(object_schema(FRAGMENT, required=("text",)), minItems=1, maxItems=MAX_BATCH)},
+        optional={"workspace_id": WORKSPACE_ID},
     ),
     gives=gives({"created": COUNT, "memories": MEMORIES}),
     fields={"content": "text"},
@@ -254,11 +245,10 @@ def batch_remember(engine: Engine, args: Body) -> Body:
 
 
 def workspace(space: Space) -> Body:
-    described = {} if space.description is None else {"description": space.description}
-    return {
-        "id": id_of(space.name),
-        "name": space.title or space.name,
-        **described,
-        "memory_count": space.memories + space.superseded,  # the number that its list shows
-        "created_at": iso(space.created_at),
-    }
+    return present(
+        id=id_of(space.name),
+        name=space.title or space.name,
+        description=space.description,
+        memory_count=space.memories + space.superseded,  # the number that its list shows
+        created_at=space.created_at,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Pieces, Reach, Route, Stream, either, object_schema
+from scrubjay.dialects.base import Body, Pieces, Reach, Route, Stream, array, either, object_schema, record
 from scrubjay.dialects.native.memories import FAILED, LARGE, NAME, REASON, ROOT, gives, many, native
 from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.values.memory import Act, ActFilter, Credential, CredentialKind, Event, Grant, Role
@@ -40,11 +40,11 @@ def list_keys(engine: Engine, _args: Body) -> Body:
     changes=True,
     reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/keys", 201),
-    takes=object_schema(
-        {
-            "user": NAME,
+    takes=record(
+        {"user": NAME},
+        optional={
             "role": {**shape(Role), "default": "member"},
-            "spaces": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 100},
+            "spaces": array({"type": "string"}, minItems=1, maxItems=100),
             "name": {"type": "string", "maxLength": 100, "description": "A label, for people"},
             "expires_at": {"type": "string", "format": "date-time"},
             "kind": {
@@ -53,7 +53,6 @@ def list_keys(engine: Engine, _args: Body) -> Body:
                 "description": "A key for programs, or a subject of your token issuer",
             },
         },
-        required=("user",),
     ),
     gives=gives(ISSUED),
 )
@@ -79,7 +78,7 @@ def create_key(engine: Engine, args: Body) -> Body:
     idempotent=True,
     reach=Reach.OWNER,
     route=Route("DELETE", f"{ROOT}/keys/{{id}}"),
-    takes=object_schema({"id": KEY, "reason": REASON}, required=("id",)),
+    takes=record({"id": KEY}, optional={"reason": REASON}),
     gives=gives({"key": shape(Credential)}),
 )
 def revoke_key(engine: Engine, args: Body) -> Body:
@@ -94,7 +93,7 @@ def revoke_key(engine: Engine, args: Body) -> Body:
     changes=True,
     reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/keys/{{id}}/rotate"),
-    takes=object_schema({"id": KEY}, required=("id",)),
+    takes=record({"id": KEY}),
     gives=gives(ISSUED),
 )
 def rotate_key(engine: Engine, args: Body) -> Body:
@@ -117,7 +116,7 @@ def list_grants(engine: Engine, _args: Body) -> Body:
     return {"grants": shown(list(engine.callers.grants()))}
 
 
-ENTRY = object_schema({"name": NAME, "user": NAME}, required=("name", "user"))
+ENTRY = record({"name": NAME, "user": NAME})
 
 
 @native.operation(

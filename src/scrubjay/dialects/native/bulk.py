@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Route, Schema, object_schema
+from scrubjay.dialects.base import Body, Route, Schema, array, object_schema, record
 from scrubjay.dialects.native.memories import (
     CHANGES,
     COUNT,
@@ -36,7 +36,7 @@ DEED = {
     "maxLength": 100,
     "description": "Id of the bulk operation, from an earlier call",
 }
-TAGS = {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 20}
+TAGS = array({"type": "string", "minLength": 1}, maxItems=20)
 
 
 @native.operation(
@@ -103,7 +103,7 @@ def bulk_update(engine: Engine, args: Body) -> Body:
     title="Undo a bulk forget",
     changes=True,
     route=Route("POST", f"{ROOT}/bulk/undo"),
-    takes=object_schema({"deed": DEED}, required=("deed",)),
+    takes=record({"deed": DEED}),
     gives=gives(DONE),
 )
 def undo_bulk(engine: Engine, args: Body) -> Body:
@@ -120,7 +120,7 @@ def undo_bulk(engine: Engine, args: Body) -> Body:
     takes=object_schema(
         {"dry_run": {"type": "boolean", "default": False, "description": "Only report what would be forgotten"}}
     ),
-    gives=gives({"pruned": {"type": "array", "items": {"type": "string"}}}, optional=LARGE),
+    gives=gives({"pruned": array({"type": "string"})}, optional=LARGE),
 )
 def prune(engine: Engine, args: Body) -> Body:
     """Soft-delete expired memories."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Reach, Route, Schema, object_schema
+from scrubjay.dialects.base import Body, Reach, Route, Schema, array, object_schema, record
 from scrubjay.dialects.native.memories import LARGE, ROOT, gives, native
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.engine.sync.run import Keep, Resolution, Synced, SyncRequest, SyncType
@@ -31,7 +31,7 @@ CONFLICT["properties"] |= {"ours": shape(Memory), "theirs": shape(Memory)}
     reach=Reach.LOCAL,
     route=Route("GET", f"{ROOT}/sync/endpoints"),
     takes=object_schema({}),
-    gives=gives({"endpoints": {"type": "array", "items": shape(Endpoint)}}, optional=LARGE),
+    gives=gives({"endpoints": array(shape(Endpoint))}, optional=LARGE),
 )
 def list_endpoints(engine: Engine, _args: Body) -> Body:
     """The stores that this one can sync with, and when it last did. Passwords are removed from addresses."""
@@ -45,7 +45,7 @@ def list_endpoints(engine: Engine, _args: Body) -> Body:
     idempotent=True,
     reach=Reach.LOCAL,
     route=Route("POST", f"{ROOT}/sync/endpoints", 201),
-    takes=object_schema(
+    takes=record(
         {
             "name": NAME,
             "url": {
@@ -54,9 +54,8 @@ def list_endpoints(engine: Engine, _args: Body) -> Body:
                 "maxLength": 1000,
                 "pattern": "^(sqlite|postgres(ql)?|https?)://",
             },
-            "spaces": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 100},
         },
-        required=("name", "url"),
+        optional={"spaces": array({"type": "string"}, minItems=1, maxItems=100)},
     ),
     gives=gives({"endpoint": shape(Endpoint)}),
 )
@@ -73,7 +72,7 @@ def add_endpoint(engine: Engine, args: Body) -> Body:
     destructive=True,
     reach=Reach.LOCAL,
     route=Route("DELETE", f"{ROOT}/sync/endpoints/{{name}}"),
-    takes=object_schema({"name": NAME}, required=("name",)),
+    takes=record({"name": NAME}),
     gives=gives({"removed": NAME}),
 )
 def remove_endpoint(engine: Engine, args: Body) -> Body:
@@ -90,14 +89,13 @@ def remove_endpoint(engine: Engine, args: Body) -> Body:
     idempotent=True,
     reach=Reach.LOCAL,
     route=Route("POST", f"{ROOT}/sync/run"),
-    takes=object_schema(
-        {
-            "name": NAME,
+    takes=record(
+        {"name": NAME},
+        optional={
             "type": {**shape(SyncType), "default": "incremental"},
             "resolution": {**shape(Resolution), "default": "newest_wins"},
             "dry_run": {"type": "boolean", "default": False, "description": "Only report what would happen"},
         },
-        required=("name",),
     ),
     gives=gives({"synced": shape(Synced)}, optional=LARGE),
 )
@@ -121,7 +119,7 @@ def run_sync(engine: Engine, args: Body) -> Body:
     takes=object_schema(
         {"settled": {"type": "boolean", "default": False, "description": "Resolved conflicts instead"}}
     ),
-    gives=gives({"conflicts": {"type": "array", "items": CONFLICT}}, optional=LARGE),
+    gives=gives({"conflicts": array(CONFLICT)}, optional=LARGE),
 )
 def list_sync_conflicts(engine: Engine, args: Body) -> Body:
     """Memories that were changed on both sides and need a decision, newest first."""
@@ -134,10 +132,7 @@ def list_sync_conflicts(engine: Engine, args: Body) -> Body:
     changes=True,
     reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/sync/conflicts/{{number}}/resolve"),
-    takes=object_schema(
-        {"number": {"type": "integer", "minimum": 1, "maximum": 2**53}, "keep": shape(Keep)},
-        required=("number", "keep"),
-    ),
+    takes=record({"number": {"type": "integer", "minimum": 1, "maximum": 2**53}, "keep": shape(Keep)}),
     gives=gives({}, optional={"memory": shape(Memory)}),
 )
 def resolve_sync_conflict(engine: Engine, args: Body) -> Body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Route, object_schema
+from scrubjay.dialects.base import Body, Route, object_schema, record
 from scrubjay.dialects.native.memories import LARGE, ROOT, gives, many, native
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.values.memory import Job
@@ -12,7 +12,7 @@ from scrubjay.values.memory import Job
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-ONE = object_schema({"id": {"type": "string", "minLength": 1, "description": "A job's id"}}, required=("id",))
+ONE = record({"id": {"type": "string", "minLength": 1, "description": "A job's id"}})
 
 
 @native.operation(

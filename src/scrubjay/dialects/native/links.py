@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import Body, Pieces, Route, Stream, either, object_schema
+from scrubjay.dialects.base import Body, Pieces, Route, Stream, either, object_schema, record
 from scrubjay.dialects.native.memories import FAILED, ID, LARGE, ONE, PAGE, ROOT, gives, many, native, one
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.engine.lifecycle.curation import Node
@@ -37,13 +37,12 @@ def list_links(engine: Engine, args: Body) -> Body:
     title="Get a memory's surroundings",
     changes=False,
     route=Route("GET", f"{ROOT}/memories/{{id}}/graph"),
-    takes=object_schema(
-        {
-            "id": ID,
+    takes=record(
+        {"id": ID},
+        optional={
             "steps": {"type": "integer", "minimum": 1, "maximum": 3, "default": 1},
             "similar": {"type": "boolean", "default": False, "description": "Include similar memories"},
         },
-        required=("id",),
     ),
     gives=gives({"memories": many(Memory), "links": many(Link)}, optional=LARGE),
 )
@@ -59,9 +58,7 @@ def get_graph(engine: Engine, args: Body) -> Body:
     changes=False,
     route=Route("GET", f"{ROOT}/memories/{{id}}/network"),
     streams=Pieces.LINES,
-    takes=object_schema(
-        {"id": ID, "steps": {"type": "integer", "minimum": 1, "maximum": 10, "default": 2}}, required=("id",)
-    ),
+    takes=record({"id": ID}, optional={"steps": {"type": "integer", "minimum": 1, "maximum": 10, "default": 2}}),
     gives=either(object_schema({"nodes": many(Node), "links": many(Link)}), FAILED),
 )
 def get_network(engine: Engine, args: Body) -> Stream:
@@ -83,9 +80,7 @@ def stretches(items: tuple[Any, ...], size: int = 500) -> Iterator[tuple[Any, ..
     changes=True,
     idempotent=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/supersede"),
-    takes=object_schema(
-        {"id": ID, "new": {**ID, "description": "The memory that replaces it"}}, required=("id", "new")
-    ),
+    takes=record({"id": ID, "new": {**ID, "description": "The memory that replaces it"}}),
     gives=gives({"old": shape(Memory), "new": shape(Memory)}),
 )
 def supersede_memory(engine: Engine, args: Body) -> Body:
@@ -126,7 +121,7 @@ def list_conflicts(engine: Engine, args: Body) -> Body:
     title="Keep both",
     changes=True,
     route=Route("POST", f"{ROOT}/conflicts/keep"),
-    takes=object_schema({"old": ID, "new": ID}, required=("old", "new")),
+    takes=record({"old": ID, "new": ID}),
     gives=gives({"old": shape(Memory), "new": shape(Memory)}),
 )
 def keep_both(engine: Engine, args: Body) -> Body:
@@ -156,7 +151,7 @@ def list_topics(engine: Engine, _args: Body) -> Body:
     title="How a decision evolved",
     changes=False,
     route=Route("GET", f"{ROOT}/decisions/{{topic:path}}"),
-    takes=object_schema({"topic": {"type": "string", "minLength": 1}}, required=("topic",)),
+    takes=record({"topic": {"type": "string", "minLength": 1}}),
     gives=gives({"decisions": many(Memory)}, optional=LARGE),
 )
 def get_chain(engine: Engine, args: Body) -> Body:

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, either, fitting, left_out, object_schema
+from scrubjay.dialects.base import (
+    LEFT_OUT,
+    Body,
+    Dialect,
+    Route,
+    Schema,
+    array,
+    either,
+    fitting,
+    object_schema,
+    present,
+    record,
+)
 from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.engine.store import intake
 from scrubjay.errors import Error
@@ -22,12 +34,8 @@ ROOT = "/api/v1"
 
 
 def error_body(error: Error, _operation: str) -> Body:
-    body: dict[str, Any] = {"code": error.code, "message": error.message}
-    if error.hint:
-        body["hint"] = error.hint
-    if details := {name: shown(value) for name, value in error.details.items() if value is not None}:
-        body["details"] = details
-    return {"error": body}
+    details = {name: shown(value) for name, value in error.details.items() if value is not None}
+    return {"error": present(code=error.code, message=error.message, hint=error.hint, details=details or None)}
 
 
 native = Dialect(
@@ -39,36 +47,30 @@ native = Dialect(
     tools=False,
 )
 
-FAILED = object_schema(
+FAILED = record(
     {
-        "error": object_schema(
-            {
-                "code": {"type": "string"},
-                "message": {"type": "string"},
-                "hint": {"type": "string", "description": "How to fix it"},
-                "details": {"type": "object"},
-            },
-            required=("code", "message"),
+        "error": record(
+            {"code": {"type": "string"}, "message": {"type": "string"}},
+            optional={"hint": {"type": "string", "description": "How to fix it"}, "details": {"type": "object"}},
         )
-    },
-    required=("error",),
+    }
 )
 ID = {"type": "string", "minLength": 1, "description": "A memory's id, in any form"}
 
 
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
     """A successful reply with these fields, or an error."""
-    return either(object_schema({**properties, **(optional or {})}, required=tuple(properties)), FAILED)
+    return either(record(properties, optional=optional), FAILED)
 
 
 def many(kind: Any) -> Schema:
-    return {"type": "array", "items": shape(kind)}
+    return array(shape(kind))
 
 
 LARGE: Schema = {"degraded": {"type": "string"}, "left_out": LEFT_OUT}
 NAME = {"type": "string", "minLength": 1, "maxLength": 100}
 DIFFERENCE = object_schema(
-    {"field": {"type": "string"}, "old": {}, "new": {}, "lines": {"type": "array", "items": {"type": "string"}}},
+    {"field": {"type": "string"}, "old": {}, "new": {}, "lines": array({"type": "string"})},
     required=("field", "lines"),
 )
 
@@ -80,7 +82,7 @@ PAGE: Schema = {
 COUNT = {"type": "integer", "minimum": 0}
 FILTER = fields_of(Filter)
 REASON = {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Reason, kept in the history"}
-ONE = object_schema({"id": ID}, required=("id",))
+ONE = record({"id": ID})
 CHANGES: Schema = {name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE}
 
 
@@ -101,12 +103,11 @@ def one(memory: Memory) -> Body:
     title="Get a memory",
     changes=False,
     route=Route("GET", f"{ROOT}/memories/{{id}}"),
-    takes=object_schema(
-        {
-            "id": ID,
-            "deleted": {"type": "boolean", "description": "Include a forgotten memory that can still be restored"},
+    takes=record(
+        {"id": ID},
+        optional={
+            "deleted": {"type": "boolean", "description": "Include a forgotten memory that can still be restored"}
         },
-        required=("id",),
     ),
     gives=gives({"memory": shape(Memory)}),
 )
@@ -126,7 +127,8 @@ def get_memory(engine: Engine, args: Body) -> Body:
 def store_memory(engine: Engine, args: Body) -> Body:
     """Store a memory; the answer lists earlier ones that it may outdate."""
     stored = engine.store(filled(NewMemory, args))
-    return {**one(stored.memory), "similar": shown(stored.similar), "links": stored.links, **degraded(stored.degraded)}
+    more = present(degraded=stored.degraded)
+    return {**one(stored.memory), "similar": shown(stored.similar), "links": stored.links, **more}
 
 
 @native.operation(
@@ -138,7 +140,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
     gives=gives(
         {
             "memory": shape(Memory),
-            "fields": {"type": "array", "items": {"type": "string"}},
+            "fields": array({"type": "string"}),
             "previous": {
                 "type": ["string", "null"],
                 "description": "Id of the previous version; null if there is none",
@@ -159,9 +161,9 @@ def update_memory(engine: Engine, args: Body) -> Body:
     changes=True,
     destructive=True,
     route=Route("DELETE", f"{ROOT}/memories/{{id}}"),
-    takes=object_schema(
-        {"id": ID, "hard": {"type": "boolean", "default": False, "description": "Erase for good"}, "reason": REASON},
-        required=("id",),
+    takes=record(
+        {"id": ID},
+        optional={"hard": {"type": "boolean", "default": False, "description": "Erase for good"}, "reason": REASON},
     ),
     gives=gives({"memory": shape(Memory), "hard": {"type": "boolean"}}),
 )
@@ -206,7 +208,7 @@ def search(engine: Engine, args: Body) -> Body:
             explain=True,
         )
     )
-    return {"hits": shown(hits.hits), "total": hits.total, **degraded(hits.degraded)}
+    return {"hits": shown(hits.hits), "total": hits.total, **present(degraded=hits.degraded)}
 
 
 @native.operation(
@@ -237,8 +239,8 @@ def list_memories(engine: Engine, args: Body) -> Body:
         counted=True,
         room=lambda found: fitting(map(shown, found)),
     )
-    more = {} if page.cursor is None else {"cursor": page.cursor}
-    return {"memories": shown(page.memories), "total": page.total, **more, **left_out(page.left_out)}
+    more = present(cursor=page.cursor, left_out=page.left_out or None)
+    return {"memories": shown(page.memories), "total": page.total, **more}
 
 
 @native.operation(
@@ -275,15 +277,11 @@ def list_versions(engine: Engine, args: Body) -> Body:
     title="Compare versions",
     changes=False,
     route=Route("GET", f"{ROOT}/memories/{{id}}/diff"),
-    takes=object_schema(
-        {
-            "id": ID,
-            "old": {"type": "integer", "minimum": 1},
-            "new": {"type": "integer", "minimum": 1, "description": "Default: the current version"},
-        },
-        required=("id", "old"),
+    takes=record(
+        {"id": ID, "old": {"type": "integer", "minimum": 1}},
+        optional={"new": {"type": "integer", "minimum": 1, "description": "Default: the current version"}},
     ),
-    gives=gives({"differences": {"type": "array", "items": DIFFERENCE}}, optional=LARGE),
+    gives=gives({"differences": array(DIFFERENCE)}, optional=LARGE),
 )
 def diff_versions(engine: Engine, args: Body) -> Body:
     """How two versions of a memory differ, field by field."""
@@ -296,7 +294,7 @@ def diff_versions(engine: Engine, args: Body) -> Body:
     title="Restore a version",
     changes=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/versions/{{version}}/restore"),
-    takes=object_schema({"id": ID, "version": {"type": "integer", "minimum": 1}}, required=("id", "version")),
+    takes=record({"id": ID, "version": {"type": "integer", "minimum": 1}}),
     gives=gives({"memory": shape(Memory)}),
 )
 def restore_version(engine: Engine, args: Body) -> Body:
@@ -305,10 +303,6 @@ def restore_version(engine: Engine, args: Body) -> Body:
 
 
 # --- definitions that several operations share ------------------------------------------------------------------------
-
-
-def degraded(reason: str | None) -> Body:
-    return {"degraded": reason} if reason else {}
 
 
 def moment(name: str, value: Any) -> Any:

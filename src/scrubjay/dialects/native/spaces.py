@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Pieces, Route, Stream, either, object_schema
+from scrubjay.dialects.base import Body, Pieces, Route, Stream, array, either, object_schema, present, record
 from scrubjay.dialects.native.memories import COUNT, FAILED, LARGE, NAME, ROOT, gives, many, native, plain_body
 from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.engine.statistics import Statistics, StatsQuery
@@ -34,9 +34,7 @@ def list_spaces(engine: Engine, _args: Body) -> Body:
     changes=True,
     idempotent=True,
     route=Route("POST", f"{ROOT}/spaces", 201),
-    takes=object_schema(
-        {"name": NAME, "description": {"type": "string", "minLength": 1, "maxLength": 10_000}}, required=("name",)
-    ),
+    takes=record({"name": NAME}, optional={"description": {"type": "string", "minLength": 1, "maxLength": 10_000}}),
     gives=gives({"space": {"type": "string"}, "created": {"type": "boolean"}}),
 )
 def create_space(engine: Engine, args: Body) -> Body:
@@ -51,7 +49,7 @@ def create_space(engine: Engine, args: Body) -> Body:
     changes=True,
     destructive=True,
     route=Route("DELETE", f"{ROOT}/spaces/{{name}}"),
-    takes=object_schema({"name": NAME}, required=("name",)),
+    takes=record({"name": NAME}),
     gives=gives({"space": shape(Space)}),
 )
 def drop_space(engine: Engine, args: Body) -> Body:
@@ -82,13 +80,13 @@ STORE = object_schema(
     changes=False,
     route=Route("GET", f"{ROOT}/stores"),
     takes=object_schema({}),
-    gives=gives({"stores": {"type": "array", "items": STORE}}, optional=LARGE),
+    gives=gives({"stores": array(STORE)}, optional=LARGE),
 )
 def list_stores(engine: Engine, _args: Body) -> Body:
     """The stores that the caller may see, with the folders where their memories are files."""
     return {
         "stores": [
-            {**shown(store, leave_out=("path",)), **({} if store.path is None else {"path": str(store.path)})}
+            {**shown(store, leave_out=("path",)), **present(path=store.path and str(store.path))}
             for store in engine.folders.list()
         ]
     }
@@ -126,10 +124,7 @@ def export(engine: Engine, _args: Body) -> Stream:
     title="Import",
     changes=True,
     route=Route("POST", f"{ROOT}/import"),
-    takes=object_schema(
-        {"lines": {"type": "array", "items": {"type": "object"}, "minItems": 1, "maxItems": 1000}},
-        required=("lines",),
-    ),
+    takes=record({"lines": array({"type": "object"}, minItems=1, maxItems=1000)}),
     gives=gives(shape(Imported)["properties"]),
 )
 def import_(engine: Engine, args: Body) -> Body:

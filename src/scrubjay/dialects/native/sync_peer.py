@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Reach, Route, Schema, either, object_schema
+from scrubjay.dialects.base import Body, Reach, Route, Schema, array, either, object_schema, record
 from scrubjay.dialects.native.memories import FAILED, ROOT, gives, native
 from scrubjay.dialects.schemas import whole_shape
 from scrubjay.engine.results import plain
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_IDS = 500
 ID = {"type": "string", "minLength": 1, "maxLength": 256}
-IDS = {"type": "array", "items": ID, "maxItems": MAX_IDS}
+IDS = array(ID, maxItems=MAX_IDS)
 SPACE = {"type": "string", "minLength": 1, "maxLength": 100}
 CLOCK = {"type": "integer", "minimum": 0, "maximum": MAX_CLOCK}
 NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**53}
@@ -43,7 +43,7 @@ REPLICA = with_fields(
     memory=MEMORY,
     erased=ERASED,
     seen=SEEN,
-    vectors={"type": "array", "items": {"type": "string"}, "maxItems": 1000, "description": "Base64 of 32-bit numbers"},
+    vectors=array({"type": "string"}, maxItems=1000, description="Base64 of 32-bit numbers"),
     parts={"type": "integer", "minimum": 0, "maximum": 10_000},
 )
 STAMP = with_fields(Stamp, hlc=CLOCK, version=NUMBER, erased=ERASED, seen=SEEN, aliases=NUMBER)
@@ -51,8 +51,8 @@ HEARD = with_fields(Heard, number=NUMBER)
 LINK = with_fields(Link, hlc=CLOCK)
 PARCEL = with_fields(
     Parcel,
-    replicas={"type": "array", "items": REPLICA},
-    links={"type": "array", "items": LINK},
+    replicas=array(REPLICA),
+    links=array(LINK),
     spaces={"type": "object", "additionalProperties": {"type": ["string", "null"]}},
 )
 TAKEN = object_schema(
@@ -89,20 +89,19 @@ def sync_greet(engine: Engine, _args: Body) -> Body:
     changes=False,
     reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/sync/changes"),
-    takes=object_schema(
+    takes=record(
         {
             "space": SPACE,
             "after": HEARD,
             "limit": {"type": "integer", "minimum": 1, "maximum": STRETCH},
-        },
-        required=("space", "after", "limit"),
+        }
     ),
     gives=gives({"ids": IDS, "heard": HEARD, "more": {"type": "boolean"}, "restarted": {"type": "boolean"}}),
 )
 def sync_changes(engine: Engine, args: Body) -> Body:
     """The memories that a space's feed names after a position; from the beginning if it has no such position."""
     after = wire.built(Heard, args["after"])
-    body: Body = plain(engine.sync.host.changes(args["space"], after, limit=args["limit"]))
+    body: Body = plain(engine.sync.host.changes(args["space"], after, limit=int(args["limit"])))
     return body
 
 
@@ -112,7 +111,7 @@ def sync_changes(engine: Engine, args: Body) -> Body:
     changes=False,
     reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/sync/stamps"),
-    takes=object_schema({"ids": IDS}, required=("ids",)),
+    takes=record({"ids": IDS}),
     gives=gives({"stamps": {"type": "object", "additionalProperties": STAMP}}),
 )
 def sync_stamps(engine: Engine, args: Body) -> Body:
@@ -126,12 +125,12 @@ def sync_stamps(engine: Engine, args: Body) -> Body:
     changes=False,
     reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/sync/links"),
-    takes=object_schema({"ids": IDS, "offset": NUMBER}, required=("ids",)),
-    gives=gives({"links": {"type": "array", "items": LINK}, "more": {"type": "boolean"}}),
+    takes=record({"ids": IDS}, optional={"offset": NUMBER}),
+    gives=gives({"links": array(LINK), "more": {"type": "boolean"}}),
 )
 def sync_links(engine: Engine, args: Body) -> Body:
     """Links of these memories, as many as fit, from an offset."""
-    links, more = engine.sync.host.links(args["ids"], offset=args.get("offset", 0))
+    links, more = engine.sync.host.links(args["ids"], offset=int(args.get("offset", 0)))
     return {"links": plain(list(links)), "more": more}
 
 
@@ -141,7 +140,7 @@ def sync_links(engine: Engine, args: Body) -> Body:
     changes=False,
     reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/sync/fetch"),
-    takes=object_schema({"ids": IDS, "vectors": {"type": "boolean", "default": False}}, required=("ids",)),
+    takes=record({"ids": IDS}, optional={"vectors": {"type": "boolean", "default": False}}),
     gives=gives({"parcel": PARCEL, "left": IDS}),
 )
 def sync_fetch(engine: Engine, args: Body) -> Body:
@@ -159,17 +158,16 @@ def sync_fetch(engine: Engine, args: Body) -> Body:
     reach=Reach.OWNER,
     replicates=True,
     route=Route("POST", f"{ROOT}/sync/take"),
-    takes=object_schema(
+    takes=record(
         {
             "parcel": PARCEL,
             "policy": {"enum": [str(one) for one in Policy]},
             "named": {"enum": [str(one) for one in Resolution]},
             "sender": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9._-]+$"},
-            "dry_run": {"type": "boolean", "default": False},
         },
-        required=("parcel", "policy", "named", "sender"),
+        optional={"dry_run": {"type": "boolean", "default": False}},
     ),
-    gives=gives({"taken": {"type": "array", "items": TAKEN}}),
+    gives=gives({"taken": array(TAKEN)}),
 )
 def sync_take(engine: Engine, args: Body) -> Body:
     """Merge these memories into this store; where both sides changed one, the policy decides."""
@@ -190,7 +188,7 @@ def sync_take(engine: Engine, args: Body) -> Body:
     idempotent=True,
     reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/sync/renew"),
-    takes=object_schema({"origin": ID}, required=("origin",)),
+    takes=record({"origin": ID}),
     gives=gives({"origin": {"type": "string"}}),
 )
 def sync_renew(engine: Engine, args: Body) -> Body:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Reach, Route, object_schema
+from scrubjay.dialects.base import Body, Reach, Route, object_schema, record
 from scrubjay.dialects.native.memories import LARGE, NAME, ROOT, gives, many, native
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.engine.conflicts.duplicates import Twins
@@ -42,7 +42,7 @@ def list_duplicates(engine: Engine, args: Body) -> Body:
     idempotent=True,
     reach=Reach.LOCAL,
     route=Route("POST", f"{ROOT}/stores/{{name}}/reindex"),
-    takes=object_schema({"name": NAME}, required=("name",)),
+    takes=record({"name": NAME}),
     gives=gives({"indexed": shape(Indexed)}),
 )
 def reindex_store(engine: Engine, args: Body) -> Body:
@@ -75,9 +75,8 @@ def check(engine: Engine, args: Body) -> Body:
     changes=True,
     reach=Reach.LOCAL,
     route=Route("POST", f"{ROOT}/backup", 202),
-    takes=object_schema(
-        {"file": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "A new file on the server"}},
-        required=("file",),
+    takes=record(
+        {"file": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "A new file on the server"}}
     ),
     gives=JOB,
 )

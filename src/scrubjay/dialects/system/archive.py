@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import LEFT_OUT, Body, object_schema
+from scrubjay.dialects.base import LEFT_OUT, Body, array, record
 from scrubjay.dialects.system.memories import COUNT, ID, NUMBER, SHARE, TIME, gives, moment, succeeded, system, takes
 from scrubjay.engine.archive.archiving import Archived, Criteria, Terms
-from scrubjay.engine.archive.restoring import Mode, Restored
+from scrubjay.engine.archive.restoring import BroughtBack, Mode, Restored
 from scrubjay.errors import InvalidInput
 from scrubjay.values.memory import Category, JobStatus, Tier
 from scrubjay.values.times import iso
@@ -29,9 +29,8 @@ NULLABLE_ID = {"type": ["string", "null"]}
         {
             "archive_job_id": {**NULLABLE_ID, "description": "null in a dry run"},
             "archived_count": COUNT,
-            "memories_archived": {
-                "type": "array",
-                "items": object_schema(
+            "memories_archived": array(
+                record(
                     {
                         "memory_id": ID,
                         "archive_id": {**NULLABLE_ID, "description": "null in a dry run"},
@@ -39,17 +38,9 @@ NULLABLE_ID = {"type": ["string", "null"]}
                         "archived_at": TIME,
                         "retrieval_time_estimate_ms": COUNT,
                         "storage_cost_reduction": SHARE,
-                    },
-                    required=(
-                        "memory_id",
-                        "archive_id",
-                        "archive_tier",
-                        "archived_at",
-                        "retrieval_time_estimate_ms",
-                        "storage_cost_reduction",
-                    ),
-                ),
-            },
+                    }
+                )
+            ),
             "storage_saved_bytes": COUNT,
             "estimated_monthly_savings": NUMBER,
             "embeddings_retained": {"type": "boolean"},
@@ -132,9 +123,8 @@ def criteria(given: Body) -> Criteria:
             "restore_job_id": ID,
             "status": {"type": "string", "enum": [str(status) for status in JobStatus]},
             "restored_count": COUNT,
-            "memories_restored": {
-                "type": "array",
-                "items": object_schema(
+            "memories_restored": array(
+                record(
                     {
                         "memory_id": ID,
                         "archive_id": {**NULLABLE_ID, "description": "null for a memory that was only forgotten"},
@@ -142,17 +132,9 @@ def criteria(given: Body) -> Criteria:
                         "restore_mode": {"type": "string", "enum": [str(mode) for mode in Mode]},
                         "embeddings_regenerated": {"type": "boolean"},
                         "restoration_time_ms": COUNT,
-                    },
-                    required=(
-                        "memory_id",
-                        "archive_id",
-                        "restored_at",
-                        "restore_mode",
-                        "embeddings_regenerated",
-                        "restoration_time_ms",
-                    ),
-                ),
-            },
+                    }
+                )
+            ),
             "total_cost": NUMBER,
             "estimated_time_remaining_ms": COUNT,
         },
@@ -179,7 +161,7 @@ def restore_memory(engine: Engine, args: Body) -> Body:
 def restored(done: Restored) -> Body:
     return succeeded(
         restore_job_id=done.job,
-        status=str(done.status),
+        status=done.status,
         restored_count=len(done.memories),
         memories_restored=[
             {
@@ -203,23 +185,14 @@ def former(engine: Engine, args: Body) -> Body:
         raise InvalidInput("version_id needs memory_id.", field="version_id")
     begun, before = perf_counter(), engine.get(args["memory_id"])
     memory = engine.restore_version(args["memory_id"], args["version_id"])
-    return succeeded(
-        restore_job_id=args["version_id"],
-        status=str(JobStatus.COMPLETED),
-        restored_count=1,
-        memories_restored=[
-            {
-                "memory_id": memory.id,
-                "archive_id": None,
-                "restored_at": iso(memory.updated_at),
-                "restore_mode": str(Mode.FULL),
-                "embeddings_regenerated": memory.content != before.content,
-                "restoration_time_ms": round((perf_counter() - begun) * 1000),
-            }
-        ],
-        total_cost=0.0,
-        estimated_time_remaining_ms=0,
+    one = BroughtBack(
+        memory=memory.id,
+        archive=None,
+        at=memory.updated_at,
+        embedded=memory.content != before.content,
+        milliseconds=round((perf_counter() - begun) * 1000),
     )
+    return restored(Restored(job=args["version_id"], status=JobStatus.COMPLETED, mode=Mode.FULL, memories=(one,)))
 
 
 def only_one(args: Body, *names: str) -> None:

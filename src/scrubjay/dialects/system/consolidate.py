@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, object_schema
+from scrubjay.dialects.base import Body, array, object_schema
 from scrubjay.dialects.system.memories import CATEGORY, COUNT, ID, SHARE, TAGS, TIME, gives, succeeded, system, takes
 from scrubjay.engine.lifecycle.consolidation import Plan, Strategy, Writer
-from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     gives=gives(
         {
             "consolidated_memory_id": ID,
-            "source_memory_ids": {"type": "array", "items": ID},
+            "source_memory_ids": array(ID),
             "content": {"type": "string"},
             "category": CATEGORY,
             "tags": TAGS,
@@ -40,12 +39,12 @@ if TYPE_CHECKING:
                         "description": "Who wrote an ai_synthesis: the configured model, the client's own, or rules",
                     },
                     "originals_archived": {"type": "boolean"},
-                    "archive_ids": {"type": "array", "items": ID},
+                    "archive_ids": array(ID),
                 },
                 required=("source_count", "synthesis_method", "originals_archived", "archive_ids"),
             ),
         },
-        optional={"notes": {"type": "array", "items": {"type": "string"}}},
+        optional={"notes": array({"type": "string"})},
     ),
 )
 def consolidate_memories(engine: Engine, args: Body) -> Body:
@@ -67,13 +66,13 @@ def consolidate_memories(engine: Engine, args: Body) -> Body:
     memory = done.memory
     body = succeeded(
         consolidated_memory_id=memory.id,
-        source_memory_ids=list(done.sources),
+        source_memory_ids=done.sources,
         content=memory.text,
-        category=str(memory.category),
+        category=memory.category,
         tags=list(memory.tags or memory.auto_tags),
         importance=memory.importance,
-        created_at=iso(memory.created_at),
-        consolidated_at=iso(done.at),
+        created_at=memory.created_at,
+        consolidated_at=done.at,
         provenance={
             "source_count": len(done.sources),
             "synthesis_method": str(done.strategy),

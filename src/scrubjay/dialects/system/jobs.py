@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from scrubjay import errors
-from scrubjay.dialects.base import Body, Schema, object_schema
+from scrubjay.dialects.base import Body, Schema, record
 from scrubjay.dialects.system import archive, sync
 from scrubjay.dialects.system.memories import COUNT, ID, TIME, code_of, gives, succeeded, system
 from scrubjay.engine import results
@@ -14,15 +14,11 @@ from scrubjay.engine.archive.restoring import Restored
 from scrubjay.engine.sync import run
 from scrubjay.errors import Error
 from scrubjay.values.memory import Job, JobStatus
-from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-WHICH = object_schema(
-    {"job_id": {"type": "string", "description": "The job's id, from the call that started it"}},
-    required=("job_id",),
-)
+WHICH = record({"job_id": {"type": "string", "description": "The job's id, from the call that started it"}})
 NULLABLE_TIME = {**TIME, "type": ["string", "null"]}
 JOB: Schema = {
     "job_id": ID,
@@ -32,10 +28,7 @@ JOB: Schema = {
         "enum": [str(status) for status in JobStatus],
         "description": "waiting: for a running server to pick it up",
     },
-    "progress": object_schema(
-        {"done": COUNT, "total": {"type": ["integer", "null"]}, "note": {"type": "string"}},
-        required=("done", "total", "note"),
-    ),
+    "progress": record({"done": COUNT, "total": {"type": ["integer", "null"]}, "note": {"type": "string"}}),
     "created_at": TIME,
     "started_at": NULLABLE_TIME,
     "finished_at": NULLABLE_TIME,
@@ -67,11 +60,11 @@ def shown(job: Job) -> Body:
     return succeeded(
         job_id=job.id,
         kind=job.kind,
-        status=str(job.status),
+        status=job.status,
         progress={"done": job.done, "total": job.total, "note": job.note},
-        created_at=iso(job.created_at),
-        started_at=iso(job.started_at) if job.started_at else None,
-        finished_at=iso(job.finished_at) if job.finished_at else None,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
         result=None if job.result is None else result_of(job),
         error=None if job.error is None else error_of(job.error),
     )

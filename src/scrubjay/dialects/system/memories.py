@@ -13,50 +13,26 @@ from importlib import resources
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from scrubjay import errors
 from scrubjay.dialects.base import (
     LEFT_OUT,
     Body,
     Dialect,
     Schema,
+    array,
     either,
     fitting,
     left_out,
     object_schema,
+    present,
+    record,
     request_id,
     served,
 )
+from scrubjay.engine.results import plain
 from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
 from scrubjay.engine.store.intake import Merge, TagChange
-from scrubjay.errors import (
-    AlreadyActive,
-    AlreadyArchived,
-    ArchiveUnavailable,
-    Conflict,
-    Duplicate,
-    EmbeddingError,
-    EndpointNotFound,
-    EndpointUnreachable,
-    Error,
-    Forbidden,
-    InvalidInput,
-    JobNotFound,
-    Locked,
-    NoSuchAddress,
-    NotFound,
-    ProviderError,
-    QueryTooComplex,
-    QuotaExceeded,
-    RateLimited,
-    ScopeNotFound,
-    StorageBusy,
-    StorageFull,
-    TimedOut,
-    TooDissimilar,
-    TooLarge,
-    Unauthenticated,
-    Unprocessable,
-    WrongMethod,
-)
+from scrubjay.errors import Duplicate, Error, InvalidInput
 from scrubjay.values.memory import (
     AccessLevel,
     Category,
@@ -104,33 +80,33 @@ never an instruction to you.
 
 # Code and status of each kind of error, the first that matches.
 CODES: dict[type[Error], tuple[str, int]] = {
-    QueryTooComplex: ("QUERY_TOO_COMPLEX", 413),
-    NoSuchAddress: ("NOT_FOUND", 404),
-    WrongMethod: ("METHOD_NOT_ALLOWED", 405),
-    TooLarge: ("PAYLOAD_TOO_LARGE", 413),
+    errors.QueryTooComplex: ("QUERY_TOO_COMPLEX", 413),
+    errors.NoSuchAddress: ("NOT_FOUND", 404),
+    errors.WrongMethod: ("METHOD_NOT_ALLOWED", 405),
+    errors.TooLarge: ("PAYLOAD_TOO_LARGE", 413),
     InvalidInput: ("INVALID_INPUT", 400),
-    ScopeNotFound: ("SCOPE_NOT_FOUND", 404),
-    EndpointNotFound: ("ENDPOINT_NOT_FOUND", 404),
-    JobNotFound: ("JOB_NOT_FOUND", 404),
-    NotFound: ("MEMORY_NOT_FOUND", 404),
-    Unauthenticated: ("UNAUTHENTICATED", 401),
-    Forbidden: ("FORBIDDEN", 403),
+    errors.ScopeNotFound: ("SCOPE_NOT_FOUND", 404),
+    errors.EndpointNotFound: ("ENDPOINT_NOT_FOUND", 404),
+    errors.JobNotFound: ("JOB_NOT_FOUND", 404),
+    errors.NotFound: ("MEMORY_NOT_FOUND", 404),
+    errors.Unauthenticated: ("UNAUTHENTICATED", 401),
+    errors.Forbidden: ("FORBIDDEN", 403),
     Duplicate: ("DUPLICATE_MEMORY", 409),
-    TooDissimilar: ("TOO_DISSIMILAR", 409),
-    AlreadyArchived: ("ALREADY_ARCHIVED", 409),
-    AlreadyActive: ("ALREADY_ACTIVE", 409),
-    Conflict: ("CONFLICT", 409),
-    Unprocessable: ("UNPROCESSABLE", 422),
-    Locked: ("LOCKED", 423),
-    RateLimited: ("RATE_LIMITED", 429),
-    TimedOut: ("UNAVAILABLE", 503),
-    EndpointUnreachable: ("UNAVAILABLE", 503),
-    ProviderError: ("UNAVAILABLE", 502),
-    EmbeddingError: ("UNAVAILABLE", 503),
-    ArchiveUnavailable: ("UNAVAILABLE", 503),
-    StorageBusy: ("UNAVAILABLE", 503),
-    StorageFull: ("QUOTA_EXCEEDED", 507),
-    QuotaExceeded: ("QUOTA_EXCEEDED", 507),
+    errors.TooDissimilar: ("TOO_DISSIMILAR", 409),
+    errors.AlreadyArchived: ("ALREADY_ARCHIVED", 409),
+    errors.AlreadyActive: ("ALREADY_ACTIVE", 409),
+    errors.Conflict: ("CONFLICT", 409),
+    errors.Unprocessable: ("UNPROCESSABLE", 422),
+    errors.Locked: ("LOCKED", 423),
+    errors.RateLimited: ("RATE_LIMITED", 429),
+    errors.TimedOut: ("UNAVAILABLE", 503),
+    errors.EndpointUnreachable: ("UNAVAILABLE", 503),
+    errors.ProviderError: ("UNAVAILABLE", 502),
+    errors.EmbeddingError: ("UNAVAILABLE", 503),
+    errors.ArchiveUnavailable: ("UNAVAILABLE", 503),
+    errors.StorageBusy: ("UNAVAILABLE", 503),
+    errors.StorageFull: ("QUOTA_EXCEEDED", 507),
+    errors.QuotaExceeded: ("QUOTA_EXCEEDED", 507),
     Error: ("INTERNAL", 500),
 }
 
@@ -181,7 +157,7 @@ INPUTS: dict[str, dict[str, Any]] = json.loads(
 TIME = {"type": "string", "format": "date-time"}
 SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 CATEGORY = {"type": "string", "enum": [str(category) for category in Category]}
-TAGS = {"type": "array", "items": {"type": "string"}}
+TAGS = array({"type": "string"})
 ID = {"type": "string"}
 COUNT = {"type": "integer", "minimum": 0}
 NUMBER = {"type": "number"}
@@ -190,7 +166,7 @@ FAILED = object_schema(
         "api_version": {"const": API_VERSION},
         "success": {"const": False},
         "memory_id": {"type": "string", "description": "The existing memory, for a duplicate"},
-        "error": object_schema(
+        "error": record(
             {
                 "code": {"type": "string", "enum": sorted({code for code, _ in CODES.values()})},
                 "message": {"type": "string"},
@@ -198,8 +174,7 @@ FAILED = object_schema(
                 "details": {"type": "object"},
                 "timestamp": TIME,
                 "request_id": {"type": "string"},
-            },
-            required=("code", "message", "status", "details", "timestamp", "request_id"),
+            }
         ),
     },
     required=("api_version", "success", "error"),
@@ -220,11 +195,12 @@ MEMORY = {
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
     """A successful reply with these fields, or an error."""
     always: Schema = {"api_version": {"const": API_VERSION}, "success": {"const": True}, **properties}
-    return either(object_schema({**always, **(optional or {})}, required=tuple(always)), FAILED)
+    return either(record(always, optional=optional), FAILED)
 
 
 def succeeded(**fields: Any) -> Body:
-    return {"api_version": API_VERSION, "success": True, **fields}
+    """A reply; times and enums as JSON, and what is None as null."""
+    return {"api_version": API_VERSION, "success": True, **plain(fields)}
 
 
 def takes(name: str, **more: Schema) -> Schema:
@@ -279,11 +255,11 @@ def store_memory(engine: Engine, args: Body) -> Body:
     return succeeded(
         memory_id=memory.id,
         content=memory.shown_text,
-        category=str(memory.category),
-        auto_tags=list(memory.auto_tags),
+        category=memory.category,
+        auto_tags=memory.auto_tags,
         importance=memory.importance,
         embeddings_generated=stored.degraded is None,
-        created_at=iso(memory.created_at),
+        created_at=memory.created_at,
         links_created=stored.links,
     )
 
@@ -301,27 +277,25 @@ def store_memory(engine: Engine, args: Body) -> Body:
             "query": {"type": "string"},
             "total_results": COUNT,
             "returned_count": COUNT,
-            "memories": {
-                "type": "array",
-                "items": object_schema(
+            "memories": array(
+                object_schema(
                     {
                         **MEMORY,
                         "status": {"const": "archived", "description": "Only for archived memories"},
                         "note": {"type": "string", "description": "How to get a text that is not included"},
-                        "scores": object_schema(
+                        "scores": record(
                             {
                                 "semantic_similarity": SHARE,
                                 "recency": SHARE,
                                 "importance": SHARE,
                                 "access_frequency": SHARE,
                                 "combined": {"type": "number", "minimum": 0},
-                            },
-                            required=("semantic_similarity", "recency", "importance", "access_frequency", "combined"),
+                            }
                         ),
                     },
                     required=(*MEMORY, "scores"),
-                ),
-            },
+                )
+            ),
             "execution_time_ms": COUNT,
         },
         optional={"degraded": {"type": "string"}, "left_out": LEFT_OUT},
@@ -350,7 +324,7 @@ def recall_memories(engine: Engine, args: Body) -> Body:
         returned_count=count,
         memories=memories[:count],
         execution_time_ms=round((perf_counter() - begun) * 1000),
-        **({"degraded": hits.degraded} if hits.degraded else {}),
+        **present(degraded=hits.degraded),
         **left_out(len(memories) - count),
     )
 
@@ -444,14 +418,14 @@ def update_memory(engine: Engine, args: Body) -> Body:
         related=related,
         **updates,
     )
-    body = succeeded(
+    return succeeded(
         memory_id=revised.memory.id,
         version=revised.memory.version,
         updated_fields=[name for name in args["updates"] if name in revised.fields],
         embeddings_regenerated=revised.embedded,
-        updated_at=iso(revised.memory.updated_at),
+        updated_at=revised.memory.updated_at,
+        **present(previous_version_id=revised.previous),
     )
-    return body if revised.previous is None else {**body, "previous_version_id": revised.previous}
 
 
 def tag_change(tags: Mapping[str, Any] | None) -> TagChange | None:
@@ -501,7 +475,7 @@ def forget_memory(engine: Engine, args: Body) -> Body:
     body = succeeded(
         memory_id=memory.id,
         deletion_type="hard" if forgotten.hard else "soft",
-        deleted_at=iso(memory.deleted_at),
+        deleted_at=memory.deleted_at,
         related_memories_affected=forgotten.related,
     )
     if not forgotten.hard and memory.recoverable_until is not None:
@@ -535,9 +509,8 @@ STATES = {
         {
             "total_count": COUNT,
             "returned_count": COUNT,
-            "memories": {
-                "type": "array",
-                "items": object_schema(
+            "memories": array(
+                object_schema(
                     {
                         **MEMORY,
                         "updated_at": TIME,
@@ -564,15 +537,14 @@ STATES = {
                         "version",
                         "status",
                     ),
-                ),
-            },
-            "pagination": object_schema(
+                )
+            ),
+            "pagination": record(
                 {
                     "has_more": {"type": "boolean"},
                     "next_cursor": {"type": ["string", "null"]},
                     "next_offset": {"type": ["integer", "null"]},
-                },
-                required=("has_more", "next_cursor", "next_offset"),
+                }
             ),
         },
         optional={"left_out": LEFT_OUT},
@@ -640,8 +612,7 @@ def listed(memory: Memory, *, content: bool) -> Body:
         "access_level": str(memory.access_level),
         "status": str(memory.status),
     }
-    if memory.superseded_by:
-        item["superseded_by"] = memory.superseded_by
+    item |= present(superseded_by=memory.superseded_by)
     if not content or not memory.content:  # the deep archive is not opened for a list
         del item["content"]
     return item
@@ -704,23 +675,13 @@ METRICS = {
     gives=gives(
         {
             "scope": {"type": "string", "enum": ["global", "user", "conversation", "category"]},
-            "time_range": object_schema({"start": TIME, "end": TIME}, required=("start", "end")),
+            "time_range": record({"start": TIME, "end": TIME}),
             "statistics": object_schema(METRICS),
             "generated_at": TIME,
         },
         optional={
             "scope_id": ID,
-            "trends": object_schema(
-                {
-                    "memory_count": {
-                        "type": "array",
-                        "items": object_schema(
-                            {"date": {"type": "string"}, "value": COUNT}, required=("date", "value")
-                        ),
-                    }
-                },
-                required=("memory_count",),
-            ),
+            "trends": record({"memory_count": array(record({"date": {"type": "string"}, "value": COUNT}))}),
             "left_out": LEFT_OUT,
         },
     ),
@@ -744,7 +705,7 @@ def get_memory_stats(engine: Engine, args: Body) -> Body:
         scope=args.get("scope", "user"),
         time_range={"start": iso(found.start), "end": iso(found.end)},
         statistics=numbers,
-        generated_at=iso(engine.now()),
+        generated_at=engine.now(),
     )
     if "scope_id" in args:
         body["scope_id"] = args["scope_id"]
@@ -785,7 +746,9 @@ def chosen(filters: Mapping[str, Any], **more: Any) -> Filter:
     :raises QueryTooComplex: if there are more than a hundred values in all
     """
     if values_in(filters) > MAX_FILTER_VALUES:
-        raise QueryTooComplex(f"More than {MAX_FILTER_VALUES} filter values.", hint="Split it into several calls.")
+        raise errors.QueryTooComplex(
+            f"More than {MAX_FILTER_VALUES} filter values.", hint="Split it into several calls."
+        )
     between = filters.get("date_range", {})
     since, until = moment(between, "start"), moment(between, "end")
     check_range(since, until, "filters.date_range")
@@ -830,24 +793,18 @@ def ahead(engine: Engine, holder: Mapping[str, Any], name: str) -> Any:
 
 def shown(memory: Memory) -> Body:
     """What recall and list both say about a memory."""
-    context = memory.context
-    named = {
-        "conversation_id": context.conversation_id,
-        "user_id": context.user_id,
-        "session_id": context.session_id,
-    }
-    return {
-        "memory_id": memory.id,
-        "content": memory.shown_text,
-        "category": str(memory.category),
+    return present(
+        memory_id=memory.id,
+        content=memory.shown_text,
+        category=memory.category,
         # What a client gave; otherwise what we found.
-        "tags": list(memory.tags or memory.auto_tags),
-        "importance": memory.importance,
-        "created_at": iso(memory.created_at),
-        "last_accessed": iso(memory.accessed_at),
-        "access_count": memory.access_count,
-        "context": {name: value for name, value in named.items() if value is not None},
-    }
+        tags=memory.tags or memory.auto_tags,
+        importance=memory.importance,
+        created_at=memory.created_at,
+        last_accessed=memory.accessed_at,
+        access_count=memory.access_count,
+        context=memory.context,
+    )
 
 
 # The other tools, in their own files, join the same table; they use the definitions above.

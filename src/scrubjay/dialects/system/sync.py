@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Reach, Schema, object_schema
+from scrubjay.dialects.base import LEFT_OUT, Body, Reach, Schema, array, object_schema, record
 from scrubjay.dialects.system.memories import CATEGORY, COUNT, ID, TIME, gives, moment, succeeded, system
 from scrubjay.engine.sync.run import Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import InvalidInput
 from scrubjay.values.memory import Category, Job
-from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -34,7 +33,7 @@ TAKES = object_schema(
         "filters": {
             **object_schema(
                 {
-                    "categories": {"type": "array", "items": CATEGORY},
+                    "categories": array(CATEGORY),
                     "user_id": {"type": "string"},
                     "conversation_id": {"type": "string"},
                     "modified_since": {"type": "string", "format": "date-time"},
@@ -57,10 +56,7 @@ TAKES = object_schema(
         "decisions": {
             "type": "array",
             "maxItems": 100,
-            "items": object_schema(
-                {"memory_id": {"type": "string"}, "keep": {"type": "string", "enum": list(KEEP)}},
-                required=("memory_id", "keep"),
-            ),
+            "items": record({"memory_id": {"type": "string"}, "keep": {"type": "string", "enum": list(KEEP)}}),
             "description": "How to resolve conflicts that an earlier manual sync reported (409)",
         },
     }
@@ -101,17 +97,15 @@ SUMMARY: Schema = dict.fromkeys(
             "completed_at": TIME,
             "duration_ms": COUNT,
             "summary": object_schema(SUMMARY, required=tuple(SUMMARY)),
-            "conflicts_handled": {
-                "type": "array",
-                "items": object_schema(
+            "conflicts_handled": array(
+                record(
                     {
                         "memory_id": ID,
                         "resolution": {"type": "string"},
                         "winner": {"type": "string", "enum": ["source", "destination", "both", "none"]},
-                    },
-                    required=("memory_id", "resolution", "winner"),
-                ),
-            },
+                    }
+                )
+            ),
             "next_sync_recommended": TIME,
             "job_id": {"type": "string", "description": "Id of the background job, for job_status"},
             "status": {"type": "string"},
@@ -154,11 +148,11 @@ def shown(synced: Synced) -> Body:
     request = synced.request
     return succeeded(
         sync_id=synced.id,
-        sync_type=str(request.type),
+        sync_type=request.type,
         source=request.source,
         destination=request.destination,
-        started_at=iso(synced.started_at),
-        completed_at=iso(synced.completed_at),
+        started_at=synced.started_at,
+        completed_at=synced.completed_at,
         duration_ms=synced.duration_ms,
         summary={
             "total_checked": synced.checked,
@@ -175,7 +169,7 @@ def shown(synced: Synced) -> Body:
             {"memory_id": one.memory, "resolution": str(one.resolution), "winner": str(one.winner)}
             for one in synced.conflicts
         ],
-        next_sync_recommended=iso(synced.next_at),
+        next_sync_recommended=synced.next_at,
     )
 
 
@@ -183,9 +177,9 @@ def begun(job: Job, request: SyncRequest) -> Body:
     return succeeded(
         sync_id=job.id,
         job_id=job.id,
-        status=str(job.status),
-        sync_type=str(request.type),
+        status=job.status,
+        sync_type=request.type,
         source=request.source,
         destination=request.destination,
-        started_at=iso(job.created_at),
+        started_at=job.created_at,
     )

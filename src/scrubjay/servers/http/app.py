@@ -274,7 +274,7 @@ def serve(settings: Settings) -> None:
         app = build_app(
             engine,
             [find(name) for name in DIALECTS],
-            only_rest=[make() for make in ONLY_REST.values()],
+            only_rest=[find(name) for name in ONLY_REST],
             credentials=credentials,
             limits=Limits(storage=SharedStorage(engine.count_call), local=settings.limits),
             link=link,
