@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from scrubjay.dialects.base import Pieces, Route, Stream
-from scrubjay.dialects.table import ONLY_REST
+from scrubjay.dialects.table import ONLY_REST, find
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.open_streams import RECHECK_SECONDS
 from scrubjay.values.memory import AccessLevel, Role
