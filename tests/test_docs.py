@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from scrubjay.cli.main import COMMANDS
+from scrubjay.cli.main import COMMANDS, main
 from scrubjay.dialects.table import DIALECTS, find
 from scrubjay.errors import Error, every_kind
 from scrubjay.servers.http.rest import STATUSES
@@ -206,6 +208,29 @@ def test_every_command_is_on_the_page_of_commands():
     page = (ROOT / "docs" / "reference" / "command-line.md").read_text("utf-8")
 
     assert [name for name in COMMANDS if not re.search(rf"scrubjay {name}\b", page)] == []
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The commands of ours that the page tells to type, in words; without what follows a pipe or a comment."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    lines = "".join(code for language, code in fenced if language in {"", "sh", "console"})
+    typed = re.findall(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*scrubjay (.*)$", lines, re.MULTILINE)
+    return [shlex.split(re.split(r"\s(?:\||>>?|&&)\s", line)[0].replace("…", ""), comments=True) for line in typed]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_command_in_the_documents_exists_with_its_options(page):
+    for words in commands(page):
+        command: click.Command = main
+        context = click.Context(main)
+        options = {name for one in main.params for name in (*one.opts, *one.secondary_opts)}
+        for word in words:
+            if isinstance(command, click.Group) and (found := command.get_command(context, word)) is not None:
+                command = found
+                options |= {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+            elif word.startswith("--"):
+                assert word.partition("=")[0] in options, f"scrubjay {' '.join(words)}"
+        assert command is not main or words[0].startswith("-"), f"scrubjay {' '.join(words)}"
 
 
 def test_the_settings_page_is_up_to_date():
