@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -29,6 +31,29 @@ from tests import closing as closing_lines
 pytest_unconfigure = closing_lines.pytest_unconfigure
 
 pytest.register_assert_rewrite("tests.stores.contract")  # so that a broken promise shows its values
+
+
+MEMORY_DISK = Path("/dev/shm")
+ENOUGH_BYTES = 4 * 2**30  # a run of all tests holds a tenth of it at a time
+
+
+def pytest_configure() -> None:
+    """Temporary files lie in memory where there is room for them: half the tests wait for a disk otherwise.
+
+    What survives a power cut is tested on a disk of our own making, which counts what was synced.
+    """
+    if "TMPDIR" in os.environ or not hasattr(os, "statvfs") or not os.access(MEMORY_DISK, os.W_OK):
+        return
+    disk = os.statvfs(MEMORY_DISK)
+    if disk.f_bavail * disk.f_frsize >= ENOUGH_BYTES and not disk.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = str(MEMORY_DISK)  # for children, too
+        tempfile.tempdir = None
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays to the end: looking through it for rubbish again and again takes a tenth of a run."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

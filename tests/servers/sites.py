@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
@@ -20,13 +21,26 @@ AS_JSON = {"content-type": "application/json"}  # every change needs it, also on
 
 
 class Site(uvicorn.Server):
-    """Ends when it is told to, not up to a tenth of a second later: some hundred tests wait for that."""
+    """Ends when it is told to, not tenths of a second later: some hundred tests wait for that."""
 
     async def main_loop(self) -> None:
         for tick in count():
             if await self.on_tick(tick):
                 return
             await anyio.sleep(0.01)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for closable in (*self.servers, *(sockets or ())):
+            closable.close()
+        state = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        with anyio.move_on_after(self.config.timeout_graceful_shutdown):
+            while state.connections or state.tasks:
+                await anyio.sleep(0.005)
+        for task in state.tasks:
+            task.cancel()
+        await self.lifespan.shutdown()
 
 
 @contextmanager

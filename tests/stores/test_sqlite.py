@@ -52,6 +52,7 @@ from scrubjay.values.memory import (
     Source,
     State,
 )
+from tests.conftest import sqlite_store
 from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (
     EVERYTHING,
@@ -215,7 +216,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(path)
+    store = sqlite_store(path)
     yield store
     store.close()
 
@@ -223,7 +224,7 @@ def store(path: Path) -> Iterator[SqliteStore]:
 class TestSqliteStore(StoreContract):
     @pytest.fixture
     def store(self, path: Path) -> Iterator[SqliteStore]:
-        store = SqliteStore(path)
+        store = sqlite_store(path)
         yield store
         store.close()
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import apsw
 import numpy as np
@@ -25,6 +26,7 @@ from scrubjay.stores.sqlite.vec1 import Vec1Index
 from scrubjay.stores.sqlite.vec1_tables import Plan, Table
 from scrubjay.stores.sqlite.vectors import to_blob
 from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Memory, Scope, Sight, State, Status
+from tests.conftest import sqlite_store
 from tests.reliability.rounds import wait_until
 from tests.stores.contract.suite import (
     DIMENSION,
@@ -52,16 +54,24 @@ def model() -> bytes:
     return learnt
 
 
-def indexed(path: Path, *, few: int = 0) -> SqliteStore:
+@cache
+def empty_indexed() -> bytes:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "memories.db"
+        with closing(SqliteStore(file, index_from=2**40)) as store:
+            with store._changing() as tx:
+                vec1_tables.begin(tx._con, Plan(DIMENSION, 1, 1_000), model())
+            while store.tend():
+                pass
+            assert states(store) == ["ready"]
+        return file.read_bytes()
+
+
+def indexed(path: Path) -> SqliteStore:
     """A store whose every search by meaning goes through a vec1 table, however few memories there are."""
-    store = SqliteStore(path, index=Vec1Index(few=few), index_from=2**40)
-    with store._changing() as tx:
-        if not vec1_tables.tables(tx._con, "ready"):
-            vec1_tables.begin(tx._con, Plan(DIMENSION, 1, 1_000), model())
-    while store.tend():
-        pass
-    assert states(store) == ["ready"]
-    return store
+    path.touch(mode=0o600)
+    path.write_bytes(empty_indexed())
+    return SqliteStore(path, index=Vec1Index(few=0), index_from=2**40)
 
 
 def known(store: SqliteStore) -> list[Table]:
@@ -257,6 +267,7 @@ def test_of_the_ten_nearest_at_least_98_in_a_hundred_are_found(many, kind, few):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    sqlite_store(tmp_path / "memories.db").close()
     with closing(SqliteStore(tmp_path / "memories.db", index=Vec1Index(few=0), index_from=1_000)) as store:
         yield store
 
