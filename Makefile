@@ -1,10 +1,11 @@
 # make serve   start the server (sets everything up the first time)
+# make quick   the tests of a minute: no other process, no browser, no model, no PostgreSQL
 # make test    all tests within twelve minutes
 # make         what CI runs
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all page page-if-newer pictures browser serve test test-postgres test-long coverage check format simulate bench bench-million bench-quality model vectors manifests docs lock clean
+.PHONY: all page page-if-newer pictures browser serve quick test test-postgres test-long coverage check format simulate bench bench-million bench-quality model vectors manifests docs lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -28,6 +29,9 @@ page: .venv/ready
 page-if-newer: .venv/ready
 	@test "$$($(RUN) -c 'import runpy; print(runpy.run_path("web/stamp.py")["digest"]())')" = "$$(cat src/scrubjay/web/sources.sha256)" \
 	|| ! command -v npm > /dev/null || $(MAKE) --silent page
+
+quick: .venv/ready-dev
+	$(RUN) -m pytest tests --quick -n 2 --dist worksteal
 
 # A process of tests that dies fails the run: put in its place, xdist 3.8 would wait for ever (pytest-xdist#1378).
 test: .venv/ready-dev model browser

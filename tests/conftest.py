@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import tempfile
 import zlib
@@ -27,8 +26,13 @@ from scrubjay.settings import load
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests import closing as closing_lines
+from tests import quick
 
 pytest_unconfigure = closing_lines.pytest_unconfigure
+pytest_addoption = quick.pytest_addoption
+pytest_ignore_collect = quick.pytest_ignore_collect
+pytest_sessionstart = quick.pytest_sessionstart
+pytest_runtest_protocol = quick.pytest_runtest_protocol
 
 pytest.register_assert_rewrite("tests.stores.contract")  # so that a broken promise shows its values
 
@@ -50,15 +54,14 @@ def pytest_configure() -> None:
         tempfile.tempdir = None
 
 
-def pytest_collection_finish() -> None:
-    """What is there now stays to the end: looking through it for rubbish again and again takes a tenth of a run."""
-    gc.collect()
-    gc.freeze()
+LONG_FILES = ("stores", "page", "reliability", "sync", "servers", "tests")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The file that takes two minutes goes first, so that nobody waits for it alone in the end."""
-    items.sort(key=lambda item: item.path.name != "test_simulation.py")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Folders whose files take long go first, so that nobody waits for one of them alone in the end."""
+    if config.getoption("quick"):
+        items[:] = filter(quick.is_quick, items)
+    items.sort(key=lambda item: item.path.parent.name not in LONG_FILES)
 
 
 NOISE = float(os.environ.get("SCRUBJAY_TEST_NOISE", "0"))  # what another processor's rounding may do to the model
@@ -99,15 +102,22 @@ def clock() -> Clock:
 
 
 def sqlite_store(path: Path) -> SqliteStore:
-    """The store in this file; a new one is a copy, for making it takes ten times as long and most tests begin so."""
-    if path.exists():
-        return SqliteStore(path)
-    path.touch(mode=0o600)
-    path.write_bytes(empty_store())
+    """The store in this file; a new one is a copy."""
+    new = not path.exists()
+    place_store(path)
     store = SqliteStore(path)
-    with store.writing() as tx:
-        tx.renew_origin()  # what a copy shares with the others, and a store does not
+    if new:
+        with store.writing() as tx:
+            tx.renew_origin()  # what a copy shares with the others, and a store does not
     return store
+
+
+def place_store(path: Path) -> Path:
+    """Put an empty store there unless there is one: a copy, for making it takes ten times as long."""
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_bytes(empty_store())
+    return path
 
 
 @cache

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import quick
+
 ROOT = Path(__file__).parents[1]
 
 FILES = [*Path(__file__).parent.rglob("*.py")]
@@ -75,6 +77,37 @@ def test_a_failure_shows_its_name_last(run):
     assert re.match(r"1 failed, 1 passed, 1 skipped, 1 error in ", counts)
     assert re.fullmatch(r"FAILED \S*test_failing.py::test_wrong - assert 1 == 2", first)
     assert re.fullmatch(r"ERROR \S*test_failing.py::test_cannot_begin - OSError: no disk", second)
+
+
+# --- what `make quick` runs ---
+
+
+def test_quick_tests_are_many_and_choose_themselves():
+    files = [file for file in FILES if file.name.startswith("test_")]
+    slow = {file.relative_to(ROOT).as_posix() for file in files if quick.slow_imports(file)}
+
+    assert len(files) - len(slow) >= 70
+    assert slow >= {"tests/page/test_views.py", "tests/stores/test_postgres.py", "tests/reliability/test_kill.py"}
+    assert slow.isdisjoint({"tests/engine/test_engine.py", "tests/dialects/test_cortex.py"})
+
+
+@pytest.mark.parametrize(
+    ("test", "reason"),
+    [
+        ("from os import system\ndef test_it(): __import__('subprocess').run(['true'])", "subprocess.Popen"),
+        ("def test_it(): __import__('onnxruntime')", "import onnxruntime"),
+    ],
+    ids=["process", "model"],
+)
+def test_a_test_that_is_not_quick_after_all_fails(tmp_path, test, reason):
+    (tmp_path / "conftest.py").write_text("from tests.quick import *")
+    (tmp_path / "test_it.py").write_text(test)
+    command = [sys.executable, "-m", "pytest", "--quick", "-p", "no:cacheprovider", "-p", "no:schemathesis", "."]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240, check=False)
+
+    assert "1 failed" in done.stdout, done.stdout + done.stderr
+    assert f"test_it is not quick: {reason}" in done.stdout
 
 
 # --- what `make serve` says ------------------------------------------------------------------------------------------

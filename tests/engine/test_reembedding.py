@@ -13,6 +13,7 @@ from scrubjay.engine.upkeep import reembedding
 from scrubjay.errors import EmbeddingError, Locked, ModelMissing
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
+from tests.reliability.rounds import end_leases
 
 
 class Wider(HashingEmbedder):
@@ -193,6 +194,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
             assert child.hear()["done"] > 0
         child.kill()
         child.process.wait()
+    end_leases(path)
 
     with closing(SqliteStore(path)) as store:
         assert store.fact("model").startswith("becoming ")

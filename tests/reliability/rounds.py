@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
+import apsw
 import pytest
 
 PATIENCE = 60  # seconds that anything may take on a loud machine; never slept, only waited for
@@ -24,6 +27,12 @@ def short_and_long(names: str, short: object, long: object) -> pytest.MarkDecora
 
 def _values(size: object) -> tuple[object, ...]:
     return size if isinstance(size, tuple) else (size,)
+
+
+def end_leases(path: Path) -> None:
+    """As if fifteen seconds had passed since a process was killed: others may do what it had begun."""
+    with closing(apsw.Connection(str(path))) as con:
+        con.execute("UPDATE leases SET until = 0")
 
 
 def wait_until(condition: Callable[[], bool], *, seconds: float = PATIENCE) -> None:

@@ -15,7 +15,6 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-import apsw
 import httpx
 
 import scrubjay
@@ -23,7 +22,7 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import LinkKind
 from tests.reliability.processes import Child
-from tests.reliability.rounds import short_and_long, wait_until
+from tests.reliability.rounds import end_leases, short_and_long, wait_until
 from tests.reliability.texts import Texts
 from tests.reliability.wholeness import checked, everything, unfindable
 from tests.servers.peer import HANDSHAKE, SECONDS, Peer
@@ -314,12 +313,6 @@ def assert_found_by_a_new_server(home: Path, known: Known, chance: Random) -> No
             found = peer.call("search_memories", query=known.stored[id].split(" ")[-1])["structuredContent"]
             assert "degraded" not in found
             assert (id, known.stored[id]) in [(memory["id"], memory["content"]) for memory in found["memories"]]
-
-
-def end_leases(path: Path) -> None:
-    """As if fifteen seconds had passed."""
-    with closing(apsw.Connection(str(path))) as con:
-        con.execute("UPDATE leases SET until = 0")
 
 
 def finish_backlog(path: Path) -> None:

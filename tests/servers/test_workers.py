@@ -19,6 +19,7 @@ from scrubjay.servers.http.app import build_app
 from scrubjay.servers.workers import WRITERS
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import AccessLevel, Role
+from tests.conftest import place_store
 from tests.servers.peer import ENVELOPE
 from tests.servers.samples import sample
 from tests.servers.sites import running
@@ -46,7 +47,7 @@ class Patient(SqliteStore):
 
 @pytest.fixture
 def store(tmp_path):
-    with closing(Patient(tmp_path / "memories.db")) as store:
+    with closing(Patient(place_store(tmp_path / "memories.db"))) as store:
         yield store
 
 

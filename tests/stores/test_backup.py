@@ -17,6 +17,7 @@ from scrubjay.stores.sqlite import backup as sqlite_backup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Filter
+from tests.conftest import sqlite_store
 from tests.stores.contract.suite import EVERYTHING, NOW, got, put, put_all, some
 
 
@@ -27,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore(path)) as store:
+    with closing(sqlite_store(path)) as store:
         yield store
 
 

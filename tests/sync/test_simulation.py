@@ -1,7 +1,7 @@
 """Three stores, a bad line, wrong clocks: in the end all are equal, nothing deleted lives, no edit is lost unrecorded.
 
-CI runs a thousand sequences, `make test` a quarter of them, `make simulate` ten thousand; SCRUBJAY_SIMULATIONS says
-another number.
+`make test` runs a hundred sequences, `make test-long` a thousand, `make simulate` ten thousand; SCRUBJAY_SIMULATIONS
+says another number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.sync.lines import inside, over_http
 from tests.sync.simulation import simulate
 from tests.sync.world import Site, World
 
-SEQUENCES = int(os.environ.get("SCRUBJAY_SIMULATIONS") or (1_000 if os.environ.get("CI") else 250))
+SEQUENCES = int(os.environ.get("SCRUBJAY_SIMULATIONS") or 100)
 MEMORY = Path("/dev/shm")
 
 
@@ -56,9 +56,14 @@ def test_stores_agree_whatever_happens_on_the_way(template):
     simulate(template, SEQUENCES)
 
 
+@pytest.mark.long
+def test_stores_agree_whatever_happens_on_a_longer_way(template):
+    simulate(template, 10 * SEQUENCES)
+
+
 def test_what_travels_survives_as_text(template):
     """A remote store is reached in JSON; nothing that is sent may depend on being the same object."""
-    simulate(template, max(SEQUENCES // 10, 10), by_letter)
+    simulate(template, max(SEQUENCES // 10, 20), by_letter)
 
 
 def test_stores_agree_by_way_of_our_own_site(template):
