@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 
-from scrubjay.machine.projects import project_space, slug
+from scrubjay.machine.projects import project_space
 from scrubjay.settings import Settings
+from scrubjay.values.letters import slug
 from scrubjay.wiring import here, spaces_of
 
 

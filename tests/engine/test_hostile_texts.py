@@ -20,8 +20,7 @@ from scrubjay.engine.decisions.decisions import open_steps
 from scrubjay.engine.decisions.mentions import edges_in
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.lifecycle.synthesis import pieces
-from scrubjay.machine.projects import slug
-from scrubjay.values.letters import LONGEST_RUN, normalised
+from scrubjay.values.letters import LONGEST_RUN, normalised, slug
 
 LENGTH = 49_900  # characters; the most is 50,000
 PROMISED = 0.3  # seconds

@@ -11,7 +11,6 @@ import pytest
 
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import StorageBusy
 from scrubjay.folders.registry import Registry
@@ -51,7 +50,7 @@ def timed(milliseconds: list[float], function, *arguments, **options):
 def test_every_read_answers_while_another_process_holds_a_write_transaction(home, writer):
     """A process that opens the store only now is no exception: reading takes no write lock, not even at the start."""
     took: list[float] = []
-    jay = timed(took, Engine, SqliteStore(home / "memories.db", timeout_seconds=NEVER), HashingEmbedder())
+    jay = timed(took, engine_on, SqliteStore(home / "memories.db", timeout_seconds=NEVER), HashingEmbedder())
 
     for _ in range(20):
         page = timed(took, jay.list, limit=10)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 from pathlib import Path
 
-from scrubjay.values.letters import normalised
+from scrubjay.values.letters import slug
 
 
 def project_space(folder: Path) -> str | None:
@@ -55,10 +54,3 @@ def remote_name(config: Path) -> str | None:
     url = dict(reversed(remotes)).get("origin", remotes[0][1])
     steps = [step for step in re.split(r"[/:\\]", url.removesuffix("/").removesuffix(".git")) if step]
     return "-".join(steps[-2:])
-
-
-def slug(text: str) -> str:
-    """Lower-case letters, digits and single hyphens; a hash where nothing is left."""
-    plain = normalised("NFKD", text).encode("ascii", "ignore").decode().lower()
-    result = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
-    return result or "t" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""Unicode's normal forms in linear time.
+"""Unicode's normal forms in linear time, and names made from them.
 
 Putting a run of combining marks into Unicode's order is quadratic in `unicodedata` (50,000 of them: 3 s). No language
 writes more than a few on one letter, so a long run is cut, and each piece is put in order by itself.
@@ -6,7 +6,9 @@ writes more than a few on one letter, so a long run is cut, and each piece is pu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Literal
 from unicodedata import combining, normalize
 
@@ -42,3 +44,10 @@ def _starts_late(text: str, place: int) -> bool:
 
 def _is_mark(letter: str) -> bool:
     return combining(normalize("NFKD", letter)[0]) > 0  # some letters decompose into marks, and count as marks
+
+
+def slug(text: str) -> str:
+    """Lower-case letters, digits and single hyphens; a hash where nothing is left."""
+    plain = normalised("NFKD", text).encode("ascii", "ignore").decode().lower()
+    result = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
+    return result or "t" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -107,7 +107,8 @@ def add(session: Session, name: str, folder: Path, description: str | None, read
 def create(session: Session, name: str | None, folder: Path | None, project: bool, description: str | None) -> None:
     """Create an empty store, in the given folder or under the home."""
     if project:
-        from scrubjay.machine.projects import STORE_FOLDER, project_root, project_space, slug
+        from scrubjay.machine.projects import STORE_FOLDER, project_root, project_space
+        from scrubjay.values.letters import slug
 
         root = project_root(Path.cwd())
         name, folder = name or project_space(root) or slug(root.name), folder or root / STORE_FOLDER

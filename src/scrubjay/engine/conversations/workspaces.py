@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.errors import SpaceNotFound
-from scrubjay.machine.projects import slug
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.letters import slug
 from scrubjay.values.memory import AT_HAND, Filter, NewMemory, Page, Query, Space, Stored
 
 if TYPE_CHECKING:

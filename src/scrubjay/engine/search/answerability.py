@@ -10,13 +10,11 @@ docs/lab/retrieval.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from scrubjay.engine.conflicts.grammar import CALENDAR, SENTENCE
 from scrubjay.engine.search.pronouns import SECOND_PERSON, says, speaks, words_of
-from scrubjay.engine.search.ranking import Candidate, scored
 from scrubjay.stores.words.words import query_words
-from scrubjay.values.memory import Glimpse
 
 FIRST = 5  # how many are looked at; the one that looks most like an answer speaks for the list
 SIGN = 0.3  # what share of a score each sign takes off
@@ -25,20 +23,10 @@ ABSENT = 0.5  # how much it counts that nobody whom the question names is named,
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
 
 
-def doubted(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse], question: str) -> list[Candidate]:
-    """The candidates with scores as low as the doubt whether any of them answers; in the same order."""
-    first = [(one, glimpses[one.memory].opening) for one in candidates[:FIRST] if one.memory in glimpses]
-    if not first or candidates[0].score <= 0:
-        return list(candidates)
+def likeliest(first: Iterable[tuple[float, str]], question: str) -> float:
+    """The highest score that is left of the first few, each given with how its memory begins."""
     asked = Asked(question)
-    likeliest = max(one.score * (1 - SIGN * asked.signs(opening)) for one, opening in first)
-    left = likeliest / candidates[0].score
-    return list(candidates) if left >= 1 else [lowered(one, left) for one in candidates]
-
-
-def lowered(one: Candidate, left: float) -> Candidate:
-    score = one.score * left
-    return scored(one, score, {**one.boosts, "doubt": score - one.score})
+    return max(score * (1 - SIGN * asked.signs(opening)) for score, opening in first)
 
 
 class Asked:

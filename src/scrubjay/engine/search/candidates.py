@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.search import ranking
-from scrubjay.engine.search.answerability import doubted
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
@@ -123,13 +123,8 @@ class Search:
             near = {match.memory: match for match in (*self._from_then(vector, periods), *by_meaning)}
             further = reads.cosines(vector, [one.memory for one in by_words if one.memory not in near])
             found = ranking.fuse(by_words, list(near.values()), further, self.calibrate)
-        if not query.words_only:
-            found = self._looked_at(found, periods)
-        # A weighted sum is a plain one, and who asks about a time wants what was true then.
-        if query.weights is None and found and not periods:
-            best = [one.memory for one in found[: ranking.LOOKED]]
-            found = ranking.fresh_first(found, reads.links(best, kinds=ranking.PAIRS))
-        return found, periods
+        links_of = partial(reads.links, kinds=ranking.PAIRS)
+        return ranking.rank(found, query, periods, reads.glimpses, links_of), periods
 
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:
         return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
@@ -158,12 +153,6 @@ class Search:
         """The nearest from the named times, which in a large store may not be among the nearest of all times."""
         narrowed = [within(self.query.filter, period) for period in periods]
         return [match for then in narrowed if then for match in self._nearest(vector, then, FROM_THEN)]
-
-    def _looked_at(self, found: Sequence[ranking.Candidate], periods: Sequence[Period]) -> list[ranking.Candidate]:
-        best = found if periods else found[: ranking.LOOKED]  # those from then may stand far behind
-        glimpses = self.reads.glimpses([one.memory for one in best]) if best else {}
-        ordered = ranking.second_look(found, glimpses, self.query.text, periods)
-        return doubted(ordered, glimpses, self.query.text) if self.query.weights is None else ordered
 
 
 def within(filter: Filter, period: Period) -> Filter | None:

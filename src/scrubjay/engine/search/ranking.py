@@ -16,6 +16,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
 
+from scrubjay.engine.search import answerability
 from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
 from scrubjay.stores.words.words import query_words
 from scrubjay.values.memory import (
@@ -29,6 +30,7 @@ from scrubjay.values.memory import (
     Match,
     Memory,
     Period,
+    Query,
     Weights,
 )
 
@@ -75,6 +77,27 @@ def fuse(
         if memory not in cosines
     ]
     found.sort(key=SCORE, reverse=True)
+    return found
+
+
+def rank(
+    found: list[Candidate],
+    query: Query,
+    periods: Sequence[Period],
+    glimpses_of: Callable[[list[str]], Mapping[str, Glimpse]],
+    links_of: Callable[[list[str]], Iterable[Link]],
+) -> list[Candidate]:
+    """The order of an answer, decided here and nowhere else: what `fuse` found, looked at a second time, lowered if
+    nothing looks like an answer, fresh before stale. With weights `by_weights` has the last word."""
+    best = [one.memory for one in (found if periods else found[:LOOKED])]  # those from then may stand far behind
+    if not query.words_only:
+        glimpses = glimpses_of(best) if best else {}
+        found = second_look(found, glimpses, query.text, periods)
+        if query.weights is None:
+            found = lower_if_unanswered(found, glimpses, query.text)
+    # A weighted sum is a plain one, and who asks about a time wants what was true then.
+    if query.weights is None and found and not periods:
+        found = fresh_first(found, links_of([one.memory for one in found[:LOOKED]]))
     return found
 
 
@@ -162,6 +185,26 @@ def scored(one: Candidate, score: float, boosts: Mapping[str, float]) -> Candida
 
 def conversation(glimpse: Glimpse | None) -> str | None:
     return None if glimpse is None else glimpse.conversation
+
+
+# --- nothing that looks like an answer -------------------------------------------------------------------------------
+
+
+def lower_if_unanswered(
+    candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse], question: str
+) -> list[Candidate]:
+    """The candidates with scores as low as the doubt whether any of them answers; in the same order."""
+    looked = candidates[: answerability.FIRST]
+    first = [(one.score, glimpses[one.memory].opening) for one in looked if one.memory in glimpses]
+    if not first or candidates[0].score <= 0:
+        return list(candidates)
+    left = answerability.likeliest(first, question) / candidates[0].score
+    return list(candidates) if left >= 1 else [lowered(one, left) for one in candidates]
+
+
+def lowered(one: Candidate, left: float) -> Candidate:
+    score = one.score * left
+    return scored(one, score, {**one.boosts, "doubt": score - one.score})
 
 
 # --- fresh before stale ----------------------------------------------------------------------------------------------

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.store import plain_json
 from scrubjay.errors import Conflict, Duplicate, InvalidInput, QuotaExceeded, Unprocessable
-from scrubjay.machine.projects import slug
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.letters import normalised
+from scrubjay.values.letters import normalised, slug
 from scrubjay.values.memory import (
     MAX_CONTENT,
     MAX_LIMIT,

@@ -92,6 +92,7 @@ ELSEWHERE = frozenset(
     o os uma e do da em na não het een en niet van op zijn met
     """.split()  # noqa: SIM905
 )
+NAMES_OTHERS = re.compile("[:：]|builds_on", re.IGNORECASE)  # it may name other decisions
 LITTLE = STOP_WORDS | SAYING_LITTLE | ELSEWHERE | PAST
 NAMES_BEGIN = frozenset(("big", "good", "great", "little", "long", "new", "old"))  # New York, but not a new job
 NOUNS_IN_LY = frozenset(("assembly", "family", "supply", "anomaly", "italy", "butterfly"))
@@ -107,7 +108,8 @@ class Word:
 
 def auto_tags(text: str) -> tuple[str, ...]:
     """At most five key phrases, each once, in lower case; none if the text names nothing."""
-    found = list(phrases(without_edges(text[:READ])))
+    text = text[:READ]
+    found = list(phrases(without_edges(text) if NAMES_OTHERS.search(text) else text))
     often = Counter(word.stem for phrase in found for word in phrase)
     repeated = Counter(stems(phrase) for phrase in found)
     first: dict[tuple[str, ...], int] = {}

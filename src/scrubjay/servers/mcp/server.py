@@ -42,7 +42,6 @@ from mcp.types import (
     Tool,
     jsonrpc_message_adapter,
 )
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp
 
 from scrubjay import __version__
@@ -226,15 +225,18 @@ def call_of(
     tool: Served, arguments: Arguments, ctx: Context, transport: str, ask: Callable[[Prompt], str] | None
 ) -> Call:
     meta = dict(ctx.meta or {})
-    headers = Headers() if ctx.request is None else ctx.request.headers
+    key, version = meta_text(meta, KEY), meta_number(meta, IF_VERSION)
+    if ctx.request is not None:
+        key = one_of(key, idempotency_key(ctx.request.headers), "Idempotency-Key")
+        version = one_of(version, expected_version(ctx.request.headers), "If-Match")
     return Call(
         dialect=tool.dialect,
         operation=tool.operation,
         arguments=arguments,
         client=client_name(ctx),
         transport=transport,
-        key=one_of(meta_text(meta, KEY), idempotency_key(headers), "Idempotency-Key"),
-        if_version=one_of(meta_number(meta, IF_VERSION), expected_version(headers), "If-Match"),
+        key=key,
+        if_version=version,
         prefix=tool.prefix,
         request_id=None if ctx.request is None else ctx.request.state.request_id,
         progress=reporter(ctx),

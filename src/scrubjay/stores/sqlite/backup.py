@@ -19,8 +19,8 @@ from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
+from scrubjay.stores.sqlite.connections import WriteLock
 from scrubjay.stores.sqlite.errors import translated, translated_errors
-from scrubjay.stores.sqlite.lock import WriteLock
 from scrubjay.values.memory import random_suffix
 
 PAGES = 1_000  # per step; 4 MB

@@ -107,15 +107,6 @@ def writable(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
-def identity(path: Path) -> tuple[int, int] | None:
-    """Which file has this name now; None if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 def recognised(path: Path) -> bool:
     """Whether there is a store of ours; False if there is nothing at all.
 

@@ -11,7 +11,7 @@ filters.py        filter and audience as conditions
 rows.py           columns of memories; rows as values, as everywhere: tables/rows.py, side_rows.py
 tally.py          how counted reads are written; tables/tally.py has those that are not yet
 checkup.py        what doctor asks; backup.py copies of a store, salvage.py what is left of one
-connections.py    readers, the writer and its bracket; lock.py, file.py, errors.py below
+connections.py    readers, the writer, its lock and its bracket; file.py, errors.py below
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
             if transaction.change is not None:
                 vec1_tables.mirror(con, transaction.change)
             batch = self._tally.batch()
-            sqlite_tally.write(con, batch)
+            if batch != NOTHING:
+                sqlite_tally.write(con, batch)
             if self._connections.behind:
                 transaction.set_fact(LOST, datetime.now(UTC).isoformat(timespec="seconds"))
             con.execute("COMMIT")

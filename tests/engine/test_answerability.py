@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scrubjay.engine.search.answerability import FIRST, SIGN, doubted
-from scrubjay.engine.search.ranking import Candidate
+from scrubjay.engine.search.answerability import FIRST, SIGN
+from scrubjay.engine.search.ranking import Candidate, lower_if_unanswered
 from scrubjay.values.memory import Glimpse, Query, Weights
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -17,17 +17,17 @@ def scores(question, *openings):
     """The scores of memories that begin so, each 0.8 before."""
     found = [Candidate(str(number), 0.8, 0.0, 0.6, 0.5) for number in range(len(openings))]
     glimpses = {str(number): Glimpse(NOW, None, None, None, len(text), text) for number, text in enumerate(openings)}
-    return [one.score for one in doubted(found, glimpses, question)]
+    return [one.score for one in lower_if_unanswered(found, glimpses, question)]
 
 
 def test_nothing_found_stays_nothing():
-    assert doubted([], {}, "Where does Anna live?") == []
+    assert lower_if_unanswered([], {}, "Where does Anna live?") == []
 
 
 def test_what_was_not_looked_at_is_not_doubted():
     found = [Candidate("it", 0.8, 0.0, 0.6, 0.5)]
 
-    assert doubted(found, {}, "Where does Anna live?") == found
+    assert lower_if_unanswered(found, {}, "Where does Anna live?") == found
 
 
 @pytest.mark.parametrize("opening", ["", "?", "   ", "🙂", "::", "Anna"])
