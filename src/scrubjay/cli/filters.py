@@ -33,8 +33,8 @@ OPTIONS = (
     click.option("--since", callback=read_since, metavar="WHEN", help="Only stored since then: 7d, 12h, 2026-11-01."),
     click.option("--until", callback=read_until, metavar="WHEN", help="Only stored until then."),
     click.option("--on", callback=read_on, metavar="WHEN", help="Only from then: 2026-11-15, 2026-11, yesterday."),
-    click.option("--user", metavar="NAME", help="Only this user's."),
-    click.option("--conversation", metavar="ID", help="Only from this conversation."),
+    click.option("--user", "user_id", metavar="NAME", help="Only this user's."),
+    click.option("--conversation", "conversation_id", metavar="ID", help="Only from this conversation."),
     click.option("--client", metavar="NAME", help="Only what this program stored."),
     click.option("--caller", metavar="NAME", help="Only what was stored with this user's credential."),
     click.option("--flag", metavar="NAME", help="Only what is flagged: secret, instruction."),
@@ -48,26 +48,15 @@ def chosen(
     since: datetime | None,
     until: datetime | None,
     on: tuple[datetime, datetime] | None,
-    user: str | None,
-    conversation: str | None,
-    client: str | None,
-    caller: str | None,
-    flag: str | None,
-    states: frozenset[State] = frozenset({State.ACTIVE}),
-    expired: bool | None = False,
+    **more: Any,
 ) -> Filter:
+    """The options as a filter; `more` by the filter's own names."""
     if on is not None:
         since, until = max(on[0], since or on[0]), min(on[1], until or on[1])
     return Filter(
-        states=states,
-        expired=expired,
         tags=frozenset(tags) or None,
         categories=frozenset(map(Category, categories)) or None,
         created_since=since,
         created_until=until,
-        user_id=user,
-        conversation_id=conversation,
-        client=client,
-        caller=caller,
-        flag=flag,
+        **more,
     )

@@ -51,6 +51,29 @@ def print_json(value: Any) -> None:
     write_bytes(json.dumps(plain(value), ensure_ascii=False, indent=2).encode() + b"\n")
 
 
+def show(value: Any, text: object, session: Session) -> None:
+    """A result: a document for programs, a line for people."""
+    if session.as_json:
+        print_json(value)
+    else:
+        click.echo(text)
+
+
+def show_note(value: Any, text: str, session: Session) -> None:
+    """What was done: a document for programs, a remark for people, for whom there is no result."""
+    if session.as_json:
+        print_json(value)
+    note(text, session)
+
+
+def show_table(value: Any, columns: Sequence[str], rows: Sequence[Sequence[str]], session: Session) -> None:
+    """A list: a document for programs, a table for people."""
+    if session.as_json:
+        print_json(value)
+    else:
+        print_table(columns, rows)
+
+
 def write_bytes(data: bytes) -> None:
     if sys.stdout is not None:
         sys.stdout.flush()

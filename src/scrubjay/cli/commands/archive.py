@@ -14,7 +14,7 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_since, span
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.filters import CATEGORIES, NAMES
-from scrubjay.cli.output import note, print_json, print_table
+from scrubjay.cli.output import note, print_json, show_table
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import Category, Tier
@@ -165,11 +165,8 @@ def described(
 
 
 def show_archived(done: Archived, session: Session, *, dry_run: bool) -> None:
-    if session.as_json:
-        print_json(done)
-        return
     rows = [(one.memory, one.archive or "", f"{one.hot_bytes:,}", f"{one.packed_bytes:,}") for one in done.memories]
-    print_table(("memory", "archive", "bytes before", "packed"), rows)
+    show_table(done, ("memory", "archive", "bytes before", "packed"), rows, session)
     verb = "would be archived" if dry_run else "archived"
     note(f"{len(done.memories):,} {verb}, {done.saved_bytes:,} bytes less." if rows else "Nothing matches.", session)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Any
 
 import click
 
@@ -33,20 +33,7 @@ from scrubjay.cli.session import Session
 @click.option("--until", callback=read_until, metavar="WHEN", help="Only until then.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, help="Maximum number of lines. Default: 50.")
 @click.pass_obj
-def audit(
-    session: Session,
-    /,
-    *,
-    user: str | None,
-    action: str | None,
-    client: str | None,
-    memory: str | None,
-    shown: str | None,
-    spaces: tuple[str, ...],
-    since: datetime | None,
-    until: datetime | None,
-    limit: int,
-) -> None:
+def audit(session: Session, /, *, shown: str | None, spaces: tuple[str, ...], limit: int, **filters: Any) -> None:
     """Show who did what, newest first.
 
     Changes to memories in every space, and changes to permissions. Texts are never included. With --shown: who
@@ -56,15 +43,7 @@ def audit(
         return show_recalls(session, shown, limit)
     from scrubjay.values.memory import ActFilter
 
-    wanted = ActFilter(
-        user=user,
-        action=action,
-        client=client,
-        memory=memory,
-        spaces=frozenset(spaces) if spaces else None,
-        since=since,
-        until=until,
-    )
+    wanted = ActFilter(**filters, spaces=frozenset(spaces) or None)
     with session.engine(meaning=False) as engine:
         engine.check_spaces(spaces)
         acts = engine.callers.audit(wanted, limit=limit)

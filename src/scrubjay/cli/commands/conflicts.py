@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import note, nothing, print_json, print_table, safe, when
+from scrubjay.cli.output import note, nothing, print_json, print_table, safe, show, when
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import MAX_LIMIT, OpenConflict
 
@@ -35,10 +35,7 @@ def conflicts(
         if pair := supersede or keep:
             old, new = engine.settle(old=pair[0], new=pair[1], keep=bool(keep))
             said = "Both are kept." if keep else f"{safe(old.id)} is outdated by {safe(new.id)}."
-            if session.as_json:
-                print_json({"old": old.id, "new": new.id, "settled": "kept" if keep else "superseded"})
-            else:
-                click.echo(said)
+            show({"old": old.id, "new": new.id, "settled": "kept" if keep else "superseded"}, said, session)
             return
         found = engine.open_conflicts(limit=limit)
         if session.as_json:

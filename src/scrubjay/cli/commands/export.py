@@ -94,7 +94,6 @@ def rescue(session: Session, file: str) -> None:
         return
     if session.as_json:
         print_json({"file": os.path.abspath(file), "memories": saved, "changed": changed})
-        return
     note(f"{counted(saved, 'memory', 'memories')} in {safe(file)}.", session)
     if changed:
         note(f"{len(changed):,} texts differ from what was stored: {', '.join(changed[:20])}", session)

@@ -10,7 +10,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.filters import chosen, filter_options
-from scrubjay.cli.output import counted, note, print_json, print_table, safe, when
+from scrubjay.cli.output import counted, note, print_json, print_table, safe, show, when
 from scrubjay.cli.session import Session
 from scrubjay.errors import NotFound
 from scrubjay.values.memory import Memory
@@ -115,10 +115,7 @@ def undo_bulk(session: Session, deed: str) -> None:
         while done.left:
             done = engine.bulk.undo(deed)
             count += done.count
-    if session.as_json:
-        print_json({"deed": deed, "recovered": count})
-    else:
-        click.echo(f"{counted(count, 'memory', 'memories')} restored.")
+    show({"deed": deed, "recovered": count}, f"{counted(count, 'memory', 'memories')} restored.", session)
 
 
 def confirm_forgetting(count: int) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from scrubjay.cli.command import Family
-from scrubjay.cli.output import note, print_json, print_table, safe, when
+from scrubjay.cli.output import note, print_json, safe, show_table, when
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import Job, JobStatus
 
@@ -37,11 +37,8 @@ def list_jobs(session: Session, unfinished: bool, limit: int) -> None:
     """List jobs, newest first; finished ones are kept for a week."""
     with session.engine(meaning=False) as engine:
         found = engine.jobs.list(unfinished=unfinished, limit=limit)
-    if session.as_json:
-        print_json(list(found))
-        return
     rows = [(one.id, one.kind, str(one.status), far(one), when(one.created_at), failure(one)) for one in found]
-    print_table(("job", "kind", "status", "done", "created", "error"), rows)
+    show_table(list(found), ("job", "kind", "status", "done", "created", "error"), rows, session)
     if not found:
         note("No jobs.", session)
 

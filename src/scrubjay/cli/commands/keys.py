@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from scrubjay.cli.command import Family
 from scrubjay.cli.durations import read_ahead
-from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.output import note, print_json, show_table, when
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import Credential, CredentialKind, Role
 from scrubjay.values.times import utc_now
@@ -63,7 +62,7 @@ def keys() -> None:
     help="An existing space it can access; repeat for several, * for all. Default: the user's granted spaces.",
 )
 @click.option("--name", default="", help="A label for your own list.")
-@click.option("--expires", callback=read_ahead, metavar="WHEN", help="When it expires: 90d, 2026-12-01 …")
+@click.option("--expires", "expires_at", callback=read_ahead, metavar="WHEN", help="When it expires: 90d, 2026-12-01 …")
 @click.option(
     "--kind",
     type=click.Choice([str(kind) for kind in CredentialKind]),
@@ -71,35 +70,18 @@ def keys() -> None:
     help="A key for programs, a password for the page, or a subject of your token issuer. Default: key.",
 )
 @click.pass_obj
-def create(
-    session: Session,
-    /,
-    *,
-    user: str,
-    role: str,
-    spaces: tuple[str, ...],
-    name: str,
-    expires: datetime | None,
-    kind: str,
-) -> None:
+def create(session: Session, /, *, kind: str, role: str, spaces: tuple[str, ...], **fields: Any) -> None:
     """Create a credential; a key is shown only once.
 
     An owner can do everything in its spaces, a member writes as itself, a reader reads what is shared. Without --in it
     can access the spaces granted to its user: without grants, the default space; for an owner, every space.
     """
-    wanted = CredentialKind(kind)
-    password = asked_password() if wanted is CredentialKind.PASSWORD else None
+    password = asked_password() if kind == CredentialKind.PASSWORD else None
     with session.engine(meaning=False) as engine:
         issued = engine.callers.create(
-            user,
-            role=Role(role),
-            spaces=spaces or None,
-            name=name,
-            expires_at=expires,
-            kind=wanted,
-            password=password,
+            **fields, role=Role(role), spaces=spaces or None, kind=CredentialKind(kind), password=password
         )
-    show(issued, session)
+    show_issued(issued, session)
 
 
 @keys.command("list", examples="scrubjay keys list")
@@ -108,9 +90,6 @@ def list_keys(session: Session) -> None:
     """List credentials, never their secrets."""
     with session.engine(meaning=False) as engine:
         found = engine.callers.credentials()
-    if session.as_json:
-        print_json(list(found))
-        return
     rows = [
         (
             one.id,
@@ -124,7 +103,7 @@ def list_keys(session: Session) -> None:
         )
         for one in found
     ]
-    print_table(("id", "kind", "user", "role", "spaces", "state", "created", "name"), rows)
+    show_table(list(found), ("id", "kind", "user", "role", "spaces", "state", "created", "name"), rows, session)
 
 
 @keys.command(examples='scrubjay keys revoke key_4x1k9c0d2m7q --reason "laptop lost"')
@@ -181,10 +160,10 @@ def rotate(session: Session, id: str) -> None:
     """Replace a key's secret, shown only once; the old one stops working immediately."""
     with session.engine(meaning=False) as engine:
         issued = engine.callers.rotate(id)
-    show(issued, session)
+    show_issued(issued, session)
 
 
-def show(issued: Issued, session: Session) -> None:
+def show_issued(issued: Issued, session: Session) -> None:
     credential = issued.credential
     if session.as_json:
         from scrubjay.engine.results import plain

@@ -8,7 +8,7 @@ import click
 
 from scrubjay.cli.command import Family
 from scrubjay.cli.failures import FAILED
-from scrubjay.cli.output import note, print_json, print_table
+from scrubjay.cli.output import note, print_json, print_table, show_table
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 
@@ -97,11 +97,9 @@ def list_models(session: Session) -> None:
         }
         for one in models
     ]
-    if session.as_json:
-        print_json(shown)
-        return
     words = {True: "yes", False: "no"}
-    print_table(
+    show_table(
+        shown,
         ("model", "used", "here", "dimension", "tokens", "licence"),
         [
             (
@@ -114,6 +112,7 @@ def list_models(session: Session) -> None:
             )
             for one in shown
         ],
+        session,
     )
     if settings.embedder in WITHOUT_FILES:
         note(WITHOUT_FILES[settings.embedder], session)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.output import note, show_table, when
 from scrubjay.cli.session import Session
 
 
@@ -25,9 +25,8 @@ def prune(session: Session, dry_run: bool) -> None:
     """
     with session.engine(meaning=False) as engine:
         pruned = engine.prune(dry_run=dry_run)
-    if session.as_json:
-        print_json(list(pruned))
-        return
-    print_table(("id", "expired", "memory"), [(one.id, when(one.expires_at), one.text) for one in pruned])
+    show_table(
+        list(pruned), ("id", "expired", "memory"), [(one.id, when(one.expires_at), one.text) for one in pruned], session
+    )
     verb = "would be forgotten" if dry_run else "forgotten"
     note(f"{len(pruned):,} {verb}." if pruned else "Nothing has expired.", session)

@@ -36,7 +36,6 @@ def restore(session: Session, file: str, replace: bool) -> None:
         aside = wiring.restore(session.settings(), Path(file), replace=replace, progress=report)
     if session.as_json:
         print_json({"restored": True, "replaced": None if aside is None else str(aside)})
-        return
     note(f"Restored from {safe(file)}.", session)
     if aside is not None:
         note(f"The previous memory was moved to {safe(str(aside))}.", session)

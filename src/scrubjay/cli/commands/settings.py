@@ -8,7 +8,7 @@ from dataclasses import fields
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import print_json, print_table
+from scrubjay.cli.output import show_table
 from scrubjay.cli.session import Session
 from scrubjay.machine.outgoing import without_password
 from scrubjay.settings import Settings, environment_name, read_config
@@ -41,10 +41,7 @@ def settings(session: Session) -> None:
         }
         for entry in fields(Settings)
     ]
-    if session.as_json:
-        print_json(shown)
-    else:
-        print_table(("setting", "value", "from", "meaning"), [[one[key] for key in KEYS] for one in shown])
+    show_table(shown, ("setting", "value", "from", "meaning"), [[one[key] for key in KEYS] for one in shown], session)
 
 
 KEYS = ("name", "value", "from", "help")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Family
-from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.output import note, print_json, show_note, show_table, when
 from scrubjay.cli.session import Session
 
 
@@ -33,11 +33,8 @@ def list_spaces(session: Session) -> None:
     """List spaces and how many memories each has."""
     with session.engine(meaning=False) as engine:
         found = engine.list_spaces()
-    if session.as_json:
-        print_json(list(found))
-    else:
-        rows = [(one.name, f"{one.memories:,}", when(one.created_at), one.description or "") for one in found]
-        print_table(("space", "memories", "created", "description"), rows)
+    rows = [(one.name, f"{one.memories:,}", when(one.created_at), one.description or "") for one in found]
+    show_table(list(found), ("space", "memories", "created", "description"), rows, session)
 
 
 @spaces.command(examples="scrubjay spaces create work --description 'What the team knows'")
@@ -65,11 +62,8 @@ def grants(session: Session) -> None:
     """List who can access which space over HTTP."""
     with session.engine(meaning=False) as engine:
         found = engine.callers.grants()
-    if session.as_json:
-        print_json(list(found))
-    else:
-        rows = [(one.space, one.user, when(one.at), one.by) for one in found]
-        print_table(("space", "user", "since", "by"), rows)
+    rows = [(one.space, one.user, when(one.at), one.by) for one in found]
+    show_table(list(found), ("space", "user", "since", "by"), rows, session)
 
 
 @spaces.command(examples="scrubjay spaces grant work alice")
@@ -83,10 +77,7 @@ def grant(session: Session, name: str, user: str) -> None:
     """
     with session.engine(meaning=False) as engine:
         engine.callers.grant(name, user)
-    if session.as_json:
-        print_json({"space": name, "user": user, "granted": True})
-    else:
-        note(f"{user} can access {name}.", session)
+    show_note({"space": name, "user": user, "granted": True}, f"{user} can access {name}.", session)
 
 
 @spaces.command(examples="scrubjay spaces revoke work alice")
@@ -97,7 +88,4 @@ def revoke(session: Session, name: str, user: str) -> None:
     """Revoke a grant: none of the user's keys can access the space any more."""
     with session.engine(meaning=False) as engine:
         engine.callers.withdraw(name, user)
-    if session.as_json:
-        print_json({"space": name, "user": user, "granted": False})
-    else:
-        note(f"{user} can no longer access {name}.", session)
+    show_note({"space": name, "user": user, "granted": False}, f"{user} can no longer access {name}.", session)

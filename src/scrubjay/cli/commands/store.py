@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Any
 
 import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.filters import CATEGORIES, NAMES
-from scrubjay.cli.output import note, print_json, told_of_a_new_space
+from scrubjay.cli.output import note, show, told_of_a_new_space
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
 from scrubjay.values.memory import Stored
@@ -33,25 +33,14 @@ from scrubjay.values.memory import Stored
     default="explicit",
     help="Whether someone asked for it or a model extracted it. Default: explicit.",
 )
-@click.option("--expires", callback=read_ahead, metavar="WHEN", help="Hide it after 30d, 12h, or on 2026-12-01.")
+@click.option(
+    "--expires", "expires_at", callback=read_ahead, metavar="WHEN", help="Hide it after 30d, 12h, or on 2026-12-01."
+)
 @click.option("--title", help="A title. Default: the beginning of the text.")
-@click.option("--user", metavar="NAME", help="Whose memory it is. Default: yours.")
-@click.option("--conversation", metavar="ID", help="The conversation it comes from.")
+@click.option("--user", "user_id", metavar="NAME", help="Whose memory it is. Default: yours.")
+@click.option("--conversation", "conversation_id", metavar="ID", help="The conversation it comes from.")
 @click.pass_obj
-def store(
-    session: Session,
-    /,
-    *,
-    text: str,
-    tags: tuple[str, ...],
-    category: str | None,
-    importance: float | None,
-    source: str,
-    expires: datetime | None,
-    title: str | None,
-    user: str | None,
-    conversation: str | None,
-) -> None:
+def store(session: Session, /, *, text: str, **fields: Any) -> None:
     """Store a memory.
 
     Prints its id. Earlier memories that it may outdate are listed on standard error, with the command that marks them
@@ -60,21 +49,8 @@ def store(
     """
     content = given_text(text)
     with session.engine() as engine, told_of_a_new_space(engine, session):
-        stored = engine.store(
-            content,
-            tags=tags,
-            category=category,
-            importance=importance,
-            source=source,
-            expires_at=expires,
-            title=title,
-            user_id=user,
-            conversation_id=conversation,
-        )
-    if session.as_json:
-        print_json(stored)
-        return
-    click.echo(stored.memory.id)
+        stored = engine.store(content, **fields)
+    show(stored, stored.memory.id, session)
     advise(stored, session)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Family
-from scrubjay.cli.output import note, print_json, print_table
+from scrubjay.cli.output import note, print_json, print_table, show, show_note
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 
@@ -116,10 +116,7 @@ def create(session: Session, name: str | None, folder: Path | None, project: boo
         raise click.UsageError("Give the store a name, or pass --project.")
     with session.engine(meaning=False) as engine:
         store = engine.folders.create(name, path=folder, description=description)
-    if session.as_json:
-        print_json({"store": name, "path": str(store.path)})
-    else:
-        click.echo(store.path)
+    show({"store": name, "path": str(store.path)}, store.path, session)
 
 
 @stores.command(examples="scrubjay stores remove notes")
@@ -129,10 +126,11 @@ def remove(session: Session, name: str) -> None:
     """Remove a store from the list. Its files and memories stay, but are no longer kept in step."""
     with session.engine(meaning=False) as engine:
         engine.folders.remove(name)
-    if session.as_json:
-        print_json({"store": name, "removed": True})
-    else:
-        note(f"Store {name} removed. Its files stay, and its memories stay in the space.", session)
+    show_note(
+        {"store": name, "removed": True},
+        f"Store {name} removed. Its files stay, and its memories stay in the space.",
+        session,
+    )
 
 
 @stores.command(examples="scrubjay stores reindex notes")

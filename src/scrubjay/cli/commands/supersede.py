@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import print_json, safe
+from scrubjay.cli.output import safe, show
 from scrubjay.cli.session import Session
 
 
@@ -25,7 +25,4 @@ def supersede(session: Session, old: str, new: str) -> None:
     """
     with session.engine(meaning=False) as engine:
         outdated, successor = engine.supersede(old=old, new=new)
-    if session.as_json:
-        print_json({"old": outdated, "new": successor})
-    else:
-        click.echo(f"{safe(outdated.id)} is outdated by {safe(successor.id)}.")
+    show({"old": outdated, "new": successor}, f"{safe(outdated.id)} is outdated by {safe(successor.id)}.", session)

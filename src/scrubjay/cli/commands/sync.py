@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scrubjay.cli.command import Family
-from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.output import note, print_json, show, show_note, show_table, when
 from scrubjay.cli.session import Session
 from scrubjay.machine.outgoing import without_password
 
@@ -60,10 +60,7 @@ def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
     """
     with kept_key(session, name, url), session.engine(meaning=False) as engine:
         added = engine.sync.add(name, url, spaces=spaces or None)
-    if session.as_json:
-        print_json(shown_endpoint(added))
-    else:
-        click.echo(added.name)
+    show(shown_endpoint(added), added.name, session)
 
 
 @contextmanager
@@ -98,10 +95,12 @@ def list_endpoints(session: Session) -> None:
     """List the stores to sync with."""
     with session.engine(meaning=False) as engine:
         found = engine.sync.endpoints()
-    if session.as_json:
-        print_json([shown_endpoint(one) for one in found])
-        return
-    print_table(("endpoint", "where", "spaces", "last synced"), [row_of(one) for one in found])
+    show_table(
+        [shown_endpoint(one) for one in found],
+        ("endpoint", "where", "spaces", "last synced"),
+        [row_of(one) for one in found],
+        session,
+    )
     if not found:
         note("None yet. Add one with `scrubjay sync add NAME FILE`.", session)
 
@@ -121,10 +120,7 @@ def remove(session: Session, name: str) -> None:
     for url in former:
         if url not in kept:
             keys.keep(url, "")
-    if session.as_json:
-        print_json({"removed": name})
-    else:
-        note(f"{name} removed.", session)
+    show_note({"removed": name}, f"{name} removed.", session)
 
 
 @sync.command(
@@ -155,10 +151,7 @@ def run(session: Session, name: str, kind: str, on_conflict: str, dry_run: bool)
     request = SyncRequest(type=SyncType(kind), destination=name, resolution=Resolution(on_conflict), dry_run=dry_run)
     with session.engine() as engine:
         done = engine.sync.run(request)
-    if session.as_json:
-        print_json(done)
-    else:
-        click.echo(sentence(done))
+    show(done, sentence(done), session)
 
 
 @sync.command(
@@ -173,14 +166,11 @@ def conflicts(session: Session, settled: bool) -> None:
     """List unresolved conflicts: memories that were changed on both sides."""
     with session.engine(meaning=False) as engine:
         found = engine.sync.conflicts(settled=settled)
-    if session.as_json:
-        print_json([shown(one) for one in found])
-        return
     rows = [
         (str(one.number), one.memory, one.endpoint, text_of(one.ours), text_of(one.theirs), one.outcome or "")
         for one in found
     ]
-    print_table(("number", "memory", "endpoint", "ours", "theirs", "kept"), rows)
+    show_table([shown(one) for one in found], ("number", "memory", "endpoint", "ours", "theirs", "kept"), rows, session)
     if not found:
         note("No conflicts.", session)
 
@@ -198,10 +188,7 @@ def resolve(session: Session, number: int, keep: str) -> None:
     """Resolve a conflict. The next sync passes it on to the other side."""
     with session.engine() as engine:
         memory = engine.sync.resolve(number, keep)
-    if session.as_json:
-        print_json(memory)
-    else:
-        click.echo("The memory was erased." if memory is None else f"{memory.id} resolved.")
+    show(memory, "The memory was erased." if memory is None else f"{memory.id} resolved.", session)
 
 
 @sync.command("mend-clock", examples="scrubjay sync mend-clock")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import click
@@ -10,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.filters import CATEGORIES, NAMES
-from scrubjay.cli.output import print_json, safe
+from scrubjay.cli.output import safe, show
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
 
@@ -30,7 +29,9 @@ from scrubjay.cli.texts import given_text
 @click.option("--untag", "untags", multiple=True, metavar="TAG", help="A tag to remove.")
 @click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}.")
 @click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1.")
-@click.option("--expires", callback=read_ahead, metavar="WHEN", help="Hide it after 30d, 12h, or on 2026-12-01.")
+@click.option(
+    "--expires", "expires_at", callback=read_ahead, metavar="WHEN", help="Hide it after 30d, 12h, or on 2026-12-01."
+)
 @click.option("--no-expiry", is_flag=True, help="Never hide it.")
 @click.option("--reason", help="Reason, kept in the history.")
 @click.pass_obj
@@ -40,23 +41,19 @@ def update(
     *,
     id: str,
     content: str | None,
-    title: str | None,
     tags: tuple[str, ...],
     untags: tuple[str, ...],
-    category: str | None,
-    importance: float | None,
-    expires: datetime | None,
     no_expiry: bool,
     reason: str | None,
+    **given: Any,
 ) -> None:
     """Update a memory; the earlier version stays in the history.
 
     If the fact itself has changed, store the new one and `supersede` the old: then both can be found.
     """
-    if expires is not None and no_expiry:
+    if given["expires_at"] is not None and no_expiry:
         raise click.UsageError("--expires and --no-expiry cannot be combined.")
-    fields: dict[str, Any] = {"title": title, "category": category, "importance": importance, "expires_at": expires}
-    fields = {name: value for name, value in fields.items() if value is not None}
+    fields = {name: value for name, value in given.items() if value is not None}
     if no_expiry:
         fields["expires_at"] = None
     if content is not None:
@@ -68,7 +65,4 @@ def update(
     retag = TagChange(add=tags, remove=untags) if tags or untags else None
     with session.engine(meaning=content is not None) as engine:
         memory = engine.revise(id, tag_change=retag, reason=reason, **fields).memory
-    if session.as_json:
-        print_json(memory)
-    else:
-        click.echo(f"{safe(memory.id)} is now at version {memory.version}.")
+    show(memory, f"{safe(memory.id)} is now at version {memory.version}.", session)
