@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.engine.results import plain
 from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.values.codec import plain
 from scrubjay.values.memory import AccessLevel, Caller, LinkKind, Role
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scrubjay.engine.results import read, written
+from scrubjay.values.codec import read, written
 from scrubjay.values.memory import Caller, Role
 
 

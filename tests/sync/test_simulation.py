@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from scrubjay.engine import results
 from scrubjay.engine.sync.local import StorePeer
 from scrubjay.engine.sync.peer import Manner, Parcel, Peer, Taken
 from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values import codec
 from tests.sync.lines import inside, over_http
 from tests.sync.simulation import simulate
 from tests.sync.world import Site, World
@@ -40,12 +40,10 @@ class ByLetter(StorePeer):
     """A store at the other end of a line that carries text only."""
 
     def parcel(self, ids: list[str], *, vectors: bool) -> Parcel:
-        return results.read(Parcel, results.written(super().parcel(ids, vectors=vectors)))
+        return codec.read(Parcel, codec.written(super().parcel(ids, vectors=vectors)))
 
     def take(self, parcel: Parcel, manner: Manner) -> list[Taken]:
-        return super().take(
-            results.read(Parcel, results.written(parcel)), results.read(Manner, results.written(manner))
-        )
+        return super().take(codec.read(Parcel, codec.written(parcel)), codec.read(Manner, codec.written(manner)))
 
 
 def by_letter(_world: World, site: Site) -> Peer:

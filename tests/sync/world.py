@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from scrubjay.engine import results
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
@@ -25,6 +24,7 @@ from scrubjay.errors import EndpointUnreachable, Error, Undecided
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.promises.sync import Erased, Replica
 from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values import codec
 from scrubjay.values.memory import Memory, Status
 
 NAMES = ("one", "two", "three")
@@ -373,9 +373,7 @@ class World:
     def pairs(self, id: str) -> list[tuple[Replica, Replica]]:
         """Both states of every conflict that was recorded."""
         told = [json.loads(record) for record in self.records.get(id, [])]
-        return [
-            (results.read(Replica, ours), results.read(Replica, theirs)) for ours, theirs in told if ours and theirs
-        ]
+        return [(codec.read(Replica, ours), codec.read(Replica, theirs)) for ours, theirs in told if ours and theirs]
 
     def below(self, id: str, stamp: Stamped | None) -> set[Stamped]:
         """An act and those on top of which it was done."""

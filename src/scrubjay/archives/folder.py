@@ -10,14 +10,13 @@ A file is written under another name, synced, and then renamed, so that it is ei
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from scrubjay.archives.base import Objects
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, StorageError, StorageFull
-from scrubjay.machine.paths import sync_folder
+from scrubjay.machine.paths import replace_file, sync_folder
 
 MARKER = "scrubjay-archive"
 MARK = b"Archived memories of scrubjay. Leave the files as they are.\n"
@@ -46,7 +45,7 @@ class FolderObjects(Objects):
         marker = self._marker(tier)
         with _translated():
             marker.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write(marker, MARK + mark.encode() + b"\n")
+            replace_file(marker, MARK + mark.encode() + b"\n")
             sync_folder(marker.parent.parent)
 
     def write(self, name: str, data: bytes) -> None:
@@ -54,7 +53,7 @@ class FolderObjects(Objects):
         with _translated():
             self._check_there(name)
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            _write(path, data)
+            replace_file(path, data)
             sync_folder(path.parent.parent)
 
     def read(self, name: str) -> bytes:
@@ -82,22 +81,6 @@ class FolderObjects(Objects):
     def _check_there(self, name: str) -> None:
         if not self._marker(name.partition("/")[0]).exists():
             raise ArchiveUnavailable("The archive folder does not exist. Is its disk mounted?", hint=MOUNT)
-
-
-def _write(path: Path, data: bytes) -> None:
-    draft = path.with_name(f"{path.name}.new")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def print_json(value: Any) -> None:
     """One document in UTF-8, whatever the terminal's encoding; our own values by their field names."""
     import json
 
-    from scrubjay.engine.results import plain
+    from scrubjay.values.codec import plain
 
     write_bytes(json.dumps(plain(value), ensure_ascii=False, indent=2).encode() + b"\n")
 

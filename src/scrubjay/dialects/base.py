@@ -22,9 +22,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrubjay.engine import access
-from scrubjay.engine.results import plain
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Request
+from scrubjay.values.codec import plain
 from scrubjay.values.memory import Prompt, Provenance, random_suffix
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum, IntEnum
-from functools import cache
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from scrubjay.dialects.base import Body, Schema, array, object_schema
-from scrubjay.engine.results import plain
+from scrubjay.values.codec import built, plain
 from scrubjay.values.times import parse_time
 
 Value = TypeVar("Value")
@@ -80,20 +80,13 @@ def fields_of(kind: type, *, without: tuple[str, ...] = ()) -> Schema:
 def filled(kind: type[Value], args: Body, **more: Any) -> Value:
     """A value from those arguments that are its fields; their schemas have been checked."""
     hints = get_type_hints(kind)
-    given = {name: _read(hints[name], args[name], name) for name in hints if name in args}
+    given = {name: built(hints[name], args[name], partial(_leaf, name)) for name in hints if name in args}
     return kind(**{**given, **more})
 
 
-def _read(kind: Any, raw: Any, name: str) -> Any:
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return _read(next(one for one in inner if one is not NoneType), raw, name)
-    if origin in (tuple, frozenset):
-        return origin(_read(inner[0], one, name) for one in raw)
+def _leaf(name: str, kind: Any, raw: Any) -> Any:
     if kind is datetime:
         return parse_time(raw, field=name)
-    if isinstance(kind, type) and issubclass(kind, IntEnum):
-        return kind[raw.upper()]
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(raw)
+        return kind[raw.upper()] if issubclass(kind, IntEnum) else kind(raw)
     return raw

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrubjay.engine import access, cursors, results
+from scrubjay.engine import access, cursors
 from scrubjay.engine.jobs import Progress, no_progress
 from scrubjay.engine.lifecycle import lifecycle, supersession
 from scrubjay.engine.search import candidates
@@ -22,6 +22,7 @@ from scrubjay.engine.store import embedding, intake, names
 from scrubjay.engine.store.history import Ledger, TextVectors
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import Checkup, Reads, Request, SpaceCounts, Store, Transaction
+from scrubjay.values import codec
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import (
     AT_HAND,
@@ -200,10 +201,10 @@ class Engine:
         now = self.now()
         kept = tx.result_of(self.request, now=now)
         if kept is not None:
-            return results.read(kind, kept)
+            return codec.read(kind, kept)
         result = work(tx)
-        memories = sorted(set(results.memories_in(result)))
-        tx.keep_result(self.request, results.written(result), memories=memories, at=now)
+        memories = sorted(set(codec.memories_in(result)))
+        tx.keep_result(self.request, codec.written(result), memories=memories, at=now)
         return result
 
     def earlier_result(self, kind: type[Result]) -> Result | None:
@@ -212,7 +213,7 @@ class Engine:
             return None
         with self.records.writing() as tx:
             kept = tx.result_of(self.request, now=self.now())
-        return None if kept is None else results.read(kind, kept)
+        return None if kept is None else codec.read(kind, kept)
 
     def write_files(self, *, patient: bool = False) -> None:
         """Let files say what memories say, after a change; with patience all of them, however many."""

@@ -23,9 +23,9 @@ from scrubjay.errors import InvalidInput, RegistryDamaged
 from scrubjay.folders.folder import Folder, failures
 from scrubjay.folders.lock import FolderLock
 from scrubjay.folders.paths import SLUG
-from scrubjay.machine.paths import expanded
+from scrubjay.machine.paths import expanded, replace_file
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import DEFAULT_SPACE, random_suffix
+from scrubjay.values.memory import DEFAULT_SPACE
 
 FILE = "stores.yaml"
 MAX_BYTES = 1_000_000
@@ -198,17 +198,9 @@ class Registry:
             if store.read_only:
                 lines.append("    read_only: true")
             lines += [f"    {_quoted(str(key))}: {json.dumps(value, default=str)}" for key, value in store.more.items()]
-        draft = self._file.with_name(f"{self._file.name}.{random_suffix()}.new")
         with failures():
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                with open(draft, "x", encoding="utf-8") as file:
-                    file.write("\n".join([*lines, ""]))
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(draft, self._file)
-            finally:
-                draft.unlink(missing_ok=True)
+            replace_file(self._file, "\n".join([*lines, ""]).encode(), mode=0o666)
         self._seen = None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from scrubjay.errors import InvalidInput
@@ -42,6 +43,23 @@ def full_path(text: str, *, field: str) -> Path:
             field=field,
         )
     return path
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Give a file this content, durably: a reader, and a crash, sees the old bytes or all of the new ones."""
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -7,11 +7,11 @@ so a name that is reused for another server does not get the old key.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from scrubjay.errors import InvalidInput, StorageError
+from scrubjay.machine.paths import replace_file
 
 
 class SyncKeys:
@@ -33,7 +33,8 @@ class SyncKeys:
         keys = {**self._read(), url.rstrip("/"): key}
         kept = {where: one for where, one in keys.items() if one}
         if kept != self._read():
-            self._write(kept)
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._file, json.dumps(kept, indent=1).encode())
 
     def _read(self) -> dict[str, str]:
         try:
@@ -45,16 +46,6 @@ class SyncKeys:
         if not isinstance(found, dict) or not all(isinstance(key, str) for key in found.values()):
             raise StorageError("sync_keys.json in the home is not a list of keys.", hint="Fix or remove it.")
         return found
-
-    def _write(self, keys: Mapping[str, str]) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        new = self._file.with_suffix(".new")
-        new.unlink(missing_ok=True)
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            json.dump(keys, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._file)
 
 
 def keys_in(setting: str) -> dict[str, str]:

@@ -116,7 +116,7 @@ def revoke(session: Session, id: str, reason: str | None) -> None:
         done = engine.callers.revoke(id, reason=reason)
         last = engine.callers.locked() and not engine.callers.in_use()
     if session.as_json:
-        from scrubjay.engine.results import plain
+        from scrubjay.values.codec import plain
 
         print_json({**plain(done), "locked_out": last})
     else:
@@ -166,7 +166,7 @@ def rotate(session: Session, id: str) -> None:
 def show_issued(issued: Issued, session: Session) -> None:
     credential = issued.credential
     if session.as_json:
-        from scrubjay.engine.results import plain
+        from scrubjay.values.codec import plain
 
         print_json({**plain(credential), "secret": issued.secret})
     elif issued.secret is None:

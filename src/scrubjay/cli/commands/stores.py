@@ -43,7 +43,7 @@ def list_stores(session: Session) -> None:
     with session.engine(meaning=False) as engine:
         found = engine.folders.list()
     if session.as_json:
-        from scrubjay.engine.results import plain
+        from scrubjay.values.codec import plain
 
         print_json([{**plain(one), "path": None if one.path is None else str(one.path)} for one in found])
         return
@@ -174,7 +174,7 @@ def mirror(session: Session, name: str, folder: Path | None, stop: bool) -> None
 def tell(session: Session, name: str, done: Indexed) -> None:
     """What reading a folder changed, and which files were skipped."""
     if session.as_json:
-        from scrubjay.engine.results import plain
+        from scrubjay.values.codec import plain
 
         print_json({"store": name, **plain(done)})
         return

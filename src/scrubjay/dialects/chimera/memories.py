@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, array, either, object_schema, present, record
 from scrubjay.engine.conversations.workspaces import id_of
-from scrubjay.engine.results import plain
 from scrubjay.errors import Error
+from scrubjay.values.codec import plain
 from scrubjay.values.memory import MAX_CONTENT, Memory, Message, NewMemory, Source, Speaker
 from scrubjay.values.times import iso
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from scrubjay.dialects.base import Body, Reach, Route, Schema, array, either, object_schema, record
 from scrubjay.dialects.native.memories import FAILED, ROOT, gives, native
 from scrubjay.dialects.schemas import whole_shape
-from scrubjay.engine.results import plain
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.merge import Policy, Winner
 from scrubjay.engine.sync.peer import Parcel
 from scrubjay.engine.sync.run import STRETCH, Resolution
 from scrubjay.stores.promises.sync import MAX_CLOCK, Erased, Heard, Replica, Stamp
+from scrubjay.values.codec import plain
 from scrubjay.values.memory import Link, Memory
 
 if TYPE_CHECKING:

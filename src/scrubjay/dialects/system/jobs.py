@@ -9,10 +9,10 @@ from scrubjay import errors
 from scrubjay.dialects.base import Body, Schema, record
 from scrubjay.dialects.system import archive, sync
 from scrubjay.dialects.system.memories import COUNT, ID, TIME, code_of, gives, succeeded, system
-from scrubjay.engine import results
 from scrubjay.engine.archive.restoring import Restored
 from scrubjay.engine.sync import run
 from scrubjay.errors import Error
+from scrubjay.values import codec
 from scrubjay.values.memory import Job, JobStatus
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def result_of(job: Job) -> Body:
     """What the same work would return if done directly."""
     assert job.result is not None
     if job.kind == "restore" and "memories" in job.result:  # earlier versions kept only the count
-        return archive.restored(results.built(Restored, job.result))
+        return archive.restored(codec.built(Restored, job.result))
     if job.kind == run.KIND:
-        return sync.shown(results.built(run.Synced, job.result))
+        return sync.shown(codec.built(run.Synced, job.result))
     return dict(job.result)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from importlib import resources
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -29,10 +28,10 @@ from scrubjay.dialects.base import (
     request_id,
     served,
 )
-from scrubjay.engine.results import plain
 from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
 from scrubjay.engine.store.intake import Merge, TagChange
 from scrubjay.errors import Duplicate, Error, InvalidInput
+from scrubjay.values.codec import plain
 from scrubjay.values.memory import (
     AccessLevel,
     Category,
@@ -700,7 +699,7 @@ def get_memory_stats(engine: Engine, args: Body) -> Body:
         )
     )
     # A number that does not exist yet (the busiest hour of an unused memory) is null, not left out.
-    numbers = {name: whole(getattr(found, name)) for name in args.get("metrics") or METRICS}
+    numbers = {name: plain(getattr(found, name), nulls=True) for name in args.get("metrics") or METRICS}
     body = succeeded(
         scope=args.get("scope", "user"),
         time_range={"start": iso(found.start), "end": iso(found.end)},
@@ -726,15 +725,6 @@ def stats_scope(args: Body) -> StatsScope:
             "scope_id cannot be combined with the scope global.", hint="Omit one of the two.", field="scope_id"
         )
     return StatsScope(args.get("scope", "user")) if {"scope", "scope_id"} & args.keys() else StatsScope.OWN
-
-
-def whole(value: Any) -> Any:
-    """A value as JSON with every field, also those that are None."""
-    if is_dataclass(value):
-        return {entry.name: whole(getattr(value, entry.name)) for entry in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): whole(one) for name, one in value.items()}
-    return value
 
 
 # --- definitions that several tools share -----------------------------------------------------------------------------

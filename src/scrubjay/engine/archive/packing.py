@@ -14,9 +14,9 @@ from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from scrubjay.engine import results
 from scrubjay.engine.lifecycle import publishing
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable
+from scrubjay.values import codec
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Archive, Memory, Tier, Version
 
@@ -42,7 +42,7 @@ class Kept:
 def packed(kept: Kept, tier: Tier) -> bytes:
     import zstandard  # only for what is archived
 
-    text = json.dumps(results.plain(kept), ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(codec.plain(kept), ensure_ascii=False, separators=(",", ":")).encode()
     if tier is Tier.COLD:
         return ROW + zstandard.ZstdCompressor(level=LEVELS[tier], dict_data=_dictionary()).compress(text)
     return HEADER + zstandard.ZstdCompressor(level=LEVELS[tier]).compress(text)
@@ -59,7 +59,7 @@ def unpacked(data: bytes, *, checksum: bytes) -> Kept:
             frame, reader = data[len(HEADER) :], zstandard.ZstdDecompressor()
         else:
             frame, reader = data[len(ROW) :], zstandard.ZstdDecompressor(dict_data=_dictionary())
-        return results.read(Kept, reader.decompress(frame, max_output_size=MAX_BYTES).decode())
+        return codec.read(Kept, reader.decompress(frame, max_output_size=MAX_BYTES).decode())
     except (zstandard.ZstdError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise ArchiveDamaged("What was archived cannot be read by this scrubjay.") from error
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrubjay.engine import access, results
+from scrubjay.engine import access
 from scrubjay.engine.archive import prices
 from scrubjay.engine.archive.archives import Archives, check_count, spent_ms
 from scrubjay.engine.archive.packing import Kept
@@ -23,6 +23,7 @@ from scrubjay.engine.store.history import TextVectors
 from scrubjay.engine.store.names import free_path
 from scrubjay.errors import AlreadyActive, NotFound, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values import codec
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Job, JobStatus, Memory, Status, Tier
 
@@ -212,5 +213,5 @@ def run_restore(engine: Engine, arguments: Mapping[str, Any], handle: Handle) ->
             BroughtBack(memory=name, archive=None, at=at, embedded=False, milliseconds=0) for name in arguments["ids"]
         )
         restored = Restored(job=handle.id, status=JobStatus.COMPLETED, mode=mode, memories=tuple(there))
-    result: Mapping[str, Any] = results.plain(replace(restored, job=handle.id))  # what its start was answered with
+    result: Mapping[str, Any] = codec.plain(replace(restored, job=handle.id))  # what its start was answered with
     return result

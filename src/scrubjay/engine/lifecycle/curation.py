@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.lifecycle import lifecycle
-from scrubjay.engine.results import plain
 from scrubjay.engine.store.intake import title_of
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, Status
 

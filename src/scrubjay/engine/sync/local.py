@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrubjay.engine import access, results
+from scrubjay.engine import access
 from scrubjay.engine.archive.archives import is_away, with_text
 from scrubjay.engine.archive.packing import Kept, packed, read_archive
 from scrubjay.engine.holding import locked
@@ -24,6 +24,7 @@ from scrubjay.engine.sync.peer import Changes, Manner, Parcel, Peer, Taken
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, ClockAhead
 from scrubjay.stores.promises.memories import Change, Reads, Store, Transaction, clock_at, milliseconds
 from scrubjay.stores.promises.sync import Erased, Heard, Replica, Stamp, SyncConflict
+from scrubjay.values import codec
 from scrubjay.values.memory import Archive, Event, Kind, Link, Memory, Provenance, Status, Tier
 
 if TYPE_CHECKING:
@@ -335,15 +336,15 @@ class StorePeer(Peer):
                 outcome=outcome.winner,
                 settled_at=now,
                 # What somebody wished erased is not kept here either.
-                ours=None if erased else results.written(without_vectors(current)),
-                theirs=None if erased else results.written(without_vectors(incoming)),
+                ours=None if erased else codec.written(without_vectors(current)),
+                theirs=None if erased else codec.written(without_vectors(incoming)),
             )
         )
 
     def _settle_conflicts(self, tx: Transaction, state: Replica, outcome: str) -> None:
         """Conflicts that waited here are decided, now or before in another store."""
         for conflict in tx.sync_conflicts(open=True, memory=state.memory.id):
-            theirs = results.read(Replica, conflict.theirs) if conflict.theirs else None
+            theirs = codec.read(Replica, conflict.theirs) if conflict.theirs else None
             if theirs is not None and includes(state.stamp, theirs.stamp):
                 tx.settle_conflict(conflict.number, outcome, at=self._now())
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine import access, results
+from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.engine.sync.local import MOST_AHEAD, StorePeer, without_vectors
 from scrubjay.engine.sync.merge import Policy, Winner
@@ -45,6 +45,7 @@ from scrubjay.errors import (
 from scrubjay.machine.paths import store_address
 from scrubjay.stores.promises.memories import clock_at
 from scrubjay.stores.promises.sync import Endpoint, Heard, Replica, SyncConflict
+from scrubjay.values import codec
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Category, Job, JobStatus, Link, Memory, Role, random_suffix
 from scrubjay.values.times import iso
@@ -233,7 +234,7 @@ class Syncing:
         """Whether the caller's spaces hold both states; what is erased belongs to owners of everything."""
         if self.engine.caller.spaces is None:
             return True
-        states = [results.read(Replica, told) for told in (conflict.ours, conflict.theirs) if told is not None]
+        states = [codec.read(Replica, told) for told in (conflict.ours, conflict.theirs) if told is not None]
         return bool(states) and all(access.granted(self.engine.caller, state.memory.space) for state in states)
 
     def resolve(self, number: int, keep: Keep | str) -> Memory | None:
@@ -246,7 +247,7 @@ class Syncing:
         conflict = next((one for one in self.conflicts() if one.number == number), None)
         if conflict is None or conflict.theirs is None:
             raise NotFound(f"No conflict {number} waits.", hint="`scrubjay sync conflicts` lists them.")
-        theirs = results.read(Replica, conflict.theirs)
+        theirs = codec.read(Replica, conflict.theirs)
         policy = {
             Keep.OURS: Policy.CURRENT,
             Keep.THEIRS: Policy.INCOMING,
@@ -349,7 +350,7 @@ class Syncing:
         with self._alone(request):
             if self._unfinished():
                 raise Locked(RUNNING, hint=LATER)
-            return self.engine.jobs.start(KIND, results.plain(request), prefix=KIND)
+            return self.engine.jobs.start(KIND, codec.plain(request), prefix=KIND)
 
     def _unfinished(self) -> Sequence[Job]:
         return [job for job in self._records.jobs.list(unfinished=True) if job.kind == KIND]
@@ -639,8 +640,8 @@ class Run:
                     endpoint=self._other,
                     policy=Resolution.MANUAL,
                     at=self._engine.now(),
-                    ours=results.written(without_vectors(ours)),
-                    theirs=results.written(without_vectors(theirs)),
+                    ours=codec.written(without_vectors(ours)),
+                    theirs=codec.written(without_vectors(theirs)),
                 )
             )
 
@@ -660,8 +661,8 @@ class Run:
 
 def in_background(engine: Engine, arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:
     """The job: a run like any other. What was heard is kept, so begun anew it goes on where it was."""
-    synced = engine.sync.run_job(results.read(SyncRequest, json.dumps(arguments)))
-    result: Mapping[str, Any] = results.plain(replace(synced, id=handle.id))  # what its start was answered with
+    synced = engine.sync.run_job(codec.read(SyncRequest, json.dumps(arguments)))
+    result: Mapping[str, Any] = codec.plain(replace(synced, id=handle.id))  # what its start was answered with
     return result
 
 
@@ -686,7 +687,7 @@ def sides_of(conflict: SyncConflict, request: SyncRequest) -> dict[str, Any]:
     sides = {}
     for name, state in zip(names, (conflict.ours, conflict.theirs), strict=True):
         if state is not None:
-            memory = results.read(Replica, state).memory
+            memory = codec.read(Replica, state).memory
             sides[name] = {
                 "excerpt": memory.content[:EXCERPT],
                 "status": str(memory.status),

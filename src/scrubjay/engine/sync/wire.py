@@ -2,7 +2,7 @@
 
     written(parcel) -> JSON body -> read(body) -> Parcel, every memory of it checked
 
-A body has the shape of the values themselves (`values.plain`), but for vectors: each is base64 of its little-endian
+A body has the shape of the values themselves (`codec.plain`), but for vectors: each is base64 of its little-endian
 32-bit numbers. Both sides must speak the same `PROTOCOL`; a test fails when the shape changes and the number does not.
 """
 
@@ -14,11 +14,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrubjay.engine import results
 from scrubjay.engine.store import intake
 from scrubjay.engine.sync.peer import Parcel
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.sync import Replica
+from scrubjay.values import codec
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import MAX_CONTENT, TIMES, Link, Memory
 
@@ -49,7 +49,7 @@ class Greeting:
 
 
 def written(parcel: Parcel) -> Body:
-    body: Body = results.plain(replace(parcel, replicas=tuple(map(_flattened, parcel.replicas))))
+    body: Body = codec.plain(replace(parcel, replicas=tuple(map(_flattened, parcel.replicas))))
     return body
 
 
@@ -68,7 +68,7 @@ def built(kind: type[Value], body: Any) -> Value:
     :raises InvalidInput: if one is
     """
     try:
-        return results.built(kind, body)
+        return codec.built(kind, body)
     except (ArithmeticError, LookupError, TypeError, ValueError):
         raise InvalidInput("What was sent is not what was agreed.") from None
 
@@ -76,7 +76,7 @@ def built(kind: type[Value], body: Any) -> Value:
 def size_of(item: Replica | Link) -> int:
     """Bytes on the way, a little more rather than less."""
     flat = _flattened(item) if isinstance(item, Replica) else item
-    return len(results.written(flat).encode()) + 1
+    return len(codec.written(flat).encode()) + 1
 
 
 def batches(items: Iterable[Item], size: Callable[[Item], int], limit: int = BYTES) -> Iterator[tuple[Item, ...]]:

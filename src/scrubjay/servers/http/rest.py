@@ -23,32 +23,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
+from scrubjay import errors
 from scrubjay.dialects.base import Body, Dialect, Operation, Pieces, Reply, Schema, Stream
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import (
-    ArchiveUnavailable,
-    Conflict,
-    EmbeddingError,
-    EndpointUnreachable,
-    Error,
-    Forbidden,
-    Internal,
-    InvalidInput,
-    Locked,
-    NoSuchAddress,
-    NotFound,
-    ProviderError,
-    QueryTooComplex,
-    QuotaExceeded,
-    RateLimited,
-    StorageBusy,
-    StorageFull,
-    TimedOut,
-    TooLarge,
-    Unauthenticated,
-    Unprocessable,
-    WrongMethod,
-)
+from scrubjay.errors import Error, InvalidInput, RateLimited, Unauthenticated
 from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, fault
 from scrubjay.servers.headers import expected_version, idempotency_key
 from scrubjay.servers.http.guard import Refusal, failure
@@ -62,26 +40,26 @@ from scrubjay.values.frozen import dataclass
 STATUSES: dict[type[Error], int] = {
     InvalidInput: 400,
     Unauthenticated: 401,
-    Forbidden: 403,
-    NotFound: 404,
-    Conflict: 409,
-    QueryTooComplex: 413,
-    NoSuchAddress: 404,
-    WrongMethod: 405,
-    TooLarge: 413,
-    Unprocessable: 422,
-    Locked: 423,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.QueryTooComplex: 413,
+    errors.NoSuchAddress: 404,
+    errors.WrongMethod: 405,
+    errors.TooLarge: 413,
+    errors.Unprocessable: 422,
+    errors.Locked: 423,
     RateLimited: 429,
-    Internal: 500,
+    errors.Internal: 500,
     Error: 500,
-    ProviderError: 502,
-    ArchiveUnavailable: 503,
-    EndpointUnreachable: 503,
-    EmbeddingError: 503,
-    StorageBusy: 503,
-    TimedOut: 503,
-    StorageFull: 507,
-    QuotaExceeded: 507,
+    errors.ProviderError: 502,
+    errors.ArchiveUnavailable: 503,
+    errors.EndpointUnreachable: 503,
+    errors.EmbeddingError: 503,
+    errors.StorageBusy: 503,
+    errors.TimedOut: 503,
+    errors.StorageFull: 507,
+    errors.QuotaExceeded: 507,
 }
 TRY_AGAIN_SECONDS = 1  # after a transient error
 
@@ -337,7 +315,7 @@ def method_not_allowed(methods: Mapping[str, Any]) -> Refusal:
     return Refusal(405, "method_not_allowed", f"Use {allowed.replace(', ', ' or ')}.", {"allow": allowed})
 
 
-REFUSALS: dict[int, type[InvalidInput]] = {404: NoSuchAddress, 405: WrongMethod, 413: TooLarge}
+REFUSALS: dict[int, type[InvalidInput]] = {404: errors.NoSuchAddress, 405: errors.WrongMethod, 413: errors.TooLarge}
 
 
 def turned_away(dialect: Dialect | None, refusal: Refusal) -> Response:

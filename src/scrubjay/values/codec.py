@@ -1,13 +1,13 @@
-"""Values of ours as JSON text and back: how the result of a write is kept for a client that asks again."""
+"""Values of ours as JSON and back: results that are kept, what travels between stores, what callers are shown."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -15,27 +15,29 @@ from scrubjay.values.memory import Memory
 from scrubjay.values.times import iso
 
 Value = TypeVar("Value")
+ReadLeaf = Callable[[Any, Any], Any]  # (type, JSON) -> value
 
 
-def plain(value: Any, *, leave_out: tuple[str, ...] = ()) -> Any:  # noqa: PLR0911 -- one line per kind of value
+def plain(value: Any, *, leave_out: tuple[str, ...] = (), nulls: bool = False) -> Any:  # noqa: PLR0911 -- one line per kind of value
     """A value as JSON: names of fields, words of enums, times in UTC; what is None is left out.
 
     `leave_out` names fields of values, however deep; what mappings hold is data and stays.
     """
+    inner = partial(plain, leave_out=leave_out, nulls=nulls)
     if is_dataclass(value):
         named = ((entry.name, getattr(value, entry.name)) for entry in fields(value) if entry.name not in leave_out)
-        return {name: plain(one, leave_out=leave_out) for name, one in named if one is not None}
+        return {name: inner(one) for name, one in named if nulls or one is not None}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, Mapping):
         # An enum's word is not yet plain text.
-        return {str(name): plain(one, leave_out=leave_out) for name, one in value.items()}
+        return {str(name): inner(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one, leave_out=leave_out) for one in value]
+        return [inner(one) for one in value]
     if isinstance(value, frozenset):
-        return sorted(plain(one, leave_out=leave_out) for one in value)
+        return sorted(inner(one) for one in value)
     return value
 
 
@@ -48,9 +50,9 @@ def read(kind: type[Value], text: str) -> Value:
     return built(kind, json.loads(text))
 
 
-def built(kind: type[Value], raw: Any) -> Value:
-    """The value of this type that `plain` made the JSON from."""
-    result: Value = _built(kind, raw)
+def built(kind: type[Value], raw: Any, read_leaf: ReadLeaf | None = None) -> Value:
+    """The value of this type that `plain` made the JSON from; `read_leaf` reads times and enums in another spelling."""
+    result: Value = _built(kind, raw, read_leaf or _leaf)
     return result
 
 
@@ -66,23 +68,25 @@ def memories_in(value: Any) -> Iterator[str]:
             yield from memories_in(getattr(value, entry.name))
 
 
-def _built(kind: Any, raw: Any) -> Any:  # noqa: PLR0911 -- one line per kind of type
+def _built(kind: Any, raw: Any, read_leaf: ReadLeaf) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        if raw is None:
-            return None
-        return _built(next(one for one in inner if one is not NoneType), raw)
+        return None if raw is None else _built(next(one for one in inner if one is not NoneType), raw, read_leaf)
     if origin is tuple:
         each = [inner[0]] * len(raw) if inner[1:] == (...,) else inner
-        return tuple(_built(one, value) for one, value in zip(each, raw, strict=True))
+        return tuple(_built(one, value, read_leaf) for one, value in zip(each, raw, strict=True))
     if origin is frozenset:
-        return frozenset(_built(inner[0], value) for value in raw)
+        return frozenset(_built(inner[0], value, read_leaf) for value in raw)
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
-        given = {name: _built(hints[name], value) for name, value in raw.items()}
+        given = {name: _built(hints[name], value, read_leaf) for name, value in raw.items()}
         # `plain` leaves None out, so a field without a default that is not there was None.
         missing = {entry.name: None for entry in fields(kind) if entry.name not in given and _needed(entry)}
         return kind(**given, **missing)
+    return read_leaf(kind, raw)
+
+
+def _leaf(kind: Any, raw: Any) -> Any:
     if kind is datetime:
         return datetime.fromisoformat(raw)
     if isinstance(kind, type) and issubclass(kind, Enum):
