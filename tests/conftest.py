@@ -108,7 +108,7 @@ def sqlite_store(path: Path) -> SqliteStore:
     store = SqliteStore(path)
     if new:
         with store.writing() as tx:
-            tx.renew_origin()  # what a copy shares with the others, and a store does not
+            tx.sync.renew_origin()  # what a copy shares with the others, and a store does not
     return store
 
 

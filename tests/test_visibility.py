@@ -247,7 +247,7 @@ def sync(world):
         world.engine.sync.run(destination="other")
         if other.records.get([world.it], EVERYTHING):
             return "travels"
-        return "tombstone" if world.it in other.records.stamps([world.it], EVERYTHING) else "stays"
+        return "tombstone" if world.it in other.records.sync.stamps([world.it], EVERYTHING) else "stays"
 
 
 CELLS = {

@@ -218,7 +218,7 @@ def restore(
 
     aside = sqlite_backup.restore(backup, sqlite_file(settings.store), replace=replace, progress=progress)
     with closing(open_store(settings.store)) as store, store.writing() as tx:
-        tx.renew_origin()  # so that new changes are not mistaken for those made after the backup
+        tx.sync.renew_origin()  # so that new changes are not mistaken for those made after the backup
     return aside
 
 

@@ -757,7 +757,7 @@ def test_a_conversation_is_private_or_shared(people):
 
 def test_a_private_conversation_is_found_in_another_workspace_by_its_user_only(jay, people):
     with jay.records.writing() as tx:
-        tx.create_space("work", at=jay.now())
+        tx.spaces.create("work", at=jay.now())
     done(people[0], "create_conversation", conversation_id="c1", workspace_id="work", access_level="private")
 
     assert done(people[0], "get_conversation", conversation_id="c1")["conversation"]["workspace_id"] == "workspace-work"

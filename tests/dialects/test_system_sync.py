@@ -163,7 +163,7 @@ def test_manual_without_conflicts_is_like_any_other(jay):  # noqa: F811
 
 
 def test_s20_a_second_sync_while_one_runs_is_423(jay):  # noqa: F811
-    jay.records.lease(LEASE, holder="another process", seconds=60)
+    jay.records.upkeep.lease(LEASE, holder="another process", seconds=60)
 
     for background in (False, True):
         error = refused(jay, "sync_memories", {"destination": "drive", "background": background})
@@ -191,8 +191,8 @@ def test_a_job_that_no_server_takes_up_does_not_stop_a_sync(jay, clock):  # noqa
 def test_a_job_waits_for_the_run_that_it_meets(jay, drive, monkeypatch):  # noqa: F811
     stored(jay, "User lives in Austin")
     job = ok(jay, "sync_memories", {"destination": "drive", "background": True})["job_id"]
-    jay.records.lease(LEASE, holder="another", seconds=60)
-    monkeypatch.setattr(run, "sleep", lambda _seconds: jay.records.release(LEASE, holder="another"))
+    jay.records.upkeep.lease(LEASE, holder="another", seconds=60)
+    monkeypatch.setattr(run, "sleep", lambda _seconds: jay.records.upkeep.release(LEASE, holder="another"))
 
     jay.jobs.run(job)
 
@@ -310,7 +310,7 @@ def test_links_that_a_consolidation_moved_are_moved_on_both_sides(jay, drive):  
     ok(jay, "sync_memories", {"destination": "drive"})
 
     def links(engine):
-        found = engine.records.links([neighbour, *names])
+        found = engine.records.history.links([neighbour, *names])
         return {(link.kind, link.source, link.target, link.state) for link in found}
 
     assert links(jay) == links(drive)

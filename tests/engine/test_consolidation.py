@@ -49,7 +49,7 @@ def plan(memories, strategy=Strategy.MERGE_ALL, **more):
 
 
 def linked(jay, memory, kind):
-    return {(link.source, link.target) for link in jay.records.links([memory]) if link.kind is kind}
+    return {(link.source, link.target) for link in jay.records.history.links([memory]) if link.kind is kind}
 
 
 def test_all_texts_become_one_with_the_earliest_time_the_highest_importance_and_all_tags(jay, three):
@@ -169,7 +169,7 @@ def test_an_open_conflict_between_the_originals_is_settled(real_jay, clock):
     assert [one.id for one in stored.similar] == [old.id]
     real_jay.consolidation.merge(plan([old, stored.memory]))
 
-    [link] = [link for link in real_jay.records.links([old.id]) if link.kind is LinkKind.MAY_OUTDATE]
+    [link] = [link for link in real_jay.records.history.links([old.id]) if link.kind is LinkKind.MAY_OUTDATE]
     assert link.state == "superseded"
 
 

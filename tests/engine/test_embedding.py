@@ -169,7 +169,7 @@ def test_a_text_that_fails_again_and_again_is_left_alone(open_engine):
     embedder = Picky()
     jay = open_engine(embedder)
     jay.store("poison")
-    while jay.records.pending(limit=1)[0].attempts < GIVE_UP:
+    while jay.records.upkeep.pending(limit=1)[0].attempts < GIVE_UP:
         with suppress(EmbeddingError):
             jay.parts.backlog.drain()
 

@@ -186,7 +186,7 @@ def test_who_was_shown_a_memory_is_remembered(jay):
     memory = jay.store("User lives in Seattle").memory
     jay.bound_to(provenance=Provenance(client="editor")).search("Seattle")
 
-    [recall] = jay.records.recalls(memory.id)
+    [recall] = jay.records.history.recalls(memory.id)
 
     assert (recall.client, recall.memories) == ("editor", (memory.id,))
 
@@ -275,7 +275,7 @@ def test_every_change_is_told_in_the_feed_without_its_text(jay):
     jay.update(memory.id, content="another secret text")
     jay.forget(memory.id, reason="tidy")
 
-    events = jay.records.events("default")
+    events = jay.records.history.events("default")
 
     assert [(event.number, event.action) for event in events] == [(1, "stored"), (2, "updated"), (3, "forgotten")]
     assert "secret" not in repr(events)

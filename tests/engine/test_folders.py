@@ -268,7 +268,7 @@ def test_plain_markdown_is_a_memory(jay, vault):
     assert note.tags == ("work", "work/boats")
     assert note.created_at == note.updated_at == datetime.fromtimestamp(1_700_000_000, UTC)
     assert jay.paths.get(STORE, "tide-table").title == "Tide Table"
-    ends = {jay.get(link.target).path for link in jay.records.links([note.id]) if link.source == note.id}
+    ends = {jay.get(link.target).path for link in jay.records.history.links([note.id]) if link.source == note.id}
     assert ends == {"tide-table", "people/ottilie"}
     assert not jay.folders.problems(STORE)
 
@@ -347,7 +347,7 @@ def test_a_vault_of_1000_notes_opens_as_a_store(bare, tmp_path, read_only):
     assert (len(found.entries), found.unreadable) == (count, 0)
     note = bare.paths.get("vault", "daily-notes/day-7")
     assert note.title == "Day 7"
-    assert {link.source == note.id for link in bare.records.links([note.id])} == {True, False}
+    assert {link.source == note.id for link in bare.records.history.links([note.id])} == {True, False}
     assert everything(vault) == before
     assert bare.records.files.waiting() == {}
     assert (vault / MARKER).exists() is not read_only
@@ -408,7 +408,7 @@ def test_properties_of_other_programs_survive_every_change_here(jay, folder, lef
 def related(jay, path):
     """Where the links of a memory lead."""
     id = jay.paths.get(STORE, path).id
-    links = jay.records.links([id], kinds=frozenset({LinkKind.RELATED}))
+    links = jay.records.history.links([id], kinds=frozenset({LinkKind.RELATED}))
     return {jay.get(link.target).path for link in links if link.source == id and link.stands}
 
 
@@ -1343,7 +1343,7 @@ def test_private_files_of_former_versions_leave_the_folder(jay, ann, folder):
         private = jay.ledger.change(tx, replace(memory, access_level=AccessLevel.PRIVATE), "updated")
         known = tx.files.of(id)
         tx.files.in_sync(id, name=known.name, hash=known.hash, stamp=known.stamp, version=private.version)
-        tx.set_fact(f"folder-private:{STORE}", "")
+        tx.history.set_fact(f"folder-private:{STORE}", "")
     look(jay)
 
     assert files_below(folder) == []

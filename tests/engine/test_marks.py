@@ -66,7 +66,7 @@ def test_a_folder_of_the_version_before_is_recognised_by_what_it_holds(jay, open
     later = open_engine(archive=FolderObjects(folder))
     remove_due(later)  # what a server does when it starts
 
-    mark = later.records.fact("archive:glacier")
+    mark = later.records.history.fact("archive:glacier")
     assert mark
     assert FolderObjects(folder).mark("glacier") == mark
     later.cold_storage.restore(ids)
@@ -107,7 +107,7 @@ def test_whoever_dies_between_mark_and_store_leaves_a_folder_that_is_used(jay, f
 
     archived(jay)
 
-    assert jay.records.fact("archive:glacier") == "m1"
+    assert jay.records.history.fact("archive:glacier") == "m1"
 
 
 def test_two_stores_may_share_a_folder(jay, open_engine, folder):
@@ -171,7 +171,7 @@ def test_a_folder_that_cannot_be_marked_is_not_remembered(open_engine, folder):
     with pytest.raises(StorageFull):
         jay.cold_storage.archive([memory.id], GLACIER)
 
-    assert jay.records.fact("archive:glacier") is None
+    assert jay.records.history.fact("archive:glacier") is None
 
 
 def test_an_owner_may_accept_a_folder_that_was_emptied(jay, folder):

@@ -207,7 +207,7 @@ def test_traces_that_an_earlier_program_left_are_removed_once(jay, ann, bob):
     assert leaked(repr(list(ann.history(id))).lower()) == list(SECRETS), "its author keeps what it was"
     assert jay.get(id).version == 4
     assert Repairs(jay).run() == 0
-    assert jay.records.fact("mended") == "done"
+    assert jay.records.history.fact("mended") == "done"
 
 
 @BOTH
@@ -226,7 +226,7 @@ def test_a_repair_leaves_everything_else_alone(jay, ann):
 def test_a_repair_goes_on_where_it_was_cut_off(jay, ann, bob):
     first, second = as_an_earlier_program_left_it(jay, ann), as_an_earlier_program_left_it(jay, ann)
     with jay.records.writing() as tx:
-        tx.set_fact("mended", str(jay.get(first).seq))
+        tx.history.set_fact("mended", str(jay.get(first).seq))
 
     assert Repairs(jay).run() == 1
 
@@ -236,14 +236,14 @@ def test_a_repair_goes_on_where_it_was_cut_off(jay, ann, bob):
 def test_a_repair_that_another_process_finished_first_is_finished(jay, ann, monkeypatch):
     as_an_earlier_program_left_it(jay, ann)
     ours = Repairs(jay)
-    lease = jay.records.lease
+    lease = jay.records.upkeep.lease
 
     def after_the_other(*args, **named):
         monkeypatch.undo()
         assert Repairs(jay).run() == 1
         return lease(*args, **named)
 
-    monkeypatch.setattr(jay.records, "lease", after_the_other)
+    monkeypatch.setattr(jay.records.upkeep, "lease", after_the_other)
 
     assert ours.run() == 0
 

@@ -179,7 +179,7 @@ def test_two_at_once_do_not_work_against_each_other(open_engine, monkeypatch):
     monkeypatch.setattr(reembedding, "PATIENCE_SECONDS", 0.3)
     fill(open_engine(), 10)
     jay = open_engine(Wider())
-    assert jay.records.lease("embedding", holder="another", seconds=15)
+    assert jay.records.upkeep.lease("embedding", holder="another", seconds=15)
 
     with pytest.raises(Locked):
         jay.reembed()
@@ -197,7 +197,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     end_leases(path)
 
     with closing(SqliteStore(path)) as store:
-        assert store.fact("model").startswith("becoming ")
+        assert store.history.fact("model").startswith("becoming ")
     with Child("reembed", path) as child:
         told = child.rest()
         assert child.process.wait() == 0, child.errors.decode()

@@ -102,7 +102,7 @@ def test_what_counts_for_everyone_is_as_it_was(people):
         assert current(people[name]) == [new], name
         assert people[name].get(old).superseded_by == new
     assert people["local"].get(old).valid_until is not None
-    assert people["local"].records.asides(old) == []
+    assert people["local"].records.sync.asides(old) == []
 
 
 @BOTH
@@ -127,7 +127,7 @@ def test_hiding_the_older_memory_too_makes_it_count_for_all_who_are_left(people)
 
     people["ann"].update(older, access_level="private")
 
-    assert people["local"].records.asides(older) == []
+    assert people["local"].records.sync.asides(older) == []
     assert people["ann"].get(older).superseded_by == newer
 
 
@@ -141,7 +141,7 @@ def test_deleting_and_recovering_the_successor_concerns_those_who_saw_it(people)
     assert (current(people["ann"]), current(people["bob"])) == ([new], [old])
     people["ann"].forget(new, hard=True)
     assert current(people["ann"]) == current(people["bob"]) == [old]
-    assert people["local"].records.asides(old) == []
+    assert people["local"].records.sync.asides(old) == []
 
 
 @BOTH
@@ -248,9 +248,9 @@ def test_stores_of_today_are_told_apart_by_a_repair(people):
     jay = people["local"]
     old, new = people["bob"].store(OLD).memory, people["ann"].store(NEW, access_level=AccessLevel.PRIVATE).memory
     with jay.records.writing() as tx:  # as an earlier program wrote it
-        tx.relate(a_link(new.id, old.id, kind=LinkKind.SUPERSEDES))
-        tx.point(old.id, supersedes=None, superseded_by=new.id)
-        tx.point(new.id, supersedes=old.id, superseded_by=None)
+        tx.history.relate(a_link(new.id, old.id, kind=LinkKind.SUPERSEDES))
+        tx.sync.point(old.id, supersedes=None, superseded_by=new.id)
+        tx.sync.point(new.id, supersedes=old.id, superseded_by=None)
     assert people["bob"].get(old.id).superseded_by == new.id
 
     Repairs(jay).run()
@@ -264,6 +264,6 @@ def test_settling_twice_writes_nothing(people):
     jay = people["local"]
 
     with jay.records.writing() as tx:
-        before = tx.asides(old)
+        before = tx.sync.asides(old)
         assert supersession.settle(tx, supersession.plain(tx, jay.get(old))) is False
-        assert tx.asides(old) == before
+        assert tx.sync.asides(old) == before

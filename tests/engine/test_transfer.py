@@ -282,8 +282,8 @@ def test_links_to_what_the_importer_may_not_see_or_change_are_left_out(jay):
     result = bob.import_from(lines)
 
     assert (result.links, result.links_left_out) == (2, 6)
-    assert {end for link in jay.records.links([mine]) for end in (link.source, link.target)} == {mine, shared}
-    assert jay.records.links([hidden, elsewhere]) == []
+    assert {end for link in jay.records.history.links([mine]) for end in (link.source, link.target)} == {mine, shared}
+    assert jay.records.history.links([hidden, elsewhere]) == []
 
 
 def test_an_export_names_no_memory_that_its_reader_may_not_see(jay):

@@ -161,7 +161,7 @@ def hold(path: str) -> None:
     store = SqliteStore(Path(path))
     try:
         with store.writing() as tx:
-            tx.set_fact("held", "yes")
+            tx.history.set_fact("held", "yes")
             say(held=True)
             heard()
             raise Undo

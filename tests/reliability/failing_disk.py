@@ -143,7 +143,7 @@ def wrong(path: Path, ids: dict[str, str], outcome: dict[str, str | None]) -> li
 
 
 def all_ids(store: SqliteStore) -> Sequence[str]:
-    return [event.memory for event in store.events("default") if event.action == "stored" and event.memory]
+    return [event.memory for event in store.history.events("default") if event.action == "stored" and event.memory]
 
 
 def is_text(memory: Memory | None, text: str) -> bool:

@@ -298,9 +298,9 @@ def assert_nothing_lost(path: Path, known: Known) -> None:
         for memory in there.values():  # both ends, the link and the history, or none of them; told or not
             if memory.superseded_by:
                 assert there[memory.superseded_by].supersedes == memory.id
-                links = store.links([memory.id], kinds=frozenset({LinkKind.SUPERSEDES}))
+                links = store.history.links([memory.id], kinds=frozenset({LinkKind.SUPERSEDES}))
                 assert [link.source for link in links] == [memory.superseded_by]
-            assert len(store.versions(memory.id)) == memory.version - 1
+            assert len(store.history.versions(memory.id)) == memory.version - 1
 
 
 def assert_found_by_a_new_server(home: Path, known: Known, chance: Random) -> None:
@@ -319,7 +319,7 @@ def finish_backlog(path: Path) -> None:
     """What a server does by itself, without one."""
     with scrubjay.open(path, embedder=HashingEmbedder()) as jay, closing(SqliteStore(path)) as store:
         jay.warm()
-        wait_until(lambda: not store.pending(limit=1))
+        wait_until(lambda: not store.upkeep.pending(limit=1))
 
 
 def killed_at_random(job: str, path: Path, chance: Random) -> int:

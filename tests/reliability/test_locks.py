@@ -122,7 +122,7 @@ def test_a_server_answers_reads_beside_a_held_lock_and_a_write_in_the_end_with_a
     assert checked(home / "memories.db").memories == 51
     with closing(SqliteStore(home / "memories.db")) as store:
         texts = {memory.content for memory in everything(store).values()}
-        assert store.fact("held") is None
+        assert store.history.fact("held") is None
     assert "in time" in texts
     assert "too early" not in texts
 

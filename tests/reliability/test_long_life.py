@@ -35,7 +35,7 @@ def test_texts_that_wait_for_vectors_delay_neither_the_first_answer_nor_the_firs
         greeted = time.monotonic() - begun
         stored = peer.call("store_memory", content="first")
         acknowledged = time.monotonic() - begun
-        left = len(store.pending(limit=waiting + 1))
+        left = len(store.upkeep.pending(limit=waiting + 1))
 
         assert "degraded" not in stored["structuredContent"]
         assert left > 0, "nothing waited any more; this proves nothing"
@@ -45,7 +45,7 @@ def test_texts_that_wait_for_vectors_delay_neither_the_first_answer_nor_the_firs
         )
         found = peer.call("search_memories", query="waiting fact 7")["structuredContent"]["memories"]
         assert "waiting fact 7" in [memory["content"] for memory in found]
-        wait_until(lambda: not store.pending(limit=1), seconds=1_800)
+        wait_until(lambda: not store.upkeep.pending(limit=1), seconds=1_800)
         print(f"all embedded after {time.monotonic() - begun:.1f} s")
 
     assert checked(path).memories == memories + waiting + 1

@@ -137,7 +137,7 @@ def test_what_was_acknowledged_survives_a_server_that_is_killed(tmp_path, rounds
     with closing(PostgresStore(server.url)) as store:
         there = {memory.id for memory in store.get(sorted(acknowledged), EVERYTHING)}
         numbers: list[int] = []
-        while events := store.events("default", after=numbers[-1] if numbers else 0):
+        while events := store.history.events("default", after=numbers[-1] if numbers else 0):
             numbers += [event.number for event in events]
         problems = store.check(deep=True).problems
     server.stop()

@@ -90,7 +90,7 @@ class House:
     apart: str  # alice's shared one, in a space of her own
 
     def changes(self) -> int:
-        return sum(self.jay.records.last_event(space.name) for space in self.jay.list_spaces())
+        return sum(self.jay.records.history.last_event(space.name) for space in self.jay.list_spaces())
 
 
 @pytest.fixture(autouse=True)
@@ -257,13 +257,13 @@ def nothing_is_told(house, row, who, asked):
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.operation.changes], ids=str)
 def test_a_space_of_others_takes_no_writes(house, row):
-    before = house.jay.records.last_event("attic")
+    before = house.jay.records.history.last_event("attic")
     for who in ("bob", "rita", "otto"):
         for everything in (False, True):
             arguments = sample(row.operation.takes, {"id": house.apart}, everything=everything)
             row.ask(house.http, arguments, headers={"x-api-key": house.keys[who]}, space="attic")
 
-    assert house.jay.records.last_event("attic") == before
+    assert house.jay.records.history.last_event("attic") == before
 
 
 def test_naming_another_user_is_refused(house):

@@ -31,7 +31,7 @@ def app(jay):
 
 
 def events(jay):
-    return sum(jay.records.last_event(space.name) for space in jay.list_spaces())
+    return sum(jay.records.history.last_event(space.name) for space in jay.list_spaces())
 
 
 @pytest.mark.parametrize("row", WRITES, ids=str)

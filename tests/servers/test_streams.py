@@ -19,9 +19,24 @@ from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.streams import OF_ONE_USER, Streams
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.tables import watching
+from scrubjay.stores.tables.history import History
 from tests.servers.sites import running
 
 PATIENCE = 60.0
+
+
+class CountingHistory(History):
+    def __init__(self, history: History, asked: Counter) -> None:
+        super().__init__(history._sql, history._tally)
+        self._asked = asked
+
+    def events(self, space, **options):
+        self._asked["events"] += 1
+        return super().events(space, **options)
+
+    def last_events(self):
+        self._asked["last events"] += 1
+        return super().last_events()
 
 
 class Counting(SqliteStore):
@@ -30,14 +45,8 @@ class Counting(SqliteStore):
     def __init__(self, path) -> None:
         self.asked = Counter()
         super().__init__(path)
-
-    def events(self, space, **options):
-        self.asked["events"] += 1
-        return super().events(space, **options)
-
-    def last_events(self):
-        self.asked["last events"] += 1
-        return super().last_events()
+        self.history = CountingHistory(self.history, self.asked)
+        self._watch = watching.Watch(self.history.last_events)
 
     @contextmanager
     def _reading(self):

@@ -105,15 +105,15 @@ def fill(store: Store) -> None:
     purge(store, put(store, some("erased", tags=("secret",))).id)
     relate(store, a_link(first.id, gone.id, score=0.5, reason="why"), a_link("a", "b", given=False))
     with store.writing() as tx:
-        tx.point(first.id, supersedes=None, superseded_by=None, asides=[Aside("supersedes", gone.id, 3)])
-        tx.alias("another", first.id)
-        tx.record(an_event(memory=first.id, fields=("tags",)))
-        tx.record(an_event(space="work"))
-        tx.set_fact("model", "m")
-        tx.tick(later(9_999))
+        tx.sync.point(first.id, supersedes=None, superseded_by=None, asides=[Aside("supersedes", gone.id, 3)])
+        tx.history.alias("another", first.id)
+        tx.history.record(an_event(memory=first.id, fields=("tags",)))
+        tx.history.record(an_event(space="work"))
+        tx.history.set_fact("model", "m")
+        tx.sync.tick(later(9_999))
         tx.judge_category(first.id, agreed=True)
         tx.count_consolidation(first.id, sources=2, at=NOW)
-        tx.number_checkpoint("work", 7)
+        tx.spaces.number_checkpoint("work", 7)
         tx.callers.add(
             Credential(id="k", kind=CredentialKind.KEY, user="bob", role=Role.MEMBER, name="n", created_at=NOW,
                        created_by="ann"),
@@ -126,11 +126,11 @@ def fill(store: Store) -> None:
         hers = {"user_id": "ann", "access_level": AccessLevel.PRIVATE}
         tx.conversations.put(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW, **hers))
         tx.conversations.inject("default", "c1", Injection(memory=first.id, active=True, injected_at=NOW))
-        tx.describe_space("work", title="Work", description=None)
-        tx.note_deed(Deed(id="deed", action="forget", user="ann", at=NOW, memories=(first.id,)))
-        tx.put_endpoint(Endpoint(name="laptop", url="sqlite:///x", added_at=NOW))
-        tx.hear("a", "b", "default", Heard(3, "p"))
-        tx.note_conflict(SyncConflict(memory=first.id, endpoint="laptop", policy="manual", at=NOW, ours="{}"))
+        tx.spaces.describe("work", title="Work", description=None)
+        tx.history.note_deed(Deed(id="deed", action="forget", user="ann", at=NOW, memories=(first.id,)))
+        tx.sync.put_endpoint(Endpoint(name="laptop", url="sqlite:///x", added_at=NOW))
+        tx.sync.hear("a", "b", "default", Heard(3, "p"))
+        tx.sync.note_conflict(SyncConflict(memory=first.id, endpoint="laptop", policy="manual", at=NOW, ours="{}"))
         tx.files.put_section("work", "notes", description="what is written")
         tx.files.keep([first.id, gone.id])
         tx.files.in_sync(first.id, name="inbox/a.md", hash=b"\1" * 32, stamp="1", version=2)
@@ -174,20 +174,20 @@ def test_everything_moves_and_is_found_again(
     )
     known = source.get(["another"], EVERYTHING)
     assert target.get(["another"], EVERYTHING) == known != []
-    assert target.versions(known[0].id) == source.versions(known[0].id) != []
+    assert target.history.versions(known[0].id) == source.history.versions(known[0].id) != []
     assert target.check(deep=True).problems == () or way == "back"
     assert target.check(deep=True).wrong_hashes == ()
 
 
 def test_a_store_that_moved_goes_on(sqlite: SqliteStore, postgres: PostgresStore) -> None:
     fill(sqlite)
-    last = sqlite.events("default")[-1].number
+    last = sqlite.history.events("default")[-1].number
     copy(SqliteCopy(sqlite), PostgresCopy(postgres), quiet)
 
     memory = put(postgres, some("written later"))
     with postgres.writing() as tx:
-        assert tx.record(an_event()).number == last + 1
-        assert tx.tick(NOW) > 0
+        assert tx.history.record(an_event()).number == last + 1
+        assert tx.sync.tick(NOW) > 0
     relate(postgres, a_link("x", "y"))
 
     assert memory.seq == 7
@@ -221,7 +221,7 @@ def test_a_copy_that_was_cut_off_goes_on(at: int, sqlite: SqliteStore, postgres:
     assert counts["memories"] == 6
     assert ids(postgres.get(["another"], EVERYTHING)) == ids(sqlite.get(["another"], EVERYTHING))
     assert indexes(postgres) == before
-    assert postgres.fact("copy_indexes") is None
+    assert postgres.history.fact("copy_indexes") is None
     counted = vocabulary(postgres)
     postgres.rebuild()
     assert vocabulary(postgres) == counted
@@ -268,7 +268,7 @@ def test_a_copy_does_not_go_on_from_a_source_that_has_changed(sqlite: SqliteStor
     with pytest.raises(CutOff):
         copy(SqliteCopy(sqlite), SqliteCopy(other), cut_off)
     with sqlite.writing() as tx:
-        tx.tick(NOW)
+        tx.sync.tick(NOW)
 
     with pytest.raises(Conflict, match="written to since this copy began"):
         copy(SqliteCopy(sqlite), SqliteCopy(other), quiet)
@@ -283,7 +283,7 @@ def test_rows_that_refer_to_what_was_written_meanwhile_are_told_as_that(
         if (table, done) == ("vectors", 0):
             put(sqlite, some("meanwhile"))
             with sqlite.writing() as tx:
-                tx.tick(NOW)
+                tx.sync.tick(NOW)
 
     with pytest.raises(Conflict, match="written to since this copy began"):
         copy(SqliteCopy(sqlite), SqliteCopy(other), report)

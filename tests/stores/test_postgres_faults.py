@@ -348,12 +348,12 @@ def test_a_transaction_whose_connection_breaks_leaves_nothing(
     with closing(PostgresStore(url)) as store:
         with pytest.raises(StorageBusy), store.writing() as tx:  # noqa: PT012 -- what came before it is the point
             put_in(tx, some())
-            tx.record(an_event())
+            tx.history.record(an_event())
             hang_up(admin)
             tx.get(["x"], EVERYTHING)
 
         assert listed(store) == []
-        assert store.events("default") == []
+        assert store.history.events("default") == []
         assert put(store, some()).seq
 
 

@@ -74,8 +74,8 @@ def listeners(url: str) -> list[int]:
 
 def tell(store: PostgresStore, space: str = "default") -> None:
     with store.writing() as tx:
-        tx.create_space(space, at=NOW)
-        tx.record(an_event(space=space))
+        tx.spaces.create(space, at=NOW)
+        tx.history.record(an_event(space=space))
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def test_what_happens_in_another_space_is_not(here, there):
 def test_what_is_undone_is_not_heard(here, there):
     with heard(here) as rung:
         with suppress(ZeroDivisionError), there.writing() as tx:
-            tx.record(an_event())
+            tx.history.record(an_event())
             tx.write_gathered()
             raise ZeroDivisionError
 

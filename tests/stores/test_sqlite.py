@@ -142,12 +142,12 @@ store = SqliteStore(path)
 request = Request(caller="ann", key="once", operation="store_memory", arguments=b"x" * 32)
 wait()
 with store.writing() as tx:
-    kept = tx.result_of(request, now=NOW)
+    kept = tx.history.result_of(request, now=NOW)
     if kept is None:
         memory = Memory(id=f"mem_{name}", space="default", content="text", title="t", path=name, importance=0.5,
                         category=Category.FACT, created_at=NOW, updated_at=NOW, accessed_at=NOW)
         tx.put(memory, fingerprint=b"x", vectors=(), parts=0, change=Change(user="ann", at=NOW))
-        tx.keep_result(request, memory.id, memories=[memory.id], at=NOW)
+        tx.history.keep_result(request, memory.id, memories=[memory.id], at=NOW)
         kept = memory.id
 say(kept)
 store.close()
@@ -161,7 +161,7 @@ from scrubjay.errors import StorageError
 store = SqliteStore(path)
 if os.fork() == 0:
     try:
-        store.spaces()
+        store.spaces.list()
     except StorageError as error:
         say(str(error))
     os._exit(0)
@@ -514,7 +514,7 @@ def test_an_older_store_is_brought_up_to_date_with_its_reads_and_totals(path: Pa
         assert [memory.access_count for memory in store.get(["a", "b", "c"], EVERYTHING)] == [5, 0, 2]
         assert listed(store, order=Order.ACCESSES) == ["a", "c", "b"]
         assert got(store, "b").accessed_at == got(store, "b").created_at
-        assert store.due_for_purge(NOW, 9) == ["d"]
+        assert store.upkeep.due_for_purge(NOW, 9) == ["d"]
         assert store.check(deep=True).problems == ()
         put(store, some())
 
@@ -618,7 +618,7 @@ def test_erasing_gives_most_of_the_room_back(store: SqliteStore, path: Path) -> 
 
 def test_after_a_crash_damage_is_found_and_the_store_can_only_be_read(store: SqliteStore, path: Path) -> None:
     with store.writing() as tx:
-        tx.record(an_event())
+        tx.history.record(an_event())
     store.close()
     store = SqliteStore(path)
     memory = put(store, some())
@@ -650,7 +650,7 @@ def test_damage_that_a_read_comes_upon_is_remembered_and_nothing_is_written_any_
         before = sha256(path.read_bytes()).digest()
         with pytest.raises(StorageDamaged), store.writing():
             pass
-        assert store.fact("origin")
+        assert store.history.fact("origin")
     assert sha256(path.read_bytes()).digest() == before
 
 
@@ -665,7 +665,7 @@ def test_damaged_words_keep_nobody_from_writing(store: SqliteStore, path: Path) 
 
         assert not store.damaged
         with store.writing() as tx:
-            tx.record(an_event())
+            tx.history.record(an_event())
 
 
 def test_after_a_crash_without_damage_everything_goes_on(store: SqliteStore, path: Path) -> None:
@@ -711,7 +711,7 @@ def test_a_file_that_was_cut_off_is_not_written(store: SqliteStore, path: Path) 
         file.truncate(path.stat().st_size // 2)
 
     with closing(SqliteStore(path)) as cut:
-        assert cut.fact("origin")
+        assert cut.history.fact("origin")
         assert cut.check().problems
         with pytest.raises(StorageDamaged), cut.writing():
             pass
@@ -765,7 +765,7 @@ def test_lost_vectors_are_found_and_waited_for_after_rebuilding(store: SqliteSto
 
     store.rebuild()
 
-    assert [(one.memory.id, one.next_part) for one in store.pending(limit=9)] == [(memory.id, 1)]
+    assert [(one.memory.id, one.next_part) for one in store.upkeep.pending(limit=9)] == [(memory.id, 1)]
 
 
 # --- errors ---
@@ -938,7 +938,7 @@ def test_a_checkpoint_that_was_cut_short_is_finished(store: SqliteStore, path: P
 def test_results_past_their_time_go_little_by_little(store: SqliteStore) -> None:
     with store.writing() as tx:
         for n in range(250):
-            tx.keep_result(a_request(key=str(n)), "{}", memories=["a", "b"], at=NOW)
+            tx.history.keep_result(a_request(key=str(n)), "{}", memories=["a", "b"], at=NOW)
 
     left = []
     for day in range(1, 5):
@@ -1005,21 +1005,21 @@ LOOKUPS: dict[str, tuple[str, Callable[[SqliteStore], object]]] = {
     "expired": ("memories_by_expiry", lambda store: store.list(Filter(expired=True), HERE, now=NOW)),
     "tags": ("tags_by_tag", lambda store: store.list(Filter(tags=frozenset("x")), HERE, now=NOW)),
     "get": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.get(["x"], HERE)),
-    "twins": ("memories_by_fingerprint", lambda store: store.twins(b"x", HERE)),
+    "twins": ("memories_by_fingerprint", lambda store: store.history.twins(b"x", HERE)),
     "paths": (
         "memories_by_place (space=? AND path>? AND path<?)",
         lambda store: store.files.taken_paths(some(path="x")),
     ),
     "path": ("memories_by_place (space=? AND path=?)", lambda store: store.files.at_path("default", "x", HERE)),
-    "links": ("links_by_target", lambda store: store.links(["x"])),
-    "versions": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.versions("x")),
-    "pending": ("pending_by_attempts", lambda store: store.pending(limit=9)),
+    "links": ("links_by_target", lambda store: store.history.links(["x"])),
+    "versions": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.history.versions("x")),
+    "pending": ("pending_by_attempts", lambda store: store.upkeep.pending(limit=9)),
     "new vectors": ("memories_by_change (change>?)", lambda store: nearest(store)),
     "conversation": (
         "memories_by_conversation",
         lambda store: store.list(Filter(conversation_id="local"), HERE, now=NOW, order=Order.LENGTH),
     ),
-    "due": ("memories_by_recovery", lambda store: store.due_for_purge(NOW, 9)),
+    "due": ("memories_by_recovery", lambda store: store.upkeep.due_for_purge(NOW, 9)),
     "totals": ("totals USING PRIMARY KEY (part=? AND space=?", lambda store: store.totals(Part(), HERE, now=NOW)),
     "expired ones": (
         "COVERING INDEX memories_by_expiry (space=? AND expires_at<?)",

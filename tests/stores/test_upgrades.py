@@ -71,10 +71,10 @@ def grow(store: Store) -> None:
     purge(store, put(store, some("erased", id="e", tags=("secret",))).id)
     relate(store, a_link("a", "b", score=0.5, reason="why"))
     with store.writing() as tx:
-        tx.alias("another", "a")
-        tx.record(an_event(memory="a", fields=("tags",)))
-        tx.record(an_event(space="work"))
-        tx.set_fact("model", "m")
+        tx.history.alias("another", "a")
+        tx.history.record(an_event(memory="a", fields=("tags",)))
+        tx.history.record(an_event(space="work"))
+        tx.history.set_fact("model", "m")
 
 
 def told(store: Store) -> dict[str, object]:
@@ -84,12 +84,12 @@ def told(store: Store) -> dict[str, object]:
         "words": [store.match(word, Filter(), EVERYTHING, now=NOW, limit=9) for word in ("austin", "東京", "seattle")],
         "words as eve sees them": scores(store, "User lives waits 東京", EVE),
         "meaning": store.nearest(at_cosine(1.0), Filter(), EVERYTHING, now=NOW, limit=9),
-        "versions": store.versions("a"),
-        "links": store.links(["a"]),
-        "events": [store.events(space) for space in ("default", "work")],
+        "versions": store.history.versions("a"),
+        "links": store.history.links(["a"]),
+        "events": [store.history.events(space) for space in ("default", "work")],
         "totals": totals(store),
-        "waiting": store.pending(limit=9),
-        "model": store.fact("model"),
+        "waiting": store.upkeep.pending(limit=9),
+        "model": store.history.fact("model"),
         "tagged": store.list(Filter(tags=frozenset({"home"})), EVERYTHING, now=NOW),
         "problems": store.check(deep=True).problems,
         "schema": store.check().schema,

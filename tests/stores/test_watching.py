@@ -29,8 +29,8 @@ def store(tmp_path):
 
 def tell(store, space):
     with store.writing() as tx:
-        tx.create_space(space, at=NOW)
-        tx.record(an_event(space=space))
+        tx.spaces.create(space, at=NOW)
+        tx.history.record(an_event(space=space))
 
 
 def test_each_is_told_of_its_own_space_only(store, tmp_path):

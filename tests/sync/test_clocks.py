@@ -27,7 +27,7 @@ FAR = 2**62
 def lift(engine: Engine, to: int = FAR) -> None:
     """As a peer with a wrong clock lifted the store's clock before such stamps were refused."""
     with engine.records.writing() as tx:
-        tx.observe(to)
+        tx.sync.observe(to)
 
 
 @pytest.fixture
@@ -56,14 +56,14 @@ def site(engine):
 def test_a_stamp_further_ahead_than_an_hour_is_refused_and_nothing_is_written(jay, drive):
     lift(drive)
     wrong = drive.store("From the far future").memory
-    before = jay.records.clock()
+    before = jay.records.sync.clock()
 
     with pytest.raises(ClockAhead, match=f"Sync with drive is refused: a change to {wrong.id} was stamped") as refused:
         run(jay)
 
     assert "years ahead of this machine's clock" in refused.value.message
     assert "scrubjay sync mend-clock" in refused.value.hint
-    assert jay.records.clock() == before
+    assert jay.records.sync.clock() == before
     assert not list(jay.list())
 
 
@@ -73,8 +73,8 @@ def test_what_another_change_has_seen_and_links_are_looked_at_too(jay, drive, cl
     drive.supersede(old=ours.id, new=other.id)
     late = clock_at(clock() + timedelta(hours=2))
     host = jay.sync.host._peer
-    [replica] = drive.records.replicas([ours.id], EVERYTHING)
-    [link] = [one for one in drive.records.links([ours.id]) if one.kind == "supersedes"]
+    [replica] = drive.records.sync.replicas([ours.id], EVERYTHING)
+    [link] = [one for one in drive.records.history.links([ours.id]) if one.kind == "supersedes"]
 
     for parcel in (Parcel(replicas=(replace(replica, seen={"x": late}),)), Parcel(links=(replace(link, hlc=late),))):
         with pytest.raises(ClockAhead):
@@ -83,7 +83,7 @@ def test_what_another_change_has_seen_and_links_are_looked_at_too(jay, drive, cl
 
 def test_stamps_in_our_own_name_do_not_lift_the_clock_hour_by_hour(jay, clock):
     memory = jay.store("Tea").memory
-    [replica] = jay.records.replicas([memory.id], EVERYTHING)
+    [replica] = jay.records.sync.replicas([memory.id], EVERYTHING)
     peer, manner = jay.sync.host._peer, Manner(policy=Policy.NEWEST, named="newest_wins", sender="liar")
 
     def told(minutes):
@@ -94,7 +94,7 @@ def test_stamps_in_our_own_name_do_not_lift_the_clock_hour_by_hour(jay, clock):
     with pytest.raises(ClockAhead, match="by this store"):
         told(110)
     jay.update(memory.id, content="Coffee")
-    assert jay.records.clock() < clock_at(clock() + timedelta(hours=1))
+    assert jay.records.sync.clock() < clock_at(clock() + timedelta(hours=1))
 
 
 def test_over_http_both_ways_the_clock_is_named_and_not_the_address(jay, open_engine):
@@ -200,13 +200,13 @@ def test_a_lifted_clock_is_mended_and_the_order_of_changes_stays(chosen, clock):
     assert order(chosen, ids) == before
     assert max(chosen.get(id).hlc for id in ids) < clock_at(clock() + timedelta(minutes=1))
     after = chosen.store("after").memory
-    assert max(chosen.get(id).hlc for id in ids) < after.hlc <= chosen.records.clock() < clock_at(clock()) + 100
+    assert max(chosen.get(id).hlc for id in ids) < after.hlc <= chosen.records.sync.clock() < clock_at(clock()) + 100
     assert chosen.sync.mend_clock() == 0
 
 
 def order(engine, ids):
     stamps = [(engine.get(id).hlc, id) for id in ids]
-    stamps += [(link.hlc, link.target) for link in engine.records.links(ids)]
+    stamps += [(link.hlc, link.target) for link in engine.records.history.links(ids)]
     return [name for _, name in sorted(stamps)]
 
 
@@ -232,11 +232,11 @@ def test_two_stores_that_both_hold_the_wrong_stamps_agree_after_both_were_mended
     run(jay)
     lift(jay)
     changed = jay.update(id, content="User lives in Bergen")
-    [replica] = jay.records.replicas([id], EVERYTHING)
+    [replica] = jay.records.sync.replicas([id], EVERYTHING)
     with drive.records.writing() as tx:  # as before such stamps were refused
         drive_peer = drive.sync.host._peer
         drive_peer._write(tx, None, replica, carried=False)
-        tx.observe(changed.hlc)
+        tx.sync.observe(changed.hlc)
     drive.update(id, tags=["seen"])
 
     for engine in (jay, drive):

@@ -31,6 +31,6 @@ def test_memories_travel_to_postgresql_and_back(open_engine, clock, postgres_sto
         for engine in (jay, drive):
             assert [hit.memory.content for hit in engine.search("tea", words_only=True)] == ["User likes black tea"]
             assert list(engine.search("Seattle", words_only=True)) == []
-        stamps = [engine.records.stamps([ours.id, theirs.id], EVERYTHING) for engine in (jay, drive)]
+        stamps = [engine.records.sync.stamps([ours.id, theirs.id], EVERYTHING) for engine in (jay, drive)]
         assert stamps[0] == stamps[1]
         assert len(stamps[0]) == 2

@@ -630,7 +630,7 @@ def test_a_memory_of_a_space_that_is_not_granted_is_neither_told_nor_linked_nor_
         ann.changes("secret", Heard(), limit=1)
     with pytest.raises(Forbidden):
         ann.renew(far.records.origin)
-    [stolen] = far.records.replicas([secret.id], EVERYTHING)
+    [stolen] = far.records.sync.replicas([secret.id], EVERYTHING)
     for space in ("secret", "team"):
         forged = replace(stolen, memory=replace(stolen.memory, space=space, content="Mine", hlc=2**61))
         with pytest.raises(Forbidden):
@@ -667,7 +667,7 @@ def test_vectors_of_another_model_or_length_are_made_anew(open_engine):
         far.sync.host.take(taken, policy="newest_wins", named="newest_wins", sender="local", dry_run=False)
 
     assert all(len(one) == far.parts.embedding.embedder.dimension for one in far.records.vectors(["mem_anot"]).values())
-    assert far.records.fact("model") in (None, far.parts.embedding.fingerprint)
+    assert far.records.history.fact("model") in (None, far.parts.embedding.fingerprint)
     assert far.search("Tea").degraded is None
 
 
@@ -721,7 +721,7 @@ def test_what_was_erased_is_erased_on_the_other_machine(jay, far, clock):
 
     run(jay)
 
-    assert far.records.replicas([memory], EVERYTHING)[0].erased is Erased.FINAL
+    assert far.records.sync.replicas([memory], EVERYTHING)[0].erased is Erased.FINAL
 
 
 def test_a_copy_on_a_server_gets_an_origin_of_its_own(open_engine, tmp_path, clock):

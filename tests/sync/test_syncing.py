@@ -162,14 +162,14 @@ def test_a_store_of_some_spaces_cannot_reach_into_others(jay, drive, tmp_path, c
     """Whatever it calls its memories."""
     mine = jay.bound_to(spaces=("home",)).store("The safe is behind the picture").memory
     drive.bound_to(spaces=("team",)).store("Lunch at noon")
-    [replica] = jay.records.replicas([mine.id], EVERYTHING)
+    [replica] = jay.records.sync.replicas([mine.id], EVERYTHING)
     forged = replace(replica.memory, space="team", content="" if erased else "Mine", hlc=clock_at(clock()), origin="x")
     with drive.records.writing() as tx:
         tx.replicate(
             replace(replica, memory=forged, erased=erased), fingerprint=None if erased else b"x" * 32, vectors=(),
             change=Change(user="x", at=clock(), reason="x"),
         )  # fmt: skip
-        tx.record(Event(space="team", at=clock(), action="stored", memory=mine.id, user="x"))
+        tx.history.record(Event(space="team", at=clock(), action="stored", memory=mine.id, user="x"))
     jay.sync.add("team", tmp_path / "drive.db", spaces=["team"])
 
     synced = run(jay, destination="team")
@@ -179,7 +179,7 @@ def test_a_store_of_some_spaces_cannot_reach_into_others(jay, drive, tmp_path, c
 
 
 def test_a_second_sync_is_locked_out_while_one_runs(jay):
-    jay.records.lease(LEASE, holder="another process", seconds=60)
+    jay.records.upkeep.lease(LEASE, holder="another process", seconds=60)
 
     with pytest.raises(Locked):
         run(jay)
@@ -314,7 +314,7 @@ def test_changes_links_and_deletions_travel(jay, drive, clock):
     assert (synced.created, synced.deleted) == (1, 2)
     assert drive.get(old).superseded_by == new
     assert drive.get(gone, deleted=True).status is Status.DELETED
-    assert drive.records.replicas([erased], EVERYTHING)[0].erased is Erased.FINAL
+    assert drive.records.sync.replicas([erased], EVERYTHING)[0].erased is Erased.FINAL
     assert drive.history(new)
     assert {link.kind for link in drive.links(new)} == {LinkKind.SUPERSEDES, LinkKind.RELATED}
 
@@ -394,7 +394,7 @@ def test_two_memories_on_one_path_both_stay_and_the_younger_moves(jay, drive, cl
 def test_a_memory_of_another_model_is_found_by_words_at_once_and_waits_for_its_vector(jay, open_engine, tmp_path):
     jay.store("User plays the cello")
     with jay.records.writing() as tx:
-        tx.set_fact("model", "another-model")
+        tx.history.set_fact("model", "another-model")
     other = open_engine("other.db")
     other.store("So that it has a model")
     jay.sync.add("other", tmp_path / "other.db")
@@ -403,7 +403,7 @@ def test_a_memory_of_another_model_is_found_by_words_at_once_and_waits_for_its_v
 
     [hit] = other.search("cello", words_only=True)
     assert not other.records.vectors([hit.memory.id])
-    assert hit.memory.id in [one.memory.id for one in other.records.pending(limit=9)]
+    assert hit.memory.id in [one.memory.id for one in other.records.upkeep.pending(limit=9)]
 
 
 # --- which way, what and how much ------------------------------------------------------------------------------------
@@ -442,12 +442,12 @@ def test_a_dry_run_tells_what_a_run_does_and_writes_nothing(jay, drive, clock):
     both_changed(jay, drive, clock)
     jay.store("Mine")
     before = [list(engine.list()) for engine in (jay, drive)]
-    feed = jay.records.events("default", limit=10_000)
+    feed = jay.records.history.events("default", limit=10_000)
 
     told = run(jay, dry_run=True)
 
     assert [list(engine.list()) for engine in (jay, drive)] == before
-    assert jay.records.events("default", limit=10_000) == feed
+    assert jay.records.history.events("default", limit=10_000) == feed
     assert not jay.sync.conflicts(settled=True)
     done = run(jay)
     assert (told.created, told.updated, told.deleted, len(told.conflicts)) == (
@@ -564,7 +564,7 @@ def test_the_named_side_wins_on_both_sides(jay, drive, clock, resolution, text, 
 
     assert [(one.memory, one.winner) for one in synced.conflicts] == [(id, winner)]
     assert jay.get(id).content == drive.get(id).content == text
-    assert jay.records.stamps([id], EVERYTHING) == drive.records.stamps([id], EVERYTHING)
+    assert jay.records.sync.stamps([id], EVERYTHING) == drive.records.sync.stamps([id], EVERYTHING)
     assert run(jay, resolution=resolution).conflicts == ()
 
 
@@ -863,7 +863,7 @@ def test_what_a_consolidation_did_to_links_travels(jay, drive):
     jay.sync.run(destination="drive")
 
     def states(engine):
-        return {(one.kind, one.source, one.target): one.state for one in engine.records.links([notes[1].id])}
+        return {(one.kind, one.source, one.target): one.state for one in engine.records.history.links([notes[1].id])}
 
     assert "replaced" in states(jay).values()
     assert states(drive) == states(jay)

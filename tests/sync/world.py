@@ -110,7 +110,7 @@ class World:
                 shutil.copy(template, site.path)
             self._open(site)
             with site.jay.records.writing() as tx:
-                tx.renew_origin()
+                tx.sync.renew_origin()
 
     def close(self) -> None:
         for site in self.sites:
@@ -220,7 +220,7 @@ class World:
     def purge(self, site: Site) -> None:
         """Days go by, and housekeeping erases what is due."""
         self.pass_time(days=31)
-        self.due |= set(site.jay.records.due_for_purge(site.jay.now(), 1000))
+        self.due |= set(site.jay.records.upkeep.due_for_purge(site.jay.now(), 1000))
         site.jay.parts.housekeeper.purge()
 
     def back_up(self, site: Site) -> None:
@@ -245,7 +245,7 @@ class World:
         shutil.copy(site.backup, site.path)
         self._open(site)
         with site.jay.records.writing() as tx:
-            tx.renew_origin()
+            tx.sync.renew_origin()
 
     def sync(self, site: Site, other: Site, type: SyncType, resolution: Resolution, faults: list[str]) -> None:
         self.pass_time(seconds=1)
@@ -394,7 +394,7 @@ class World:
         return direct(self, site).parcel(ids, vectors=False).replicas
 
     def remember(self, site: Site) -> None:
-        for conflict in site.jay.records.sync_conflicts():
+        for conflict in site.jay.records.sync.conflicts():
             told = json.dumps([conflict.ours, conflict.theirs])
             self.records.setdefault(conflict.memory, []).append(told)
 
@@ -414,7 +414,7 @@ class World:
             )
             for one in self.whole(site, self.ids)
         }
-        links = sorted(repr(link) for link in store.links(self.ids)) if self.ids else []
+        links = sorted(repr(link) for link in store.history.links(self.ids)) if self.ids else []
         return memories, links
 
 

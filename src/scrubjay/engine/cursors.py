@@ -88,11 +88,11 @@ def lengths(reads: Reads, memories: Sequence[Memory]) -> dict[str, int]:
 
 def signing_key(records: Store) -> bytes:
     """The store's own secret; made when it is first needed."""
-    key = records.fact("cursor_key")
+    key = records.history.fact("cursor_key")
     if key is None:
         with records.writing() as tx:
-            key = tx.fact("cursor_key") or os.urandom(32).hex()
-            tx.set_fact("cursor_key", key)
+            key = tx.history.fact("cursor_key") or os.urandom(32).hex()
+            tx.history.set_fact("cursor_key", key)
     return bytes.fromhex(key)
 
 

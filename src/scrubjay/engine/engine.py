@@ -199,12 +199,12 @@ class Engine:
         if self.request is None:
             return work(tx)
         now = self.now()
-        kept = tx.result_of(self.request, now=now)
+        kept = tx.history.result_of(self.request, now=now)
         if kept is not None:
             return codec.read(kind, kept)
         result = work(tx)
         memories = sorted(set(codec.memories_in(result)))
-        tx.keep_result(self.request, codec.written(result), memories=memories, at=now)
+        tx.history.keep_result(self.request, codec.written(result), memories=memories, at=now)
         return result
 
     def earlier_result(self, kind: type[Result]) -> Result | None:
@@ -212,7 +212,7 @@ class Engine:
         if self.request is None:
             return None
         with self.records.writing() as tx:
-            kept = tx.result_of(self.request, now=self.now())
+            kept = tx.history.result_of(self.request, now=self.now())
         return None if kept is None else codec.read(kind, kept)
 
     def write_files(self, *, patient: bool = False) -> None:
@@ -529,7 +529,7 @@ class Engine:
         Those that the caller may see as they were, whoever may see the memory now.
         """
         memory = self.ledger.seen(self.records, id, deleted=True, elsewhere=True)
-        since = self.records.versions(memory.id)
+        since = self.records.history.versions(memory.id)
         former = since if memory.content else [*since, *self.cold_storage.history(memory)]
         return self.ledger.versions_seen(self.records, former)
 
@@ -709,12 +709,12 @@ class Engine:
 
     def list_spaces(self) -> Sequence[Space]:
         """The spaces that the caller may use, with how many memories of each it sees."""
-        granted = [space for space in self.records.spaces() if access.granted(self.caller, space.name)]
+        granted = [space for space in self.records.spaces.list() if access.granted(self.caller, space.name)]
         return self._with_counts(self.records, granted)
 
     def has_space(self, name: str) -> bool:
         """Whether there is a space of this name; one that was not granted is not there for the caller."""
-        return access.granted(self.caller, name) and self.records.has_space(name)
+        return access.granted(self.caller, name) and self.records.spaces.has(name)
 
     def check_spaces(self, names: Iterable[str]) -> None:
         """For callers who must not make a space by misspelling one: storing into one that is not there makes it.
@@ -727,14 +727,14 @@ class Engine:
 
     def check_there(self, reads: Reads, name: str) -> None:
         filed = self.registry is not None and name in self.registry.stores()
-        if not filed and not reads.has_space(name):
+        if not filed and not reads.spaces.has(name):
             hint = f"Create it first: `scrubjay spaces create {name}`."
             raise SpaceNotFound(f"There is no space {name}.", hint=hint, space=name)
 
     def create_space(self, name: str, *, description: str | None = None) -> bool:
         """Make a space; False if it was there already."""
         access.check_store(self.caller, intake.check_space(name))
-        return self.transact(bool, lambda tx: tx.create_space(name, at=self.now(), description=description))
+        return self.transact(bool, lambda tx: tx.spaces.create(name, at=self.now(), description=description))
 
     def space(self, name: str) -> Space:
         """:raises SpaceNotFound: if there is none :raises Forbidden: if the caller has no part in it"""
@@ -742,7 +742,7 @@ class Engine:
 
     def _space(self, reads: Reads, name: str) -> Space:
         access.check_granted(self.caller, name)
-        found = next((space for space in reads.spaces() if space.name == name), None)
+        found = next((space for space in reads.spaces.list() if space.name == name), None)
         if found is None:
             raise SpaceNotFound(f"No space {name[:100]!r}.", hint="Create it first.")
         [counted] = self._with_counts(reads, [found])
@@ -766,7 +766,7 @@ class Engine:
 
         def write(tx: Transaction) -> Space:
             known = self._space(tx, name)
-            tx.describe_space(name, title=title or known.title, description=description or known.description)
+            tx.spaces.describe(name, title=title or known.title, description=description or known.description)
             return self._space(tx, name)
 
         return self.transact(Space, write)
@@ -782,7 +782,7 @@ class Engine:
 
         def write(tx: Transaction) -> Space:
             known = self._space(tx, name)
-            tx.drop_space(name, at=self.now())
+            tx.spaces.drop(name, at=self.now())
             return known
 
         return self.transact(Space, write)
@@ -794,7 +794,7 @@ class Engine:
         """
         memory = self.get(id, deleted=True)
         access.check_owns(self.caller, memory.space)
-        return self.records.recalls(memory.id, limit=limit)
+        return self.records.history.recalls(memory.id, limit=limit)
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Every memory of this engine's spaces as plain JSON objects, oldest first."""
@@ -845,7 +845,7 @@ class Engine:
             known = {memory.id for memory in seen if access.may_change(self.caller, memory)}
             kept = [link for link in links if {link.source, link.target} <= known]
             for link in kept:
-                tx.relate(replace(link, hlc=tx.tick(self.now()), origin=tx.origin))
+                tx.history.relate(replace(link, hlc=tx.sync.tick(self.now()), origin=tx.origin))
             for memory in tx.get(supersession.ends_of(kept), supersession.PLAIN):
                 supersession.settle(tx, memory)
             for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):

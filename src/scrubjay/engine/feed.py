@@ -45,7 +45,7 @@ class Feed:
     def follow(self, *, after: int | None = None) -> Iterator[Event | None]:
         """The changes behind a number, or from now on; None whenever there is nothing yet."""
         if after is None:
-            return self._seen(self._records.last_event(self._engine.spaces[0]))
+            return self._seen(self._records.history.last_event(self._engine.spaces[0]))
         _check_number(after)
         return self._seen(after)
 
@@ -80,7 +80,7 @@ class Feed:
 
     def _seen(self, after: int) -> Iterator[Event | None]:
         while True:
-            batch = self._records.events(self._engine.spaces[0], after=after, limit=BATCH)
+            batch = self._records.history.events(self._engine.spaces[0], after=after, limit=BATCH)
             visible = self._visible([event.memory for event in batch if event.memory is not None])
             for event in batch:
                 after = event.number
@@ -98,7 +98,7 @@ class Feed:
     def _without_secrets(self, event: Event) -> Event:
         """The event without its reason, if that may be about a state that the caller was never to see."""
         memory = event.memory or ""
-        former = self._records.versions(memory)
+        former = self._records.history.versions(memory)
         seen = self._engine.ledger.versions_seen(self._records, former)
         unknown = self._records.archives.get([memory])  # its former states were put away with it
         return replace(event, reason=None) if unknown or len(seen) < len(former) else event

@@ -215,7 +215,7 @@ class Worker:
     def run(self, job: Job) -> bool:
         """Do a job; False if somebody else is at it or it is finished."""
         name, records = f"job:{job.id}", self._engine.records
-        if job.finished or not records.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
+        if job.finished or not records.upkeep.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
             return False
         lost, done = threading.Event(), threading.Event()
         renewing = threading.Thread(target=self._renew, args=(name, lost, done), name="lease", daemon=True)
@@ -230,7 +230,7 @@ class Worker:
             done.set()
             if renewing.is_alive():
                 renewing.join()
-            records.release(name, holder=self._holder)
+            records.upkeep.release(name, holder=self._holder)
 
     def _taken_up(self, id: str) -> Job | None:
         """Note that it begins; None if there is nothing to do any more."""
@@ -288,7 +288,7 @@ class Worker:
     def _renew(self, name: str, lost: threading.Event, done: threading.Event) -> None:
         while not done.wait(RENEW_SECONDS):
             try:
-                if not self._engine.records.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
+                if not self._engine.records.upkeep.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
                     lost.set()  # this machine slept, and another has taken over
                     return
             except Error as error:  # busy or away; there is time for two more tries

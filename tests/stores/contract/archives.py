@@ -40,7 +40,7 @@ class ArchivesContract:
         assert (left.content, left.title, left.path, left.metadata) == ("", "", "", {})
         assert (left.version, left.status, left.tags) == (2, Status.ARCHIVED, ("home",))
         assert reopen().archives.get([memory.id, "mem_unknown"]) == {memory.id: archive}
-        assert reopen().versions(memory.id) == []
+        assert reopen().history.versions(memory.id) == []
 
     def test_what_is_put_away_is_matched_by_words_where_archived_ones_are_asked_for(self, store: Store) -> None:
         memory, other = put(store, some("User lives in Seattle")), put(store, some("Seattle is rainy"))
@@ -60,7 +60,7 @@ class ArchivesContract:
 
         assert ids(store.nearest(QUERY, archived, EVERYTHING, now=NOW, limit=9)) == [kept.id]
         assert set(store.vectors([dropped.id, kept.id])) == {kept.id}
-        assert store.pending(limit=9) == []
+        assert store.upkeep.pending(limit=9) == []
 
     def test_what_is_put_away_can_still_be_changed_but_not_its_text(self, store: Store) -> None:
         memory = put(store, some("User lives in Seattle"))
@@ -72,13 +72,13 @@ class ArchivesContract:
             put(store, replace(deleted, version=4, content="other"), [QUERY])
 
         assert (got(store, memory.id).status, got(store, memory.id).importance) == (Status.DELETED, 0.9)
-        assert store.twins(memory.content.encode()[:32], EVERYTHING) == []
+        assert store.history.twins(memory.content.encode()[:32], EVERYTHING) == []
 
     def test_the_fingerprint_of_what_is_put_away_stays(self, store: Store) -> None:
         memory = put(store, some("User lives in Seattle"))
         put_away(store, changed(store, memory, status=Status.ARCHIVED))
 
-        assert ids(store.twins(memory.content.encode()[:32], EVERYTHING)) == [memory.id]
+        assert ids(store.history.twins(memory.content.encode()[:32], EVERYTHING)) == [memory.id]
 
     def test_the_name_of_what_is_put_away_stays(self, store: Store) -> None:
         memory = put(store, some(kind=Kind.DECISION, detail={"name": "decision_x_1_abcd", "reasoning": "because"}))
@@ -96,14 +96,14 @@ class ArchivesContract:
     def test_what_is_brought_back_is_as_before(self, store: Store) -> None:
         first = put(store, some("User lives in Seattle", metadata={"a": 1}))
         second = changed(store, first, importance=0.7)
-        versions = store.versions(first.id)
+        versions = store.history.versions(first.id)
         archived = changed(store, second, status=Status.ARCHIVED)
         put_away(store, archived, keep_vectors=True)
         with store.writing() as tx:
             back = tx.bring_back(second, versions, at=NOW)
 
         assert back == got(store, first.id) == replace(archived, seq=first.seq)
-        assert store.versions(first.id) == versions
+        assert store.history.versions(first.id) == versions
         assert store.archives.get([first.id]) == {}
         assert matched(store, "Seattle", Filter(states=EVERY_STATE)) == [first.id]
         assert store.check(deep=True).problems == store.check(deep=True).wrong_hashes == ()
@@ -226,7 +226,7 @@ class ArchivesContract:
         store.rebuild()
 
         assert matched(store, "Seattle", Filter(states=EVERY_STATE)) == [memory.id]
-        assert store.pending(limit=9) == []
+        assert store.upkeep.pending(limit=9) == []
         assert store.totals(Part(), EVERYTHING, now=NOW) == totals
 
     def test_dropping_vectors_lets_what_was_put_away_wait_for_nothing(self, store: Store) -> None:
@@ -235,7 +235,7 @@ class ArchivesContract:
         with store.writing() as tx:
             tx.drop_vectors()
 
-        assert store.pending(limit=9) == []
+        assert store.upkeep.pending(limit=9) == []
         assert store.vectors([memory.id]) == {}
         assert store.check().with_vectors == 1
 

@@ -146,11 +146,13 @@ class CallersContract:
 
     def test_the_audit_holds_events_and_changes_of_rights_newest_first(self, store: Store) -> None:
         with store.writing() as tx:
-            tx.create_space("work", at=NOW)
-            tx.record(Event(space="work", at=NOW, action="stored", memory="mem_1", user="alice"))
+            tx.spaces.create("work", at=NOW)
+            tx.history.record(Event(space="work", at=NOW, action="stored", memory="mem_1", user="alice"))
             tx.callers.note(Act(at=later(1), user="local", action="space granted", space="work", subject="bob"))
             tx.callers.note(Act(at=later(2), user="local", action="credential revoked", subject="key_1", reason="lost"))
-            tx.record(Event(space="default", at=later(3), action="forgotten", memory="mem_2", user="bob", reason="old"))
+            tx.history.record(
+                Event(space="default", at=later(3), action="forgotten", memory="mem_2", user="bob", reason="old")
+            )
 
         def told(limit: int = 10, **wanted: Any) -> list[str]:
             return [act.action for act in store.callers.acts(ActFilter(**wanted), limit=limit)]
@@ -169,19 +171,19 @@ class CallersContract:
         ]
 
     def test_the_newest_event_of_a_space_has_its_number(self, store: Store) -> None:
-        assert store.last_event("default") == store.last_event("nowhere") == 0
+        assert store.history.last_event("default") == store.history.last_event("nowhere") == 0
         with store.writing() as tx:
-            tx.record(Event(space="default", at=NOW, action="stored", user="alice"))
-            tx.record(Event(space="default", at=NOW, action="updated", user="alice"))
+            tx.history.record(Event(space="default", at=NOW, action="stored", user="alice"))
+            tx.history.record(Event(space="default", at=NOW, action="updated", user="alice"))
 
-        assert store.last_event("default") == 2
-        assert store.last_events()["default"] == 2
+        assert store.history.last_event("default") == 2
+        assert store.history.last_events()["default"] == 2
 
     def test_whoever_listens_is_told_soon_after_something_has_happened(self, store: Store) -> None:
         rung = threading.Semaphore(0)
         with store.listening("default", rung.release):
             assert rung.acquire(timeout=60)  # for what was there before
             with store.writing() as tx:
-                tx.record(Event(space="default", at=NOW, action="stored", user="alice"))
+                tx.history.record(Event(space="default", at=NOW, action="stored", user="alice"))
 
             assert rung.acquire(timeout=60)

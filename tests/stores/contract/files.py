@@ -111,7 +111,7 @@ class FilesContract:
             elif change == "purge":
                 tx.purge(memory.id, at=NOW)
             else:
-                tx.relate(Link(kind=LinkKind.RELATED, source=memory.id, target=other.id, created_at=NOW))
+                tx.history.relate(Link(kind=LinkKind.RELATED, source=memory.id, target=other.id, created_at=NOW))
 
         [file] = store.files.list("default", waiting=True)
         assert (file.memory, file.name) == (memory.id, "a/b.md")
@@ -130,7 +130,7 @@ class FilesContract:
         memory, other = put_all(store, [some(), some()])
         with store.writing() as tx:
             tx.files.in_sync(memory.id, name="x.md", hash=b"h", stamp="", version=1)
-            tx.relate(Link(kind=LinkKind.MAY_OUTDATE, source=memory.id, target=other.id, created_at=NOW))
+            tx.history.relate(Link(kind=LinkKind.MAY_OUTDATE, source=memory.id, target=other.id, created_at=NOW))
         store.count_reads({memory.id: 3}, at=NOW)
         store.flush_reads()
 
@@ -139,7 +139,7 @@ class FilesContract:
     def test_a_moved_memory_lets_the_files_that_name_it_wait(self, store: Store) -> None:
         memory, other = put_all(store, [some(path="a/b"), some(path="c/d")])
         with store.writing() as tx:
-            tx.relate(Link(kind=LinkKind.RELATED, source=memory.id, target=other.id, created_at=NOW))
+            tx.history.relate(Link(kind=LinkKind.RELATED, source=memory.id, target=other.id, created_at=NOW))
             tx.files.in_sync(memory.id, name="a/b.md", hash=b"h", stamp="", version=1)
         with store.writing() as tx:
             put_in(tx, replace(other, version=2, path="e/f"))

@@ -44,8 +44,8 @@ class HistoryContract:
         away = put(store, some())
         put_away(store, changed(store, away, status=Status.ARCHIVED))
 
-        assert store.to_mend(limit=9) == [(one.seq, one.id) for one in (opened, moved, away)]
-        assert store.to_mend(after=opened.seq, limit=1) == [(moved.seq, moved.id)]
+        assert store.upkeep.to_mend(limit=9) == [(one.seq, one.id) for one in (opened, moved, away)]
+        assert store.upkeep.to_mend(after=opened.seq, limit=1) == [(moved.seq, moved.id)]
 
     def test_a_memory_is_called_otherwise_as_if_it_always_was(self, store: Store) -> None:
         first = put(store, some(path="inbox/old", title="old", auto_tags=("old",)))
@@ -58,7 +58,7 @@ class HistoryContract:
             )
 
         assert got(store, first.id) == replace(second, path="inbox/new", title="new", auto_tags=("new",))
-        [version] = store.versions(first.id)
+        [version] = store.history.versions(first.id)
         assert version.memory == replace(first, path="inbox/new", title="new", auto_tags=("new",))
         assert (matched(store, "old"), matched(store, "new")) == ([], [first.id])
         assert listed(store, Filter(tags=frozenset({"old"}))) == []
@@ -85,7 +85,7 @@ class HistoryContract:
         second = put(store, replace(first, content="two", updated_at=later(1), version=2))
         put(store, replace(second, content="three", updated_at=later(2), version=3))
 
-        newest, oldest = store.versions(first.id)
+        newest, oldest = store.history.versions(first.id)
 
         assert (newest.memory, oldest.memory) == (second, first)
         assert (newest.replaced_at, newest.replaced_by, newest.reason) == (later(2), "ann", "because")
@@ -104,7 +104,7 @@ class HistoryContract:
         memory = put(store, some(version=7))
 
         assert got(store, memory.id).version == 7
-        assert store.versions(memory.id) == []
+        assert store.history.versions(memory.id) == []
         assert put(store, replace(memory, content="changed here", version=8)).version == 8
 
     def test_two_who_change_the_same_version_do_not_overwrite_each_other(self, store: Store) -> None:
@@ -131,7 +131,7 @@ class HistoryContract:
         changed(store, memory, importance=0.9, tags=("new",))
 
         assert matched(store, "seattle") == nearest(store) == listed(store, Filter(tags=frozenset({"new"})))
-        assert store.pending(limit=9) == []
+        assert store.upkeep.pending(limit=9) == []
 
     def test_the_state_that_filters_see_follows_the_memory(self, store: Store) -> None:
         memory = put(store, some())
@@ -154,10 +154,10 @@ class HistoryContract:
         late = a_link("c", "a", created_at=later(1))
         relate(store, late, early, a_link("x", "y"))
 
-        assert store.links(["a"]) == [early, late]
-        assert store.links(["b", "c"]) == [early, late]
-        assert store.links(["a"], kinds=frozenset({LinkKind.RELATED})) == [late]
-        assert store.links([]) == store.links(["a"], kinds=frozenset()) == []
+        assert store.history.links(["a"]) == [early, late]
+        assert store.history.links(["b", "c"]) == [early, late]
+        assert store.history.links(["a"], kinds=frozenset({LinkKind.RELATED})) == [late]
+        assert store.history.links([]) == store.history.links(["a"], kinds=frozenset()) == []
 
     def test_a_link_of_the_same_kind_replaces_the_other(self, store: Store) -> None:
         relate(store, a_link("a", "b", state="open"))
@@ -165,7 +165,7 @@ class HistoryContract:
         other = a_link("a", "b", kind=LinkKind.DEBATES)
         relate(store, newer, other)
 
-        assert store.links(["a"]) == [newer, other]
+        assert store.history.links(["a"]) == [newer, other]
 
     # --- events ---
 
@@ -173,15 +173,15 @@ class HistoryContract:
         create_spaces(store, "work")
         for space in ("default", "work", "default"):
             with store.writing() as tx:
-                tx.record(an_event(space=space))
+                tx.history.record(an_event(space=space))
         with pytest.raises(ZeroDivisionError), store.writing() as tx:  # noqa: PT012 -- a number that is given back
-            tx.record(an_event())
+            tx.history.record(an_event())
             raise ZeroDivisionError
         with store.writing() as tx:
-            assert [tx.record(an_event()).number, tx.record(an_event()).number] == [3, 4]
+            assert [tx.history.record(an_event()).number, tx.history.record(an_event()).number] == [3, 4]
 
-        assert [event.number for event in store.events("default")] == [1, 2, 3, 4]
-        assert [event.number for event in store.events("work")] == [1]
+        assert [event.number for event in store.history.events("default")] == [1, 2, 3, 4]
+        assert [event.number for event in store.history.events("work")] == [1]
 
     def test_an_event_comes_back_as_it_was(self, store: Store) -> None:
         event = an_event(
@@ -193,18 +193,18 @@ class HistoryContract:
         )
 
         with store.writing() as tx:
-            recorded = tx.record(event)
+            recorded = tx.history.record(event)
 
-        assert store.events("default") == [recorded] == [replace(event, number=1)]
+        assert store.history.events("default") == [recorded] == [replace(event, number=1)]
 
     def test_events_go_on_behind_a_number(self, store: Store) -> None:
         with store.writing() as tx:
             for _ in range(5):
-                tx.record(an_event())
+                tx.history.record(an_event())
 
-        assert [event.number for event in store.events("default", after=2, limit=2)] == [3, 4]
-        assert store.events("nowhere") == []
+        assert [event.number for event in store.history.events("default", after=2, limit=2)] == [3, 4]
+        assert store.history.events("nowhere") == []
 
     def test_an_event_belongs_to_a_space_that_exists(self, store: Store) -> None:
         with pytest.raises(SpaceNotFound), store.writing() as tx:
-            tx.record(an_event(space="nowhere"))
+            tx.history.record(an_event(space="nowhere"))

@@ -67,7 +67,7 @@ class JobsContract:
     def test_nothing_is_kept_of_a_transaction_that_raises(self, store: Store) -> None:
         with pytest.raises(ZeroDivisionError), store.writing() as tx:  # noqa: PT012 -- what came before it is the point
             put_in(tx, some())
-            tx.keep_result(a_request(), "{}", memories=(), at=NOW)
+            tx.history.keep_result(a_request(), "{}", memories=(), at=NOW)
             raise ZeroDivisionError
 
         assert kept(store, a_request()) is None
@@ -87,34 +87,34 @@ class JobsContract:
         memory = put(store, some())
         with store.writing() as tx:
             tx.purge(memory.id, at=NOW)
-            tx.keep_result(a_request(), "gone", memories=[memory.id], at=NOW)
+            tx.history.keep_result(a_request(), "gone", memories=[memory.id], at=NOW)
 
         assert kept(store, a_request()) == "gone"
 
     # --- leases ---
 
     def test_a_lease_has_one_holder(self, store: Store) -> None:
-        assert store.lease("purge", holder="one", seconds=60)
-        assert not store.lease("purge", holder="two", seconds=60)
-        assert store.lease("embed", holder="two", seconds=60)
+        assert store.upkeep.lease("purge", holder="one", seconds=60)
+        assert not store.upkeep.lease("purge", holder="two", seconds=60)
+        assert store.upkeep.lease("embed", holder="two", seconds=60)
 
     def test_a_holder_renews_its_lease(self, store: Store) -> None:
-        assert store.lease("purge", holder="one", seconds=60)
-        assert store.lease("purge", holder="one", seconds=60)
+        assert store.upkeep.lease("purge", holder="one", seconds=60)
+        assert store.upkeep.lease("purge", holder="one", seconds=60)
 
     def test_a_lease_ends(self, store: Store) -> None:
-        assert store.lease("purge", holder="one", seconds=0)
-        assert store.lease("purge", holder="two", seconds=60)
-        assert not store.lease("purge", holder="one", seconds=60)
+        assert store.upkeep.lease("purge", holder="one", seconds=0)
+        assert store.upkeep.lease("purge", holder="two", seconds=60)
+        assert not store.upkeep.lease("purge", holder="one", seconds=60)
 
     def test_a_lease_is_given_back_by_its_holder_only(self, store: Store) -> None:
-        store.lease("purge", holder="one", seconds=60)
+        store.upkeep.lease("purge", holder="one", seconds=60)
 
-        store.release("purge", holder="two")
-        assert not store.lease("purge", holder="two", seconds=60)
+        store.upkeep.release("purge", holder="two")
+        assert not store.upkeep.lease("purge", holder="two", seconds=60)
 
-        store.release("purge", holder="one")
-        assert store.lease("purge", holder="two", seconds=60)
+        store.upkeep.release("purge", holder="one")
+        assert store.upkeep.lease("purge", holder="two", seconds=60)
 
     # --- jobs ---
 
@@ -148,9 +148,9 @@ class JobsContract:
     def test_an_unfinished_job_runs_while_its_lease_does(self, store: Store) -> None:
         job = a_job()
         put_job(store, job)
-        store.lease(f"job:{job.id}", holder="one", seconds=60)
+        store.upkeep.lease(f"job:{job.id}", holder="one", seconds=60)
         running = store.jobs.get(job.id)
-        store.release(f"job:{job.id}", holder="one")
+        store.upkeep.release(f"job:{job.id}", holder="one")
         waiting = store.jobs.get(job.id)
 
         assert running == replace(job, status=JobStatus.RUNNING)
@@ -159,7 +159,7 @@ class JobsContract:
     def test_a_finished_job_is_finished_whatever_its_lease_says(self, store: Store) -> None:
         job = a_job(status=JobStatus.FAILED, error={"code": "internal"}, finished_at=NOW)
         put_job(store, job)
-        store.lease(f"job:{job.id}", holder="one", seconds=60)
+        store.upkeep.lease(f"job:{job.id}", holder="one", seconds=60)
 
         assert store.jobs.get(job.id) == job
 

@@ -59,18 +59,22 @@ class MemoriesContract:
     def test_nothing_of_a_transaction_that_raises_remains(self, store: Store) -> None:
         with pytest.raises(ZeroDivisionError), store.writing() as tx:  # noqa: PT012 -- what came before it is the point
             memory = put_in(tx, some())
-            tx.relate(a_link(memory.id, "other"))
-            tx.record(an_event(memory=memory.id))
-            tx.create_space("new", at=NOW)
-            tx.set_fact("model", "m")
-            tx.alias("another", memory.id)
+            tx.history.relate(a_link(memory.id, "other"))
+            tx.history.record(an_event(memory=memory.id))
+            tx.spaces.create("new", at=NOW)
+            tx.history.set_fact("model", "m")
+            tx.history.alias("another", memory.id)
             raise ZeroDivisionError
 
         assert store.get([memory.id, "another"], EVERYTHING) == []
         assert matched(store, "seattle") == nearest(store) == listed(store) == []
-        assert [*store.links([memory.id]), *store.events("default"), *store.pending(limit=9)] == []
-        assert [space.name for space in store.spaces()] == ["default"]
-        assert store.fact("model") is None
+        assert [
+            *store.history.links([memory.id]),
+            *store.history.events("default"),
+            *store.upkeep.pending(limit=9),
+        ] == []
+        assert [space.name for space in store.spaces.list()] == ["default"]
+        assert store.history.fact("model") is None
 
     def test_a_store_goes_on_after_a_transaction_that_raised(self, store: Store) -> None:
         with pytest.raises(ZeroDivisionError), store.writing():
@@ -81,12 +85,12 @@ class MemoriesContract:
     def test_a_transaction_reads_its_own_writes(self, store: Store) -> None:
         with store.writing() as tx:
             memory = put_in(tx, some())
-            tx.set_fact("model", "m")
+            tx.history.set_fact("model", "m")
 
             assert tx.get([memory.id], EVERYTHING) == [memory]
             assert ids(tx.match("seattle", Filter(), EVERYTHING, now=NOW, limit=5)) == [memory.id]
             assert ids(tx.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=5)) == [memory.id]
-            assert tx.fact("model") == "m"
+            assert tx.history.fact("model") == "m"
 
     def test_nobody_else_sees_a_transaction_before_it_ends(self, store: Store) -> None:
         before = put(store, some())
@@ -323,7 +327,7 @@ class MemoriesContract:
             put(store, some("the same", id=name, created_at=later(minutes), **change))
         put(store, some("another"))
 
-        assert ids(store.twins(b"the same", EVERYTHING)) == ["old", "new"]
+        assert ids(store.history.twins(b"the same", EVERYTHING)) == ["old", "new"]
 
     # --- erasing ---
 
@@ -331,16 +335,16 @@ class MemoriesContract:
         memory = put(store, some(path="a/b", tags=("secret",)))
         put(store, replace(memory, content="User lives in Seattle, secretly", version=2))
         with store.writing() as tx:
-            tx.alias("another", memory.id)
+            tx.history.alias("another", memory.id)
             tx.purge(memory.id, at=later(1))
 
         every = Filter(states=EVERY_STATE, expired=None)
         assert store.get([memory.id, "another"], EVERYTHING) == []
         assert listed(store, every) == matched(store, "seattle", every) == nearest(store, every) == []
         assert listed(store, Filter(states=frozenset({State.PURGED}))) == []
-        assert [*store.versions(memory.id), *store.pending(limit=9)] == []
+        assert [*store.history.versions(memory.id), *store.upkeep.pending(limit=9)] == []
         assert store.matched_words("seattle", [memory.id]) == store.vectors([memory.id]) == {}
-        assert store.twins(memory.content.encode()[:32], EVERYTHING) == []
+        assert store.history.twins(memory.content.encode()[:32], EVERYTHING) == []
         assert store.files.taken_paths(some(path="a/b")) == set()
 
     def test_a_tombstone_still_counts(self, store: Store) -> None:
@@ -368,7 +372,7 @@ class MemoriesContract:
         with store.writing() as tx:
             tx.purge(memory.id, at=NOW)
 
-        assert [link.reason for link in store.links([other.id])] == [None]
+        assert [link.reason for link in store.history.links([other.id])] == [None]
 
     def test_purging_twice_or_nothing_is_no_error(self, store: Store) -> None:
         memory = put(store, some())
@@ -386,13 +390,13 @@ class MemoriesContract:
         put(store, some(recoverable_until=later(-9)))
         put(store, some(status=Status.ARCHIVED, recoverable_until=later(-9)))
 
-        assert store.due_for_purge(NOW, 9) == ["early", "now"]
-        assert store.due_for_purge(later(1), 2) == ["early", "now"]
-        assert store.due_for_purge(later(9), 9) == ["early", "now", "soon", "late"]
+        assert store.upkeep.due_for_purge(NOW, 9) == ["early", "now"]
+        assert store.upkeep.due_for_purge(later(1), 2) == ["early", "now"]
+        assert store.upkeep.due_for_purge(later(9), 9) == ["early", "now", "soon", "late"]
 
     def test_a_purged_memory_is_not_due_again(self, store: Store) -> None:
         memory = put(store, some(status=Status.DELETED, recoverable_until=NOW))
 
         purge(store, memory.id)
 
-        assert store.due_for_purge(NOW, 9) == []
+        assert store.upkeep.due_for_purge(NOW, 9) == []

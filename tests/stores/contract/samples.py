@@ -150,7 +150,7 @@ def a_link(source: str, target: str, **fields: Any) -> Link:
 def relate(store: Store, *links: Link) -> None:
     with store.writing() as tx:
         for link in links:
-            tx.relate(link)
+            tx.history.relate(link)
 
 
 def a_request(**fields: Any) -> Request:
@@ -162,12 +162,12 @@ def keep(
     store: Store, request: Request, result: str = "{}", *, memories: Sequence[str] = (), at: datetime = NOW
 ) -> None:
     with store.writing() as tx:
-        tx.keep_result(request, result, memories=memories, at=at)
+        tx.history.keep_result(request, result, memories=memories, at=at)
 
 
 def kept(store: Store, request: Request, *, now: datetime = NOW) -> str | None:
     with store.writing() as tx:
-        return tx.result_of(request, now=now)
+        return tx.history.result_of(request, now=now)
 
 
 def purge(store: Store, id: str) -> None:
@@ -190,7 +190,7 @@ def put_talk(store: Store, id: str, **fields: Any) -> Conversation:
 def create_spaces(store: Store, *names: str) -> None:
     with store.writing() as tx:
         for name in names:
-            tx.create_space(name, at=NOW)
+            tx.spaces.create(name, at=NOW)
 
 
 # Text, a word to find it by, in scripts with and without spaces.

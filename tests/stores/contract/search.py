@@ -337,7 +337,7 @@ class SearchContract:
         half = put(store, some(), [unit(1), unit(2)], parts=5)
         bare = put(store, some(), (), parts=1)
 
-        waiting = {one.memory.id: (one.next_part, one.attempts, one.judged) for one in store.pending(limit=9)}
+        waiting = {one.memory.id: (one.next_part, one.attempts, one.judged) for one in store.upkeep.pending(limit=9)}
 
         assert waiting == {half.id: (2, 0, False), bare.id: (0, 0, False)}
         assert whole.id not in waiting
@@ -346,35 +346,35 @@ class SearchContract:
         for name in ("a", "b", "c"):
             put(store, some(id=name), (), parts=1)
         with store.writing() as tx:
-            tx.put_off("a", failed=True)
-            tx.put_off("b", judged=True)
+            tx.upkeep.put_off("a", failed=True)
+            tx.upkeep.put_off("b", judged=True)
 
-        assert [(one.memory.id, one.attempts, one.judged) for one in store.pending(limit=9)] == [
+        assert [(one.memory.id, one.attempts, one.judged) for one in store.upkeep.pending(limit=9)] == [
             ("b", 0, True),
             ("c", 0, False),
             ("a", 1, False),
         ]
-        assert len(store.pending(limit=2)) == 2
+        assert len(store.upkeep.pending(limit=2)) == 2
 
     def test_deleted_memories_do_not_wait(self, store: Store) -> None:
         memory = put(store, some(), (), parts=1)
 
         memory = changed(store, memory, status=Status.DELETED)
-        assert store.pending(limit=9) == []
+        assert store.upkeep.pending(limit=9) == []
 
         changed(store, memory, status=Status.ACTIVE)
-        assert ids(one.memory for one in store.pending(limit=9)) == [memory.id]
+        assert ids(one.memory for one in store.upkeep.pending(limit=9)) == [memory.id]
 
     def test_further_vectors_end_the_waiting(self, store: Store) -> None:
         memory = put(store, some(), [at_cosine(0.1)], parts=3)
 
         with store.writing() as tx:
             assert tx.add_vectors(memory.id, version=1, first_part=1, vectors=[at_cosine(0.2)], parts=3)
-        assert [one.next_part for one in store.pending(limit=9)] == [2]
+        assert [one.next_part for one in store.upkeep.pending(limit=9)] == [2]
 
         with store.writing() as tx:
             assert tx.add_vectors(memory.id, version=1, first_part=2, vectors=[at_cosine(0.9)], parts=3)
-        assert store.pending(limit=9) == []
+        assert store.upkeep.pending(limit=9) == []
         assert store.cosines(QUERY, [memory.id])[memory.id] == pytest.approx(0.9, abs=1e-6)
         assert nearest(store) == [memory.id]
 
@@ -386,7 +386,7 @@ class SearchContract:
             assert not tx.add_vectors(memory.id, version=1, first_part=0, vectors=[QUERY], parts=1)
 
         assert nearest(store) == []
-        assert [one.next_part for one in store.pending(limit=9)] == [0]
+        assert [one.next_part for one in store.upkeep.pending(limit=9)] == [0]
 
     def test_vectors_are_taken_though_something_else_has_changed(self, store: Store) -> None:
         memory = put(store, some(), (), parts=1)
@@ -409,4 +409,7 @@ class SearchContract:
             tx.drop_vectors()
 
         assert nearest(store) == []
-        assert {one.memory.id: one.judged for one in store.pending(limit=9)} == {memory.id: True, fresh.id: False}
+        assert {one.memory.id: one.judged for one in store.upkeep.pending(limit=9)} == {
+            memory.id: True,
+            fresh.id: False,
+        }

@@ -55,17 +55,17 @@ class SpacesContract:
 
     def test_checkpoints_are_numbered_per_space(self, store: Store) -> None:
         with store.writing() as tx:
-            tx.create_space("work", at=NOW)
-            numbers = [tx.number_checkpoint(space) for space in ("default", "work", "default")]
+            tx.spaces.create("work", at=NOW)
+            numbers = [tx.spaces.number_checkpoint(space) for space in ("default", "work", "default")]
         with store.writing() as tx:
             assert numbers == [1, 1, 2]
-            assert tx.number_checkpoint("default", wanted=7) == 7  # past every one given
-            assert tx.number_checkpoint("default", wanted=3) == 8  # perhaps given before
-            assert tx.number_checkpoint("default", wanted=9) == 9
+            assert tx.spaces.number_checkpoint("default", wanted=7) == 7  # past every one given
+            assert tx.spaces.number_checkpoint("default", wanted=3) == 8  # perhaps given before
+            assert tx.spaces.number_checkpoint("default", wanted=9) == 9
 
     def test_a_checkpoint_belongs_to_a_space_that_exists(self, store: Store) -> None:
         with pytest.raises(SpaceNotFound), store.writing() as tx:
-            tx.number_checkpoint("nowhere")
+            tx.spaces.number_checkpoint("nowhere")
 
     def test_topics_are_one_however_they_are_spelt(self, store: Store) -> None:
         def decided(topic: str, minutes: int, **fields: Any) -> Memory:
@@ -96,14 +96,14 @@ class SpacesContract:
         assert store.list(Filter(topic="secret plan", states=EVERY_STATE), EVERYTHING, now=NOW) == []
 
     def test_the_default_space_is_there_from_the_start(self, store: Store) -> None:
-        assert [space.name for space in store.spaces()] == ["default"]
+        assert [space.name for space in store.spaces.list()] == ["default"]
 
     def test_spaces_come_by_name(self, store: Store) -> None:
         with store.writing() as tx:
-            assert tx.create_space("work", at=NOW, description="what pays")
-            assert not tx.create_space("work", at=later(1), description="other")
+            assert tx.spaces.create("work", at=NOW, description="what pays")
+            assert not tx.spaces.create("work", at=later(1), description="other")
 
-        default, work = store.spaces()
+        default, work = store.spaces.list()
 
         assert default.name == "default"
         assert (work.name, work.description, work.created_at) == ("work", "what pays", NOW)
@@ -142,20 +142,20 @@ class SpacesContract:
     def test_facts_are_remembered_and_replaced(self, store: Store, reopen: Reopen) -> None:
         for value in ("one", "two"):
             with store.writing() as tx:
-                tx.set_fact("model", value)
+                tx.history.set_fact("model", value)
 
-        assert reopen().fact("model") == "two"
+        assert reopen().history.fact("model") == "two"
 
     def test_an_unknown_fact_is_none(self, store: Store) -> None:
-        assert store.fact("unknown") is None
+        assert store.history.fact("unknown") is None
 
     def test_the_clock_grows_though_the_wall_clock_stands_or_goes_back(self, store: Store, reopen: Reopen) -> None:
         ticks = []
         for at in (NOW, NOW, later(-60), later(1), later(-600)):
             with store.writing() as tx:
-                ticks += [tx.tick(at), tx.tick(at)]
+                ticks += [tx.sync.tick(at), tx.sync.tick(at)]
         with reopen().writing() as tx:
-            ticks.append(tx.tick(later(-6000)))
+            ticks.append(tx.sync.tick(later(-6000)))
 
         assert ticks == sorted(set(ticks))
 
@@ -163,7 +163,7 @@ class SpacesContract:
         memory = put(store, some())
         for _ in range(2):  # saying it twice is no error
             with store.writing() as tx:
-                tx.alias("decision_auth_1", memory.id)
+                tx.history.alias("decision_auth_1", memory.id)
 
         assert store.get(["decision_auth_1"], EVERYTHING) == [memory]
         assert store.get(["decision_auth_1"], NOTHING) == []
@@ -171,18 +171,18 @@ class SpacesContract:
     def test_a_memory_asked_for_by_two_names_comes_once(self, store: Store) -> None:
         memory = put(store, some())
         with store.writing() as tx:
-            tx.alias("another", memory.id)
+            tx.history.alias("another", memory.id)
 
         assert store.get([memory.id, "another"], EVERYTHING) == [memory]
 
     def test_an_alias_means_one_memory(self, store: Store) -> None:
         one, two = put_all(store, [some(), some()])
         with store.writing() as tx:
-            tx.alias("taken", one.id)
+            tx.history.alias("taken", one.id)
 
         for alias in ("taken", one.id):
             with pytest.raises(Conflict), store.writing() as tx:
-                tx.alias(alias, two.id)
+                tx.history.alias(alias, two.id)
         with pytest.raises(Conflict):
             put(store, some(id="taken"))
 
@@ -191,45 +191,45 @@ class SpacesContract:
     def test_a_space_is_described_anew(self, store: Store) -> None:
         create_spaces(store, "work")
         with store.writing() as tx:
-            tx.describe_space("work", title="The office", description="what pays")
+            tx.spaces.describe("work", title="The office", description="what pays")
 
-        [_, work] = store.spaces()
+        [_, work] = store.spaces.list()
         assert (work.title, work.description) == ("The office", "what pays")
         with pytest.raises(SpaceNotFound), store.writing() as tx:
-            tx.describe_space("nowhere", title=None, description=None)
+            tx.spaces.describe("nowhere", title=None, description=None)
 
     def test_only_a_space_without_memories_is_dropped(self, store: Store) -> None:
         create_spaces(store, "work")
         memory = put(store, some(space="work"))
         with pytest.raises(Conflict), store.writing() as tx:
-            tx.drop_space("work", at=NOW)
+            tx.spaces.drop("work", at=NOW)
         changed(store, memory, status=Status.DELETED)
         put_talk(store, "c1", space="work")
 
         with store.writing() as tx:
-            tx.drop_space("work", at=NOW)
+            tx.spaces.drop("work", at=NOW)
 
-        assert [space.name for space in store.spaces()] == ["default"]
-        assert not store.has_space("work")
+        assert [space.name for space in store.spaces.list()] == ["default"]
+        assert not store.spaces.has("work")
         assert store.conversations.spaces_of("c1") == []
         with store.writing() as tx:
-            assert tx.create_space("work", at=later(1))
-            assert not tx.create_space("work", at=later(1))
-            assert tx.has_space("work")
-        assert store.has_space("work")
-        assert not store.has_space("nowhere")
-        assert [space.name for space in store.spaces()] == ["default", "work"]
+            assert tx.spaces.create("work", at=later(1))
+            assert not tx.spaces.create("work", at=later(1))
+            assert tx.spaces.has("work")
+        assert store.spaces.has("work")
+        assert not store.spaces.has("nowhere")
+        assert [space.name for space in store.spaces.list()] == ["default", "work"]
         with pytest.raises(SpaceNotFound), store.writing() as tx:
-            tx.drop_space("nowhere", at=NOW)
+            tx.spaces.drop("nowhere", at=NOW)
 
     def test_a_deed_is_remembered_with_all_its_memories(self, store: Store, reopen: Reopen) -> None:
         deed = Deed(id="deed_1", action="forgotten", user="ann", at=NOW, reason="poisoned", memories=("mem_a", "mem_b"))
         with store.writing() as tx:
-            tx.note_deed(deed)
-            tx.note_deed(replace(deed, at=later(1), memories=("mem_b", "mem_c")))
+            tx.history.note_deed(deed)
+            tx.history.note_deed(replace(deed, at=later(1), memories=("mem_b", "mem_c")))
 
-        assert store.deed("deed_2") is None
-        assert reopen().deed("deed_1") == replace(deed, memories=("mem_a", "mem_b", "mem_c"))
+        assert store.history.deed("deed_2") is None
+        assert reopen().history.deed("deed_1") == replace(deed, memories=("mem_a", "mem_b", "mem_c"))
 
     def test_open_conflicts_are_between_living_memories(self, store: Store) -> None:
         old, new, expired, deleted = put_all(
@@ -245,9 +245,9 @@ class SpacesContract:
             a_link(old.id, new.id),
         )
 
-        assert store.open_conflicts(EVERYTHING, now=NOW, limit=9) == [conflict]
-        assert store.open_conflicts(NOTHING, now=NOW, limit=9) == []
-        assert store.open_conflicts(EVERYTHING, now=NOW, limit=9, offset=1) == []
+        assert store.history.open_conflicts(EVERYTHING, now=NOW, limit=9) == [conflict]
+        assert store.history.open_conflicts(NOTHING, now=NOW, limit=9) == []
+        assert store.history.open_conflicts(EVERYTHING, now=NOW, limit=9, offset=1) == []
 
     def test_open_conflicts_with_what_one_may_not_see_are_not_shown(self, store: Store) -> None:
         mine, hers = put_all(store, [some(), some(access_level=AccessLevel.PRIVATE, context=Context(user_id="ann"))])
@@ -255,7 +255,7 @@ class SpacesContract:
 
         for user, found in (("ann", 1), ("bob", 0)):
             audience = Audience(user, (Scope("default", Sight.OWN),))
-            assert len(store.open_conflicts(audience, now=NOW, limit=9)) == found
+            assert len(store.history.open_conflicts(audience, now=NOW, limit=9)) == found
 
     # --- check and rebuild ---
 
@@ -309,5 +309,5 @@ class SpacesContract:
         assert matched(store, "python") == [memory.id for memory in reversed(memories) if "Python" in memory.content]
         assert matched(store, "waits") == [waiting.id]
         assert len(nearest(store)) == len(memories)
-        assert ids(one.memory for one in store.pending(limit=99)) == [waiting.id]
+        assert ids(one.memory for one in store.upkeep.pending(limit=99)) == [waiting.id]
         assert store.check(deep=True).problems == ()

@@ -68,7 +68,7 @@ class StatisticsContract:
         store.flush_reads()
 
         assert replace(got(store, memory.id), access_count=0, accessed_at=memory.accessed_at) == memory
-        assert [*store.versions(memory.id), *store.events("default")] == []
+        assert [*store.history.versions(memory.id), *store.history.events("default")] == []
 
     @pytest.mark.parametrize("flushed", [True, False])
     def test_lists_sort_by_reads_that_are_not_written_yet(self, store: Store, flushed: bool) -> None:
@@ -88,7 +88,7 @@ class StatisticsContract:
         store = reopen()
 
         assert (got(store, memory.id).access_count, got(store, memory.id).accessed_at) == (5, later(1))
-        assert store.recalls(memory.id) == [_recall(memory.id)]
+        assert store.history.recalls(memory.id) == [_recall(memory.id)]
 
     def test_reads_are_counted_once_whoever_writes_them(self, store: Store) -> None:
         memory = put(store, some())
@@ -118,9 +118,9 @@ class StatisticsContract:
                 store.flush_reads()
         store.count_reads({}, at=NOW, recall=_recall("b"))
 
-        assert [recall.at for recall in store.recalls("a")] == [later(3), later(2), later(1), later(0)]
-        assert [recall.at for recall in store.recalls("a", limit=3)] == [later(3), later(2), later(1)]
-        assert store.recalls("c") == []
+        assert [recall.at for recall in store.history.recalls("a")] == [later(3), later(2), later(1), later(0)]
+        assert [recall.at for recall in store.history.recalls("a", limit=3)] == [later(3), later(2), later(1)]
+        assert store.history.recalls("c") == []
 
     # --- totals ---
 

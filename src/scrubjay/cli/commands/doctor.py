@@ -240,7 +240,7 @@ def lost(opened: Store) -> Iterator[Finding]:
     """Changes that were missing when the store was next written; everything since then is intact."""
     from scrubjay.stores.promises.memories import LOST
 
-    if noticed := opened.fact(LOST):
+    if noticed := opened.history.fact(LOST):
         found = f"The last changes before {noticed} were lost: its -wal was deleted, or an older copy replaced it."
         yield Finding(WARNING, "changes", found, f"Restore a backup if you miss any. To dismiss this: {REBUILD}")
 
@@ -268,7 +268,7 @@ def clock(opened: Store) -> Iterator[Finding]:
     from scrubjay.stores.promises.memories import clock_at
     from scrubjay.values.times import utc_now
 
-    now, shown = utc_now(), opened.clock()
+    now, shown = utc_now(), opened.sync.clock()
     if shown <= clock_at(now + MOST_AHEAD):
         yield Finding(OK, "clock", "The store's clock is not ahead of this machine's.")
     else:
@@ -334,7 +334,7 @@ def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
 
 def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
     """Vectors of two models cannot be compared, so a store sticks to the first."""
-    kept = opened.fact("model")
+    kept = opened.history.fact("model")
     if kept is None:
         yield Finding(OK, "fingerprint", "The store has no vectors yet.")
     elif kept.startswith("becoming "):

@@ -189,7 +189,7 @@ class Archiving(Archives):
             replaced_by=engine.caller.user,
             reason=terms.reason,
         )
-        kept = Kept(memory=memory, versions=(present, *engine.records.versions(memory.id)))
+        kept = Kept(memory=memory, versions=(present, *engine.records.history.versions(memory.id)))
         data = packed(kept, terms.tier)
         name = f"arch_{random_suffix()}"
         archive = Archive(
@@ -251,7 +251,7 @@ class Archiving(Archives):
         freed = tx.archives.hot_bytes([memory.id], vectors=not terms.keep_vectors)[memory.id]
         ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status", reason=terms.reason)
         tx.put_away(memory.id, one.archive, keep_vectors=terms.keep_vectors)
-        tx.alias(one.archive.id, memory.id)
+        tx.history.alias(one.archive.id, memory.id)
         return self._shown(one, terms, freed)
 
     def _shown(self, one: Prepared, terms: Terms, hot_bytes: int, *, dry_run: bool = False) -> PutAway:

@@ -34,7 +34,7 @@ class MarkedObjects(Objects):
 
         :raises ArchiveUnavailable: if this is not where the store's objects are
         """
-        if self._records.fact(FACT + tier) is None:
+        if self._records.history.fact(FACT + tier) is None:
             self._recognise(tier)
         self.check(tier)
 
@@ -43,7 +43,7 @@ class MarkedObjects(Objects):
         mark = self._objects.mark(tier)
         if mark and mark == self._known.get(tier):
             return
-        remembered = self._records.fact(FACT + tier)
+        remembered = self._records.history.fact(FACT + tier)
         if remembered is None:  # never set up by this version: the place itself tells whether it is there
             return
         if mark != remembered:
@@ -53,7 +53,7 @@ class MarkedObjects(Objects):
     def accept(self, tier: str) -> None:
         """Take this for the right place from now on, whatever it holds."""
         with self._records.writing() as tx:
-            tx.set_fact(FACT + tier, self._marked(tier))
+            tx.history.set_fact(FACT + tier, self._marked(tier))
 
     def look(self) -> None:
         """Find out whether the place is there, for those who look after the server; `trouble` says so."""
@@ -104,8 +104,10 @@ class MarkedObjects(Objects):
         if not self.holds_most(tier):
             raise absent(self._objects.mark(tier))
         with self._records.writing() as tx:
-            if tx.fact(FACT + tier) is None:  # otherwise another server was first, with its own folder or this one
-                tx.set_fact(FACT + tier, self._marked(tier))
+            if (
+                tx.history.fact(FACT + tier) is None
+            ):  # otherwise another server was first, with its own folder or this one
+                tx.history.set_fact(FACT + tier, self._marked(tier))
 
     def _marked(self, tier: str) -> str:
         """The mark, made if there is none. It is on the disk before the store remembers it: whoever dies in between

@@ -16,7 +16,7 @@ def open_conflicts(
     reads: Reads, audience: Audience, *, now: datetime, limit: int, offset: int
 ) -> Sequence[OpenConflict]:
     """Unsettled proposals between two memories that the audience sees and that both still count, newest first."""
-    links = reads.open_conflicts(audience, now=now, limit=limit, offset=offset)
+    links = reads.history.open_conflicts(audience, now=now, limit=limit, offset=offset)
     ends = dict.fromkeys(end for link in links for end in (link.source, link.target))
     seen = {memory.id: memory for memory in reads.get(list(ends), audience)}
     return [
@@ -29,7 +29,7 @@ def open_conflicts(
 def settle(ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool) -> tuple[Memory, Memory]:
     """Say of a proposal that the newer memory supersedes the older, or that both are kept."""
     outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
-    links = tx.links([outdated.id], kinds=MAY_OUTDATE)
+    links = tx.history.links([outdated.id], kinds=MAY_OUTDATE)
     proposed = next((link for link in links if (link.source, link.target) == (successor.id, outdated.id)), None)
     if proposed is None:
         raise NotFound(

@@ -246,7 +246,7 @@ class Conversations:
         def write(tx: Transaction) -> Conversation:
             if tx.conversations.get(made.space, made.id) is not None:
                 raise Conflict(f"There is a conversation {made.id} already.")
-            tx.create_space(made.space, at=now)
+            tx.spaces.create(made.space, at=now)
             tx.conversations.put(made)
             return made
 
@@ -431,7 +431,7 @@ class Conversations:
     def _begin(self, at: Engine, tx: Transaction, id: str) -> None:
         if tx.conversations.get(at.spaces[0], id) is None:
             now = at.now()
-            tx.create_space(at.spaces[0], at=now)
+            tx.spaces.create(at.spaces[0], at=now)
             tx.conversations.put(
                 Conversation(id=id, space=at.spaces[0], created_at=now, updated_at=now, user_id=at.caller.user)
             )

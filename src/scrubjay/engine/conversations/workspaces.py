@@ -41,14 +41,14 @@ class Workspaces:
         engine = self._engine
 
         def write(tx: Transaction) -> Space:
-            taken = {space.name for space in tx.spaces()}
+            taken = {space.name for space in tx.spaces.list()}
             wanted = slug(name)
             names = (wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3)))
             space = next(one for one in names if one not in taken)
             access.check_store(engine.caller, space)
-            tx.create_space(space, at=engine.now())
-            tx.describe_space(space, title=name, description=description)
-            return next(one for one in tx.spaces() if one.name == space)
+            tx.spaces.create(space, at=engine.now())
+            tx.spaces.describe(space, title=name, description=description)
+            return next(one for one in tx.spaces.list() if one.name == space)
 
         return engine.transact(Space, write)
 
@@ -82,7 +82,7 @@ class Workspaces:
         :raises Forbidden: if the caller has no part in it; so nobody learns whether there is one
         """
         intake.check_name(workspace, "workspace_id")
-        known = {space.name for space in self._engine.records.spaces()}
+        known = {space.name for space in self._engine.records.spaces.list()}
         names = [workspace.removeprefix(PREFIX), workspace]
         space = next((name for name in names if name in known), names[0])
         access.check_granted(self._engine.caller, space)

@@ -350,13 +350,13 @@ class Decisions:
             found = list(self.chain(topic, limit=limit))
         known = {memory.id: memory for memory in found}
         for _ in range(steps):
-            links = engine.records.links(list(known), kinds=EDGES)
+            links = engine.records.history.links(list(known), kinds=EDGES)
             ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
             further = [one for one in engine.records.get(list(ends), audience) if one.state in AT_HAND]
             known |= {memory.id: memory for memory in further[: max(0, limit - len(known))]}
         links = [
             link
-            for link in engine.records.links(list(known), kinds=EDGES)
+            for link in engine.records.history.links(list(known), kinds=EDGES)
             if link.state == "open" and link.source in known and link.target in known
         ]
         memories = sorted(known.values(), key=lambda memory: (memory.created_at, memory.seq))
@@ -424,7 +424,7 @@ class Decisions:
     def _linked(self, hits: Sequence[Memory], wanted: Filter) -> dict[str, list[Memory]]:
         """What the hits build on, debate or synthesize, and what does so with them."""
         engine, ids = self._engine, {memory.id for memory in hits}
-        links = engine.records.links(sorted(ids), kinds=NAMED)
+        links = engine.records.history.links(sorted(ids), kinds=NAMED)
         ends = dict.fromkeys(end for link in links for end in (link.target, link.source) if end not in ids)
         found = engine.records.get(list(ends), access.audience_anywhere(engine.caller))
         others = {one.id: one for one in (*hits, *found) if fits(one, wanted, engine)}
@@ -445,7 +445,7 @@ class Decisions:
 
     def _rows(self, page: Sequence[Memory], scores: dict[str, float]) -> Iterator[Row]:
         engine, known = self._engine, {memory.id: memory for memory in page}
-        links = engine.records.links(list(known), kinds=EDGES)
+        links = engine.records.history.links(list(known), kinds=EDGES)
         ends = {end for link in links for end in (link.source, link.target)}
         ends |= {end for one in page for end in (one.supersedes, one.superseded_by) if end}
         others = engine.records.get(sorted(ends - known.keys()), access.audience_anywhere(engine.caller))

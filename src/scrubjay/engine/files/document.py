@@ -21,7 +21,7 @@ from scrubjay.values.times import iso
 
 def document_of(memory: Memory, reads: Reads, old: Document | None, shown: Callable[[Memory], bool]) -> Document:
     """What a memory's file is to say; front matter that is not ours stays as it was. It names only what is `shown`."""
-    links = [link for link in reads.links([memory.id]) if link.kind is not LinkKind.MAY_OUTDATE]
+    links = [link for link in reads.history.links([memory.id]) if link.kind is not LinkKind.MAY_OUTDATE]
     ends = {link.target for link in links} | ({memory.superseded_by} if memory.superseded_by else set())
     found = reads.get(sorted(ends), access.EVERYTHING)
     hidden = {one.id for one in found if not shown(one)}

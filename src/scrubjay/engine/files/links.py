@@ -63,7 +63,7 @@ class NoteLinks:
         if self._before.unread:
             return  # the next look follows all
         ids = [file.memory for file in written]
-        related = self._records.links(ids, kinds=frozenset({LinkKind.RELATED}))
+        related = self._records.history.links(ids, kinds=frozenset({LinkKind.RELATED}))
         linking = {one for one, keys in self._linked(ids).items() if keys}
         linking |= {link.source for link in related if link.stands}
         changed = [one for one in ids if one in linking]
@@ -95,7 +95,7 @@ class NoteLinks:
     def _relate(self, tx: Transaction, id: str, ends: set[str]) -> None:
         if not ends:
             return
-        links = tx.links([id], kinds=frozenset({LinkKind.RELATED}))
+        links = tx.history.links([id], kinds=frozenset({LinkKind.RELATED}))
         known = {link.target for link in links if link.source == id and link.stands}
         new = sorted(ends - known - {id})
         found = {memory.id: memory for memory in tx.get([id, *new], access.EVERYTHING)} if new else {}
@@ -110,7 +110,7 @@ class NoteLinks:
     def _release(self, ids: Sequence[str], notes: dict[str, str]) -> None:
         """Take relations back that stood in a text and no longer do."""
         for memory in self._records.get(ids, access.EVERYTHING):
-            former = next((version.memory for version in self._records.versions(memory.id)), memory)
+            former = next((version.memory for version in self._records.history.versions(memory.id)), memory)
             before, now = ({notes.get(key) for key in keys_in(one)} for one in (former, memory))
             if before - now:
                 with self._records.writing() as tx:
@@ -120,10 +120,10 @@ class NoteLinks:
         file = tx.files.of(id)
         if file is None:
             return
-        for link in tx.links([id], kinds=frozenset({LinkKind.RELATED})):
+        for link in tx.history.links([id], kinds=frozenset({LinkKind.RELATED})):
             if link.source == id and link.target in ends and link.given and link.stands:
-                hlc, origin = tx.tick(self._engine.now()), tx.origin
-                tx.relate(replace(link, state="released", hlc=hlc, origin=origin))
+                hlc, origin = tx.sync.tick(self._engine.now()), tx.origin
+                tx.history.relate(replace(link, state="released", hlc=hlc, origin=origin))
         self._settle(tx, file)
 
     def _settle(self, tx: Transaction, file: File) -> None:
@@ -132,14 +132,14 @@ class NoteLinks:
             tx.files.in_sync(file.memory, name=file.name, hash=file.hash, stamp=file.stamp, version=file.version)
 
     def _unfollowed(self) -> Unfollowed:
-        fact = json.loads(self._records.fact(self._key) or "{}")
+        fact = json.loads(self._records.history.fact(self._key) or "{}")
         return Unfollowed(unread=fact.get("unread", False), waiting=fact.get("waiting", {}))
 
     def _keep(self, now: Unfollowed) -> None:
         if now == self._unfollowed():
             return
         with self._records.writing() as tx:
-            tx.set_fact(self._key, json.dumps({"unread": now.unread, "waiting": now.waiting}))
+            tx.history.set_fact(self._key, json.dumps({"unread": now.unread, "waiting": now.waiting}))
 
 
 def keys_in(memory: Memory) -> list[str]:

@@ -233,7 +233,7 @@ class Paths:
         if self._exists(space, place):
             return place, False
         with self._records.writing() as tx:
-            tx.create_space(space, at=self._engine.now())
+            tx.spaces.create(space, at=self._engine.now())
             tx.files.put_section(space, place, description=None)
         return place, True
 
@@ -242,7 +242,7 @@ class Paths:
         space, place = self._changeable_section(store, section)
         text = checked_description(description)
         with self._records.writing() as tx:
-            tx.create_space(space, at=self._engine.now())
+            tx.spaces.create(space, at=self._engine.now())
             tx.files.put_section(space, place, description=text)
         return place, text
 

@@ -169,7 +169,7 @@ class Folders:
                 return True
             if not self._registry.auto_register:
                 return False
-        return any(space.name == name for space in self._records.spaces())
+        return any(space.name == name for space in self._records.spaces.list())
 
     def check(self, name: object) -> str:
         """:raises SpaceNotFound: if there is no such store. One that was not granted looks empty, there or not."""
@@ -251,7 +251,7 @@ class Folders:
             raise not_registered(name)
         with self._records.writing() as tx:
             registry.remove(name)
-            tx.create_space(name, at=self._engine.now())
+            tx.spaces.create(name, at=self._engine.now())
             tx.files.mirror(name, on=False)
             tx.files.drop([file.memory for file in tx.files.list(name)])
 
@@ -288,11 +288,11 @@ class Folders:
     def _registered(self, tx: Transaction, store: Registered) -> None:
         """Inside a transaction, so that no other process changes the registry at the same time."""
         self._needed().add(replace(store, written=True))
-        tx.create_space(store.name, at=self._engine.now(), description=store.description)
+        tx.spaces.create(store.name, at=self._engine.now(), description=store.description)
 
     def _create_space(self, name: str, description: str | None) -> None:
         with self._records.writing() as tx:
-            tx.create_space(name, at=self._engine.now(), description=description)
+            tx.spaces.create(name, at=self._engine.now(), description=description)
 
     def _needed(self) -> Registry:
         if self._registry is None:

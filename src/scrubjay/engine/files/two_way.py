@@ -181,7 +181,7 @@ class Filing:
     def _withdraw_private(self, *, thorough: bool) -> None:
         """Let files leave that former versions wrote for memories which may not lie here; looked for once a folder."""
         key = f"folder-private:{self._space}"
-        if self._records.fact(key) and not thorough:
+        if self._records.history.fact(key) and not thorough:
             return
         ids = [file.memory for file in self._kept() if not file.waiting]
         found = [
@@ -192,7 +192,7 @@ class Filing:
         ]
         with self._records.writing() as tx:
             tx.files.keep(found)
-            tx.set_fact(key, "looked for")
+            tx.history.set_fact(key, "looked for")
 
     def _is_known(self) -> bool:
         """Whether this is the folder that the memories' files were last seen in, and is there at all.
@@ -208,12 +208,12 @@ class Filing:
         if identity is None:
             return False
         key = f"folder:{self._space}"
-        if self._records.fact(key) != identity:
+        if self._records.history.fact(key) != identity:
             here = self._folder.walk()
             gone = [file.memory for file in self._kept() if file.name not in here.files]
             with self._records.writing() as tx:
                 tx.files.keep(gone)
-                tx.set_fact(key, identity)
+                tx.history.set_fact(key, identity)
         return True
 
     def _kept(self) -> list[File]:
@@ -478,7 +478,7 @@ class Filing:
         title = document.title
         if document.plain or title is None or title == known.title:
             return {}
-        former = {version.memory.title for version in self._records.versions(known.id)}
+        former = {version.memory.title for version in self._records.history.versions(known.id)}
         return {} if title in former else {"title": title}
 
     def _decide_anew(self, change: Change, known: Memory, done: dict[str, int]) -> bool:
@@ -720,7 +720,7 @@ class Filing:
         self._problems.pop(name, None)
 
     def _linking_to(self, memory: Memory) -> list[str]:
-        links = self._records.links([memory.id])
+        links = self._records.history.links([memory.id])
         return [link.source for link in links if link.target == memory.id and link.kind is not LinkKind.MAY_OUTDATE]
 
     def _write_new(self, data: bytes, memory: Memory) -> tuple[str, str]:
@@ -749,7 +749,10 @@ class Filing:
             return False
         file = self._records.files.of(memory.id)
         since = 0 if file is None else file.agreed_version
-        said = [memory, *(one.memory for one in self._records.versions(memory.id) if one.memory.version > since)]
+        said = [
+            memory,
+            *(one.memory for one in self._records.history.versions(memory.id) if one.memory.version > since),
+        ]
         return any(not said_otherwise(document, one) for one in said)
 
     # --- what is left alone ---

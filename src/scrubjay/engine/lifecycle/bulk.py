@@ -104,7 +104,7 @@ class Bulk:
         :raises NotFound: if there was no such deed of the caller's
         """
         engine = self._engine
-        done = engine.records.deed(deed)
+        done = engine.records.history.deed(deed)
         if done is None or done.action != FORGOTTEN or (done.user != engine.caller.user and not self._owner):
             raise NotFound(f"Nothing was forgotten as {deed[:100]}.")
 
@@ -142,7 +142,9 @@ class Bulk:
         engine = self._engine
         for space in engine.spaces:
             access.check_store(engine.caller, space)
-        if deed is not None and ((known := engine.records.deed(deed)) is None or known.user != engine.caller.user):
+        if deed is not None and (
+            (known := engine.records.history.deed(deed)) is None or known.user != engine.caller.user
+        ):
             raise NotFound(f"There was no deed {deed[:100]} of yours.")
         audience = engine.audience(filter)
 
@@ -153,7 +155,7 @@ class Bulk:
                 change(tx, memory)
             ids = tuple(memory.id for memory in found)
             name = deed or f"deed_{random_suffix()}"
-            tx.note_deed(
+            tx.history.note_deed(
                 Deed(id=name, action=action, user=engine.caller.user, at=engine.now(), reason=reason, memories=ids)
             )
             return Done(deed=name, action=action, count=len(ids), left=left, memories=ids)

@@ -342,7 +342,7 @@ def move_links(held: Engine, tx: Transaction, result: Memory, leaving: Sequence[
     """Let the result stand where the memories that leave stood, or one of them only; for links that say what replaced
     what, always."""
     own = {memory.id for memory in leaving}
-    for link in tx.links(sorted(own)):
+    for link in tx.history.links(sorted(own)):
         if {link.source, link.target} <= own | {result.id}:
             if link.kind is LinkKind.MAY_OUTDATE:
                 held.ledger.mark(tx, link, "superseded")
@@ -351,8 +351,8 @@ def move_links(held: Engine, tx: Transaction, result: Memory, leaving: Sequence[
         replaces = link.kind is LinkKind.SUPERSEDES and outgoing and link.state != supersession.RELEASED
         if replaces or (link.kind in CARRIED and only in (None, link.source if outgoing else link.target)):
             held.ledger.mark(tx, link, "replaced")  # first: of two links the one with the later stamp counts
-            moved = replace(link, hlc=tx.tick(held.now()), origin=tx.origin)
-            tx.relate(replace(moved, source=result.id) if outgoing else replace(moved, target=result.id))
+            moved = replace(link, hlc=tx.sync.tick(held.now()), origin=tx.origin)
+            tx.history.relate(replace(moved, source=result.id) if outgoing else replace(moved, target=result.id))
 
 
 def common_category(sources: Sequence[Memory]) -> Any:

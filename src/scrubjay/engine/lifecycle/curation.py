@@ -144,7 +144,7 @@ class Curation:
         known = {centre.id: centre}
         rim = [centre.id]
         for _ in range(steps):
-            links = engine.records.links(rim)
+            links = engine.records.history.links(rim)
             ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
             there = [one for one in engine.records.get(list(ends), audience) if one.status is not Status.DELETED]
             fresh = {memory.id: memory for memory in there[: limit - len(known)]}
@@ -152,7 +152,9 @@ class Curation:
                 break
             known |= fresh
             rim = list(fresh)
-        found = [link for link in engine.records.links(list(known)) if {link.source, link.target} <= known.keys()]
+        found = [
+            link for link in engine.records.history.links(list(known)) if {link.source, link.target} <= known.keys()
+        ]
         return known, found
 
     def _like(self, centre: Memory, known: dict[str, Memory]) -> list[Link]:

@@ -55,10 +55,10 @@ def outdate(
 ) -> Memory:
     """Let one memory be outdated by another that already says so, for everyone who may see both."""
     counts_for_all = access.as_open(successor, outdated)
-    for link in tx.links([outdated.id], kinds=SUPERSEDES) if counts_for_all else ():
+    for link in tx.history.links([outdated.id], kinds=SUPERSEDES) if counts_for_all else ():
         if link.target == outdated.id and link.state != RELEASED:
             ledger.mark(tx, link, "replaced")
-    for link in tx.links([outdated.id], kinds=MAY_OUTDATE):
+    for link in tx.history.links([outdated.id], kinds=MAY_OUTDATE):
         if (link.source, link.target) == (successor.id, outdated.id):
             ledger.mark(tx, link, "superseded")
     ledger.link(tx, LinkKind.SUPERSEDES, successor, outdated, reason=reason)
@@ -88,7 +88,7 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
                 ledger.change(tx, replace(successor, supersedes=before), "updated", "supersedes")
             settle(tx, plain(tx, successor))
     if own.superseded_by is not None:
-        former = next((one.memory for one in tx.versions(memory.id) if one.memory.superseded_by is None), own)
+        former = next((one.memory for one in tx.history.versions(memory.id) if one.memory.superseded_by is None), own)
         ledger.change(
             tx,
             replace(own, superseded_by=None, valid_until=former.valid_until),
@@ -134,7 +134,7 @@ def forget(
     backup = None
     if not hard:
         backup = f"backup_{random_suffix()}"
-        tx.alias(backup, memory.id)
+        tx.history.alias(backup, memory.id)
     return Forgotten(memory=forgotten, hard=hard, backup=backup, related=related)
 
 

@@ -44,8 +44,8 @@ def settle(tx: Transaction, memory: Memory) -> bool:
          *(Aside("superseded_by", link.source, link.hlc) for link in some_newer)]
     )  # fmt: skip
     news = (older, newer) != (memory.supersedes, memory.superseded_by)
-    if news or asides != tx.asides(memory.id):
-        tx.point(memory.id, supersedes=older, superseded_by=newer, asides=asides)
+    if news or asides != tx.sync.asides(memory.id):
+        tx.sync.point(memory.id, supersedes=older, superseded_by=newer, asides=asides)
     return news
 
 
@@ -93,7 +93,7 @@ def predecessors(reads: Reads, ids: Iterable[str]) -> Iterator[Memory]:
     found = set(ids)
     front = found
     while front:
-        links = reads.links(sorted(front), kinds=SUPERSEDES)
+        links = reads.history.links(sorted(front), kinds=SUPERSEDES)
         front = {link.target for link in links if link.source in front} - found
         found |= front
         memories = reads.get(sorted(front), PLAIN)
@@ -103,7 +103,7 @@ def predecessors(reads: Reads, ids: Iterable[str]) -> Iterator[Memory]:
 
 def neighbours(reads: Reads, memory: Memory) -> list[Memory]:
     """The memory itself and all that its supersessions lead to: what is settled again when others may see it."""
-    links = reads.links([memory.id], kinds=SUPERSEDES)
+    links = reads.history.links([memory.id], kinds=SUPERSEDES)
     ends = {end for link in links for end in (link.source, link.target)}
     if not ends:
         return []
@@ -117,7 +117,7 @@ def ends_of(links: Iterable[Link]) -> list[str]:
 
 
 def _standing(reads: Reads, ids: Sequence[str]) -> list[Link]:
-    return [link for link in reads.links(ids, kinds=SUPERSEDES) if link.state != RELEASED]
+    return [link for link in reads.history.links(ids, kinds=SUPERSEDES) if link.state != RELEASED]
 
 
 def _by_id(reads: Reads, ids: Sequence[str]) -> dict[str, Memory]:

@@ -123,7 +123,7 @@ class Search:
             near = {match.memory: match for match in (*self._from_then(vector, periods), *by_meaning)}
             further = reads.cosines(vector, [one.memory for one in by_words if one.memory not in near])
             found = ranking.fuse(by_words, list(near.values()), further, self.calibrate)
-        links_of = partial(reads.links, kinds=ranking.PAIRS)
+        links_of = partial(reads.history.links, kinds=ranking.PAIRS)
         return ranking.rank(found, query, periods, reads.glimpses, links_of), periods
 
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:

@@ -57,19 +57,19 @@ class Backlog:
     def drain(self, *, seconds: float | None = None) -> bool:
         """Embed what waits, for at most some seconds; True when nothing is left that can be done."""
         deadline = None if seconds is None else monotonic() + seconds
-        if not self._store.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+        if not self._store.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
             return False
         try:
-            while batch := [one for one in self._store.pending(limit=BATCH) if one.attempts < GIVE_UP]:
+            while batch := [one for one in self._store.upkeep.pending(limit=BATCH) if one.attempts < GIVE_UP]:
                 for one in batch:
                     if deadline is not None and monotonic() > deadline:
                         return False
-                    if not self._store.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+                    if not self._store.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
                         return False
                     self._embed(one)
             return True
         finally:
-            self._store.release(LEASE, holder=self._holder)
+            self._store.upkeep.release(LEASE, holder=self._holder)
 
     def finish(self) -> None:
         """Embed all that waits, however long it takes; waits for another process's lease to end.
@@ -100,7 +100,7 @@ class Backlog:
 
     def _try_drain(self, *, seconds: float | None = None) -> None:
         try:
-            if self._other_model() or not self._store.pending(limit=1) or self.drain(seconds=seconds):
+            if self._other_model() or not self._store.upkeep.pending(limit=1) or self.drain(seconds=seconds):
                 self._left_behind = False
         except Error as error:  # the store or the model is away; the next look tries again
             import logging  # rarely needed, and not free
@@ -108,7 +108,7 @@ class Backlog:
             logging.getLogger(__name__).info("the backlog waits: %s", error.message)
 
     def _other_model(self) -> bool:
-        return self._store.fact("model") not in (None, self._embedding.fingerprint)
+        return self._store.history.fact("model") not in (None, self._embedding.fingerprint)
 
     def _embed(self, one: Pending) -> None:
         """Embed a text's missing parts a few at a time, so that a long one never holds the model for long."""
@@ -123,7 +123,7 @@ class Backlog:
             except EmbeddingError:
                 if self._embedding.answers():
                     with self._store.writing() as tx:
-                        tx.put_off(memory.id, failed=True)
+                        tx.upkeep.put_off(memory.id, failed=True)
                 raise
             first = vectors[0] if start == 0 else first
             if not self._write(memory, start, vectors, len(parts)):
@@ -133,6 +133,6 @@ class Backlog:
 
     def _write(self, memory: Memory, start: int, vectors: Sequence[Vector], parts: int) -> bool:
         with self._store.writing() as tx:
-            if tx.fact("model") is None and self._embedding.fingerprint is not None:
-                tx.set_fact("model", self._embedding.fingerprint)
+            if tx.history.fact("model") is None and self._embedding.fingerprint is not None:
+                tx.history.set_fact("model", self._embedding.fingerprint)
             return tx.add_vectors(memory.id, version=memory.version, first_part=start, vectors=vectors, parts=parts)

@@ -239,7 +239,7 @@ def check_model(engine: Engine) -> str | None:
     embedding = engine.parts.embedding
     if embedding.embedder is None:
         return NO_MODEL
-    kept = engine.records.fact("model")
+    kept = engine.records.history.fact("model")
     embedding.fits = kept in (None, embedding.fingerprint)
     if kept is None or embedding.fits:
         return None

@@ -83,7 +83,7 @@ class Ledger:
 
     def links_seen(self, reads: Reads, ids: Sequence[str]) -> list[Link]:
         """The links between these memories and what the caller may see: the others are not even counted for it."""
-        links = reads.links(ids)
+        links = reads.history.links(ids)
         ends = sorted({end for link in links for end in (link.source, link.target)})
         seen = {memory.id for memory in reads.get(ends, access.audience_anywhere(self.caller))} if ends else set()
         return [link for link in links if {link.source, link.target} <= seen]
@@ -105,14 +105,14 @@ class Ledger:
         self, tx: Transaction, memory: Memory, text: TextVectors, *, judged: bool, fingerprint: bytes | None = None
     ) -> Memory:
         """Write a new memory; its fingerprint, if that is known already."""
-        tx.create_space(memory.space, at=memory.updated_at)
+        tx.spaces.create(memory.space, at=memory.updated_at)
         memory = names.named(tx, memory)
-        memory = replace(memory, hlc=tx.tick(self.now()), origin=tx.origin)
+        memory = replace(memory, hlc=tx.sync.tick(self.now()), origin=tx.origin)
         stored = self._put(tx, memory, text, None, fingerprint=fingerprint)
         if (alias := names.alias_of(stored)) is not None:
-            tx.alias(alias, stored.id)
+            tx.history.alias(alias, stored.id)
         if judged and not text.complete:
-            tx.put_off(stored.id, judged=True)
+            tx.upkeep.put_off(stored.id, judged=True)
         self.record(tx, stored, "stored")
         return stored
 
@@ -137,7 +137,7 @@ class Ledger:
         now = max(self.now(), memory.updated_at)  # a clock set back must not make a version older than the last
         updated = now if touched else memory.updated_at
         # Not by `now`: the time that another machine wrote there must not carry our clock along.
-        hlc = tx.tick(self.now())
+        hlc = tx.sync.tick(self.now())
         memory = replace(memory, version=memory.version + 1, updated_at=updated, hlc=hlc, origin=tx.origin)
         changed = self._put(tx, memory, text, reason, at=now)
         self.record(tx, changed, action, *fields, reason=reason)
@@ -164,13 +164,13 @@ class Ledger:
         return Revised(
             memory=changed,
             fields=names,
-            previous=tx.versions(changed.id)[0].id,
+            previous=tx.history.versions(changed.id)[0].id,
             embedded=bool(text is not None and text.vectors),
         )
 
     def record(self, tx: Transaction, memory: Memory, action: str, *fields: str, reason: str | None = None) -> None:
         """Tell the space's feed: ids and names of fields, never content."""
-        tx.record(
+        tx.history.record(
             Event(
                 space=memory.space,
                 at=self.now(),
@@ -195,7 +195,7 @@ class Ledger:
         reason: str | None = None,
     ) -> None:
         now = self.now()
-        tx.relate(
+        tx.history.relate(
             Link(
                 kind=kind,
                 source=source.id,
@@ -204,7 +204,7 @@ class Ledger:
                 given=given,
                 reason=reason,
                 created_at=now,
-                hlc=tx.tick(now),
+                hlc=tx.sync.tick(now),
                 origin=tx.origin,
             )
         )
@@ -212,8 +212,8 @@ class Ledger:
     def mark(self, tx: Transaction, link: Link, state: str) -> None:
         """Let a link say something else; what it says already is no change."""
         if link.state != state:
-            tx.observe(link.hlc)  # of two stamps of a link the later one stands
-            tx.relate(replace(link, state=state, hlc=tx.tick(self.now()), origin=tx.origin))
+            tx.sync.observe(link.hlc)  # of two stamps of a link the later one stands
+            tx.history.relate(replace(link, state=state, hlc=tx.sync.tick(self.now()), origin=tx.origin))
 
     def _published(self, tx: Transaction, memory: Memory, fields: tuple[str, ...]) -> tuple[Memory, tuple[str, ...]]:
         """On a path that is free for its new audience; if people see it who did not before, with no trace of what it
@@ -224,7 +224,9 @@ class Ledger:
         access.check_levels(self.caller, before, memory)
         clean = memory
         if not access.as_open(before, memory):
-            former = publishing.hidden_from_some([before, *(one.memory for one in tx.versions(memory.id))], memory)
+            former = publishing.hidden_from_some(
+                [before, *(one.memory for one in tx.history.versions(memory.id))], memory
+            )
             clean = publishing.remade(memory, former)
         if clean.state in AT_HAND:
             clean = replace(clean, path=names.free_path(tx, clean))
@@ -264,9 +266,9 @@ class Ledger:
         """Vectors of two models never meet: the first model to write is the store's, others' texts wait."""
         if not vectors or self.model is None:
             return ()
-        kept = tx.fact("model")
+        kept = tx.history.fact("model")
         if kept is None:
-            tx.set_fact("model", self.model)
+            tx.history.set_fact("model", self.model)
         return vectors if kept in (None, self.model) else ()
 
 

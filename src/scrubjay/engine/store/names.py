@@ -42,9 +42,9 @@ def named(tx: Transaction, memory: Memory) -> Memory:
 
 def free_number(tx: Transaction, space: str, wanted: int | None = None) -> int:
     """A number for a checkpoint, under whose name no memory is found: one may have been imported with such an id."""
-    number = tx.number_checkpoint(space, wanted)
+    number = tx.spaces.number_checkpoint(space, wanted)
     while tx.get([f"{space}/checkpoint_{number}"], access.EVERYTHING):
-        number = tx.number_checkpoint(space)
+        number = tx.spaces.number_checkpoint(space)
     return number
 
 

@@ -83,10 +83,10 @@ def link_related(engine: Engine, tx: Transaction, memory: Memory, new: NewMemory
 def relink(engine: Engine, tx: Transaction, memory: Memory, related: Sequence[str]) -> bool:
     """Let these be the memories that it is linked with by its callers' word; whether that changes anything."""
     named = {other.id: other for other in (_named(engine, tx, name) for name in dict.fromkeys(related))}
-    links = tx.links([memory.id], kinds=frozenset({LinkKind.RELATED}))
+    links = tx.history.links([memory.id], kinds=frozenset({LinkKind.RELATED}))
     there = {link.target: link for link in links if link.source == memory.id and link.given and link.stands}
     for gone in there.keys() - named.keys():
-        tx.relate(replace(there[gone], state="released", hlc=tx.tick(engine.now()), origin=tx.origin))
+        tx.history.relate(replace(there[gone], state="released", hlc=tx.sync.tick(engine.now()), origin=tx.origin))
     for new in named.keys() - there.keys():
         engine.ledger.link(tx, LinkKind.RELATED, memory, named[new])
     return there.keys() != named.keys()

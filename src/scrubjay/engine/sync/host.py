@@ -45,7 +45,7 @@ class Host:
         return self._peer.changes(space, after, limit=limit)
 
     def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]:
-        return self._engine.records.stamps(ids, self._audience)
+        return self._engine.records.sync.stamps(ids, self._audience)
 
     def links(self, ids: Sequence[str], *, offset: int) -> tuple[Sequence[Link], bool]:
         """Those behind so many, as many as fit; and whether there are more."""
@@ -69,7 +69,7 @@ class Host:
             one whose files are read-only
         """
         ids = [one.memory.id for one in parcel.replicas]
-        here = self._engine.records.stamps(ids, access.EVERYTHING)
+        here = self._engine.records.sync.stamps(ids, access.EVERYTHING)
         self._check_granted({*parcel.spaces, *(one.memory.space for one in parcel.replicas)})
         if here.keys() - self.stamps(ids).keys():
             raise Forbidden("A memory of this id lies in a space that is not yours.")
@@ -105,7 +105,9 @@ class Host:
     def _among_visible(self, links: Sequence[Link]) -> list[Link]:
         """Without those that touch a memory the caller may not see; an end that is not here yet is no secret."""
         ends = sorted({end for link in links for end in (link.source, link.target)})
-        hidden = self._engine.records.stamps(ends, access.EVERYTHING).keys() - self.stamps(ends).keys() if ends else ()
+        hidden = (
+            self._engine.records.sync.stamps(ends, access.EVERYTHING).keys() - self.stamps(ends).keys() if ends else ()
+        )
         return [link for link in links if not {link.source, link.target} & set(hidden)]
 
     def _with_our_vectors(self, parcel: Parcel) -> Parcel:

@@ -73,10 +73,10 @@ class StorePeer(Peer):
         return self._store.origin
 
     def model(self) -> str | None:
-        return self._store.fact("model") or self._model
+        return self._store.history.fact("model") or self._model
 
     def spaces(self) -> Sequence[str]:
-        return list(self._store.described_spaces())
+        return list(self._store.spaces.described())
 
     def sealed(self, space: str) -> bool:
         return space in self._sealed
@@ -84,7 +84,7 @@ class StorePeer(Peer):
     def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
         # One event earlier than asked: if it is not the one that was heard last, the feed is another one.
         start = max(after.number - 1, 0)
-        events = self._store.events(space, after=start, limit=limit + 1)
+        events = self._store.history.events(space, after=start, limit=limit + 1)
         if after.number:
             if not events or _proof(events[0]) != after.proof:
                 return replace(self.changes(space, Heard(), limit=limit), restarted=True)
@@ -96,20 +96,20 @@ class StorePeer(Peer):
         return Changes(ids=ids, heard=heard, more=len(events) == limit)
 
     def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]:
-        return self._store.stamps(ids, access.EVERYTHING)
+        return self._store.sync.stamps(ids, access.EVERYTHING)
 
     def links(self, ids: Sequence[str]) -> Sequence[Link]:
-        return self._store.links(ids) if ids else ()
+        return self._store.history.links(ids) if ids else ()
 
     def parcel(self, ids: Sequence[str], *, vectors: bool) -> Parcel:
-        found = self._store.replicas(ids, access.EVERYTHING, vectors=vectors)
+        found = self._store.sync.replicas(ids, access.EVERYTHING, vectors=vectors)
         away = self._put_away(self._store, found)
         replicas = tuple(whole(one, away) for one in found if away.get(one.memory.id, NOT_AWAY) is not None)
         names = {one.memory.space for one in replicas}
         return Parcel(
             replicas=replicas,
             unreadable=tuple(name for name, kept in away.items() if kept is None),
-            spaces={name: told for name, told in self._store.described_spaces().items() if name in names},
+            spaces={name: told for name, told in self._store.spaces.described().items() if name in names},
             model=self.model() if vectors else None,
         )
 
@@ -129,7 +129,7 @@ class StorePeer(Peer):
         taken: list[Taken] = []
         with suppress(_Undone), self._store.writing() as tx:
             for name, description in parcel.spaces.items():
-                tx.create_space(name, at=self._now(), description=description)
+                tx.spaces.create(name, at=self._now(), description=description)
             taken += self._take_memories(tx, parcel, manner)
             linked = self._take_links(tx, parcel.links)
             # Also of those that only took another stamp: what follows from links came along as it was there.
@@ -141,15 +141,15 @@ class StorePeer(Peer):
         return taken
 
     def mark(self) -> str | None:
-        return self._store.fact("sync_mark")
+        return self._store.history.fact("sync_mark")
 
     def leave_mark(self, mark: str) -> None:
         with self._store.writing() as tx:
-            tx.set_fact("sync_mark", mark)
+            tx.history.set_fact("sync_mark", mark)
 
     def renew(self) -> None:
         with self._store.writing() as tx:
-            tx.renew_origin(late=True)
+            tx.sync.renew_origin(late=True)
 
     def close(self) -> None:
         if self._owned:
@@ -159,12 +159,12 @@ class StorePeer(Peer):
 
     def _take_memories(self, tx: Transaction, parcel: Parcel, manner: Manner) -> Iterable[Taken]:
         ids = [one.memory.id for one in parcel.replicas]
-        found = tx.replicas(ids, access.EVERYTHING)
+        found = tx.sync.replicas(ids, access.EVERYTHING)
         away = self._put_away(tx, found)
         here = {one.memory.id: whole(one, away) for one in found}
-        carried = parcel.model is not None and (tx.fact("model") or self._model) in (None, parcel.model)
-        if carried and tx.fact("model") is None and any(one.vectors for one in parcel.replicas):
-            tx.set_fact("model", parcel.model or "")
+        carried = parcel.model is not None and (tx.history.fact("model") or self._model) in (None, parcel.model)
+        if carried and tx.history.fact("model") is None and any(one.vectors for one in parcel.replicas):
+            tx.history.set_fact("model", parcel.model or "")
         # Known ones first: one of them may give up the path that a new one has.
         for incoming in sorted(parcel.replicas, key=lambda one: (one.memory.id not in here, one.memory.hlc)):
             name = incoming.memory.id
@@ -216,7 +216,7 @@ class StorePeer(Peer):
         if state.archive is None or state.erased or name in tx.archives.get([name]):
             return
         [memory] = tx.get([name], access.EVERYTHING)
-        data = packed(Kept(memory=memory, versions=tuple(tx.versions(name))), Tier.COLD)
+        data = packed(Kept(memory=memory, versions=tuple(tx.history.versions(name))), Tier.COLD)
         archive = Archive(
             id=state.archive, tier=Tier.COLD, at=now, size=len(data), checksum=sha256(data).digest(), packed=data
         )
@@ -232,13 +232,15 @@ class StorePeer(Peer):
         self._observe(tx, state)
         now = self._now()
         updated = max(now, state.memory.updated_at)
-        return replace(state, memory=replace(state.memory, updated_at=updated, hlc=tx.tick(now), origin=self.origin))
+        return replace(
+            state, memory=replace(state.memory, updated_at=updated, hlc=tx.sync.tick(now), origin=self.origin)
+        )
 
     def _observe(self, tx: Transaction, state: Replica) -> None:
         """Let our clock be past what it sees, but not carried away by one that is ahead: of memories, `seen` says which
         change came after which. Only what bears our own name must never be in front of us."""
         for origin, hlc in ((state.memory.origin, state.memory.hlc), *state.seen.items()):
-            tx.observe(hlc if origin == self.origin else min(hlc, self._latest))
+            tx.sync.observe(hlc if origin == self.origin else min(hlc, self._latest))
 
     @property
     def _latest(self) -> int:
@@ -247,7 +249,7 @@ class StorePeer(Peer):
 
     def _check_clocks(self, parcel: Parcel, manner: Manner) -> None:
         """:raises ClockAhead: for a stamp that no working clock has made, before anything is written"""
-        now, clock = self._now(), self._store.clock()
+        now, clock = self._now(), self._store.sync.clock()
         # Where our own clock was set back, stamps of before are ahead: ours, and those of who synced with us.
         latest = max(clock_at(now), clock) + clock_at(now + MOST_AHEAD) - clock_at(now)
         # Our clock follows what bears our name, so each such stamp would lift the bound for the next one.
@@ -273,7 +275,7 @@ class StorePeer(Peer):
             return state
         if (holder.created_at, holder.id) < (memory.created_at, memory.id):
             return self._moved(tx, state)
-        [replica] = tx.replicas([holder.id], access.EVERYTHING)
+        [replica] = tx.sync.replicas([holder.id], access.EVERYTHING)
         self._write(tx, replica, self._moved(tx, replica), carried=False)
         return state
 
@@ -304,8 +306,10 @@ class StorePeer(Peer):
             change=Change(user=self._user, at=self._now(), reason="sync"),
         )
         if not state.erased and (number := names.number_of(memory)) is not None:
-            tx.note_checkpoint(memory.space, number if number < names.MOST_COUNTED else 0)
-            tx.move_alias(names.alias_of(memory) or memory.id, memory.id)  # the one with this number and this path
+            tx.spaces.note_checkpoint(memory.space, number if number < names.MOST_COUNTED else 0)
+            tx.history.move_alias(
+                names.alias_of(memory) or memory.id, memory.id
+            )  # the one with this number and this path
         if current is not None and memory.access_count > current.memory.access_count:
             tx.set_access_count(memory.id, memory.access_count)
         changed = () if current is None else differing(current.memory, memory)
@@ -313,7 +317,7 @@ class StorePeer(Peer):
 
     def _record(self, tx: Transaction, memory: Memory, action: str, names: tuple[str, ...] = ()) -> None:
         """Tell the feed, so that the next store hears of it from here."""
-        tx.record(
+        tx.history.record(
             Event(
                 space=memory.space,
                 at=self._now(),
@@ -327,7 +331,7 @@ class StorePeer(Peer):
 
     def _note(self, tx: Transaction, current: Replica, incoming: Replica, outcome: Joined, manner: Manner) -> None:
         now, erased = self._now(), Erased.FINAL in (current.erased, incoming.erased)
-        tx.note_conflict(
+        tx.sync.note_conflict(
             SyncConflict(
                 memory=current.memory.id,
                 endpoint=manner.sender,
@@ -343,26 +347,26 @@ class StorePeer(Peer):
 
     def _settle_conflicts(self, tx: Transaction, state: Replica, outcome: str) -> None:
         """Conflicts that waited here are decided, now or before in another store."""
-        for conflict in tx.sync_conflicts(open=True, memory=state.memory.id):
+        for conflict in tx.sync.conflicts(open=True, memory=state.memory.id):
             theirs = codec.read(Replica, conflict.theirs) if conflict.theirs else None
             if theirs is not None and includes(state.stamp, theirs.stamp):
-                tx.settle_conflict(conflict.number, outcome, at=self._now())
+                tx.sync.settle_conflict(conflict.number, outcome, at=self._now())
 
     # --- links -------------------------------------------------------------------------------------------------------
 
     def _take_links(self, tx: Transaction, links: Sequence[Link]) -> set[str]:
         """Write those that are new or newer; the memories at their ends."""
         ends = sorted({end for link in links for end in (link.source, link.target)})
-        here = {_key(link): link for link in tx.links(ends)} if ends else {}
-        stamps = tx.stamps(ends, access.EVERYTHING) if ends else {}
+        here = {_key(link): link for link in tx.history.links(ends)} if ends else {}
+        stamps = tx.sync.stamps(ends, access.EVERYTHING) if ends else {}
         touched: set[str] = set()
         for link in links:
             known = here.get(_key(link))
             if known is not None and (known.hlc, known.origin) >= (link.hlc, link.origin):
                 continue
             erased = any(end in stamps and stamps[end].erased for end in (link.source, link.target))
-            tx.observe(min(link.hlc, self._latest))
-            tx.relate(replace(link, reason=None) if erased else link)
+            tx.sync.observe(min(link.hlc, self._latest))
+            tx.history.relate(replace(link, reason=None) if erased else link)
             touched |= {link.source, link.target}
         for memory in tx.get(sorted({link.source for link in links} & touched), access.EVERYTHING):
             self._record(tx, memory, "linked")
@@ -373,7 +377,7 @@ class StorePeer(Peer):
 
         It is the same in every store that has the same links, so it needs no stamp, and no edit loses to it.
         """
-        links = tx.links(sorted(ids), kinds=SUPERSEDES) if ids else ()
+        links = tx.history.links(sorted(ids), kinds=SUPERSEDES) if ids else ()
         ends = sorted({end for link in links for end in (link.source, link.target)})
         there = tx.get(ends, PLAIN)
         gone = set(ends) - {memory.id for memory in there if memory.status is not Status.DELETED}

@@ -203,21 +203,21 @@ class Syncing:
         with self._opened(endpoint, create=True) as peer:
             self._check_other(peer, endpoint.name)
         with self._records.writing() as tx:
-            tx.put_endpoint(endpoint)
+            tx.sync.put_endpoint(endpoint)
         return endpoint
 
     def endpoints(self) -> Sequence[Endpoint]:
         """Those that were added and those that the settings name."""
         self._check_owner()
         found = {name: Endpoint(name=name, url=url) for name, url in self.engine.parts.endpoints.items()}
-        found |= {endpoint.name: endpoint for endpoint in self._records.endpoints()}
+        found |= {endpoint.name: endpoint for endpoint in self._records.sync.endpoints()}
         return [found[name] for name in sorted(found)]
 
     def remove(self, name: str) -> None:
         """Forget an endpoint; its memories stay where they are, on both sides."""
         self.endpoint(name)
         with self._records.writing() as tx:
-            if not tx.remove_endpoint(name):
+            if not tx.sync.remove_endpoint(name):
                 raise InvalidInput(
                     f"Endpoint {name} is named in the settings.", hint="Take it out there.", field="name"
                 )
@@ -227,7 +227,7 @@ class Syncing:
     def conflicts(self, *, settled: bool = False, endpoint: str | None = None) -> Sequence[SyncConflict]:
         """Those that wait for somebody to decide, newest first; with `settled` those that were decided."""
         self._check_owner()
-        found = self._records.sync_conflicts(open=not settled, endpoint=endpoint)
+        found = self._records.sync.conflicts(open=not settled, endpoint=endpoint)
         return [conflict for conflict in found if self._is_ours(conflict)]
 
     def _is_ours(self, conflict: SyncConflict) -> bool:
@@ -259,7 +259,7 @@ class Syncing:
             Manner(policy=policy, named=Resolution.MANUAL, sender=conflict.endpoint, recorded=False),
         )
         with self._records.writing() as tx:
-            tx.settle_conflict(number, decision, at=self.engine.now())
+            tx.sync.settle_conflict(number, decision, at=self.engine.now())
         return next(iter(self._records.get([conflict.memory], access.EVERYTHING)), None)
 
     # --- clocks ------------------------------------------------------------------------------------------------------
@@ -273,13 +273,13 @@ class Syncing:
         self._check_owner()
         now = self.engine.now()
         latest = clock_at(now + MOST_AHEAD)
-        if self._records.clock() <= latest:
+        if self._records.sync.clock() <= latest:
             return 0
         with self._records.writing() as tx:
-            mended = tx.mend_clock(now=clock_at(now), latest=latest)
-            tx.renew_origin()
-            for conflict in tx.sync_conflicts(open=True):  # it holds stamps of before; the next run finds it again
-                tx.settle_conflict(conflict.number, "clock mended", at=now)
+            mended = tx.sync.mend_clock(now=clock_at(now), latest=latest)
+            tx.sync.renew_origin()
+            for conflict in tx.sync.conflicts(open=True):  # it holds stamps of before; the next run finds it again
+                tx.sync.settle_conflict(conflict.number, "clock mended", at=now)
         return mended
 
     # --- running -----------------------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ class Syncing:
             yield
             return
         holder = random_suffix()
-        while not self._records.lease(LEASE, holder=holder, seconds=LEASE_SECONDS):
+        while not self._records.upkeep.lease(LEASE, holder=holder, seconds=LEASE_SECONDS):
             if not patient:
                 raise Locked(RUNNING, hint=LATER)
             self.engine.progress(0, None, "waiting for another sync")  # ends it, if the job is to end
@@ -392,11 +392,11 @@ class Syncing:
         try:
             yield
         finally:
-            self._records.release(LEASE, holder=holder)
+            self._records.upkeep.release(LEASE, holder=holder)
 
     def still_alone(self) -> None:
         """Renew the lease between stretches."""
-        if not self._records.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+        if not self._records.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
             raise Locked("Another sync of this store took over.", hint=LATER)
 
     @contextmanager
@@ -500,7 +500,7 @@ class Run:
         self._put_back: set[tuple[str, str]] = set()  # stores whose feed of a space is not the one that was heard
         self._changes: dict[str, str] = {}
         self._handled: dict[str, Handled] = {}
-        self._waiting = {one.memory: one for one in self._records.sync_conflicts(open=True, endpoint=self._other)}
+        self._waiting = {one.memory: one for one in self._records.sync.conflicts(open=True, endpoint=self._other)}
 
     def done(self) -> Synced:
         # Vectors of one model are worth carrying; of another they would only be thrown away.
@@ -548,17 +548,17 @@ class Run:
                     self._syncing.still_alone()
                     if self._request.filter == EVERY_MEMORY and changes.heard != after:
                         with self._records.writing() as tx:
-                            tx.hear(speaker.origin, listener.origin, space, changes.heard)
+                            tx.sync.hear(speaker.origin, listener.origin, space, changes.heard)
                 after, more = changes.heard, changes.more
 
     def _heard(self, speaker: Peer, listener: Peer, space: str) -> Heard:
         """Where to go on; from the beginning if the listener was put back from a copy, and has lost what it heard."""
-        back = self._records.heard(listener.origin, speaker.origin, space)
+        back = self._records.sync.heard(listener.origin, speaker.origin, space)
         if back.number and listener.changes(space, back, limit=1).restarted:
             self._put_back.add((listener.origin, space))
         if (listener.origin, space) in self._put_back:
             return Heard()
-        return self._records.heard(speaker.origin, listener.origin, space)
+        return self._records.sync.heard(speaker.origin, listener.origin, space)
 
     def _spaces(self, speaker: Peer) -> Sequence[str]:
         return [name for name in speaker.spaces() if self._admitted(name)]
@@ -634,7 +634,7 @@ class Run:
     def _queue(self, current: Replica, incoming: Replica, *, into_local: bool) -> None:
         ours, theirs = (current, incoming) if into_local else (incoming, current)
         with self._records.writing() as tx:
-            tx.note_conflict(
+            tx.sync.note_conflict(
                 SyncConflict(
                     memory=ours.memory.id,
                     endpoint=self._other,
@@ -653,10 +653,10 @@ class Run:
             for memory, conflict in self._waiting.items():
                 if memory not in waiting and memory in self._checked:
                     handled = self._handled.get(memory)
-                    tx.settle_conflict(conflict.number, handled.winner if handled else "agreed", at=now)
-            for endpoint in tx.endpoints():
+                    tx.sync.settle_conflict(conflict.number, handled.winner if handled else "agreed", at=now)
+            for endpoint in tx.sync.endpoints():
                 if endpoint.name in (self._request.source, self._request.destination):
-                    tx.put_endpoint(replace(endpoint, synced_at=now))
+                    tx.sync.put_endpoint(replace(endpoint, synced_at=now))
 
 
 def in_background(engine: Engine, arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:

@@ -39,20 +39,20 @@ class Housekeeper:
 
     def purge(self) -> int:
         """Erase what is due now; how many that were."""
-        if not self._store.due_for_purge(self._engine.now(), 1):
+        if not self._store.upkeep.due_for_purge(self._engine.now(), 1):
             return 0
-        if not self._store.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+        if not self._store.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
             return 0
         purged = 0
         try:
-            while ids := self._store.due_for_purge(self._engine.now(), BATCH):
+            while ids := self._store.upkeep.due_for_purge(self._engine.now(), BATCH):
                 for due in ids:
                     self._purge_one(due)
                 purged += len(ids)
-                if not self._store.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+                if not self._store.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
                     break
         finally:
-            self._store.release(LEASE, holder=self._holder)
+            self._store.upkeep.release(LEASE, holder=self._holder)
         return purged
 
     def close(self) -> None:

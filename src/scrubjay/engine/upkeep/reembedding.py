@@ -55,7 +55,7 @@ class Reembedding:
         if model is None:
             raise ModelMissing("No embedding model is configured.", hint="Choose one: SCRUBJAY_EMBEDDER.")
         self._embedding.at_leisure([HARMLESS])  # before anything is thrown away
-        if self._records.fact("model") == model:
+        if self._records.history.fact("model") == model:
             return Reembedded(model=model, memories=0, failed=0)
         self._wait_for_hold()
         try:
@@ -64,42 +64,42 @@ class Reembedding:
                 self._hold()
             done, failed = self._embed_all(progress)
             with self._records.writing() as tx:
-                tx.set_fact("model", model)
+                tx.history.set_fact("model", model)
         finally:
-            self._records.release(LEASE, holder=self._holder)
+            self._records.upkeep.release(LEASE, holder=self._holder)
         self._indexer.finish()
         return Reembedded(model=model, memories=done, failed=failed)
 
     def _wait_for_hold(self) -> None:
         """One that was killed has left its lease behind; that ends by itself."""
         deadline = monotonic() + PATIENCE_SECONDS
-        while not self._records.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+        while not self._records.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
             if monotonic() > deadline:
                 self._hold()
             sleep(0.2)
 
     def _hold(self) -> None:
-        if not self._records.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+        if not self._records.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
             raise Locked("Another process is embedding.", hint="Try again in a moment.")
 
     def _begin(self, model: str) -> None:
         """Take the store away from its old model; a third one that was about to take over begins anew."""
         with self._records.writing() as tx:
-            if tx.fact("model") != BECOMING + model:
-                tx.set_fact("model", BECOMING + model)
-                tx.set_fact(CLEARED, "0")
+            if tx.history.fact("model") != BECOMING + model:
+                tx.history.set_fact("model", BECOMING + model)
+                tx.history.set_fact(CLEARED, "0")
 
     def _clear_some(self) -> bool:
         with self._records.writing() as tx:
-            last = tx.drop_vectors(after=int(tx.fact(CLEARED) or 0), limit=AT_ONCE)
+            last = tx.drop_vectors(after=int(tx.history.fact(CLEARED) or 0), limit=AT_ONCE)
             if last is not None:
-                tx.set_fact(CLEARED, str(last))
+                tx.history.set_fact(CLEARED, str(last))
             return last is not None
 
     def _embed_all(self, progress: Callable[[int, int], None] | None) -> tuple[int, int]:
         done = failed = 0
         total = self._records.check().pending
-        while batch := [one for one in self._records.pending(limit=BATCH) if one.attempts < GIVE_UP]:
+        while batch := [one for one in self._records.upkeep.pending(limit=BATCH) if one.attempts < GIVE_UP]:
             self._hold()
             try:
                 self._embed(batch)
@@ -112,7 +112,7 @@ class Reembedding:
                 done += len(batch)
             if progress:
                 progress(min(done, total), total)
-        return done - failed, len(self._records.pending(limit=1_000))
+        return done - failed, len(self._records.upkeep.pending(limit=1_000))
 
     def _embed_alone(self, one: Pending) -> bool:
         try:
@@ -123,7 +123,7 @@ class Reembedding:
             if not self._embedding.answers():
                 raise EmbeddingError(error.message, hint="Run it again when the model is back: it goes on.") from error
             with self._records.writing() as tx:
-                tx.put_off(one.memory.id, failed=True)
+                tx.upkeep.put_off(one.memory.id, failed=True)
             return False
         return True
 

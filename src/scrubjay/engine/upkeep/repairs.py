@@ -34,18 +34,20 @@ class Repairs:
 
     def run(self) -> int:
         """Mend what is left to mend; how many memories were."""
-        if self._records.fact(FACT) == DONE:
+        if self._records.history.fact(FACT) == DONE:
             return 0
         holder = random_suffix()
         mended = 0
-        while self._records.lease(LEASE, holder=holder, seconds=LEASE_SECONDS):
-            reached = self._records.fact(FACT) or "0"  # another process may have finished before this one had the lease
-            found = [] if reached == DONE else self._records.to_mend(after=int(reached), limit=BATCH)
+        while self._records.upkeep.lease(LEASE, holder=holder, seconds=LEASE_SECONDS):
+            reached = (
+                self._records.history.fact(FACT) or "0"
+            )  # another process may have finished before this one had the lease
+            found = [] if reached == DONE else self._records.upkeep.to_mend(after=int(reached), limit=BATCH)
             mended += sum(self._settle(name) | self._clean(name) for _, name in found)
             with self._records.writing() as tx:
-                tx.set_fact(FACT, str(found[-1][0]) if found else DONE)
+                tx.history.set_fact(FACT, str(found[-1][0]) if found else DONE)
             if not found:
-                self._records.release(LEASE, holder=holder)
+                self._records.upkeep.release(LEASE, holder=holder)
                 break
         if mended:
             self._engine.write_files(patient=True)
@@ -62,7 +64,7 @@ class Repairs:
         known = next(iter(self._records.get([id], access.EVERYTHING)), None)
         if known is None:
             return False
-        former = [one.memory for one in self._records.versions(known.id)]
+        former = [one.memory for one in self._records.history.versions(known.id)]
         try:
             [whole] = self._engine.with_texts([known], strict=True)
             away = [] if known.content else [one.memory for one in self._engine.cold_storage.history(known)]

@@ -40,7 +40,7 @@ class Indexer:
             while not self._closing.is_set() and self._store.tend() and self._leased():
                 self._closing.wait(BREATH_SECONDS)
         finally:
-            self._store.release(LEASE, holder=self._holder)
+            self._store.upkeep.release(LEASE, holder=self._holder)
 
     def close(self) -> None:
         self._closing.set()
@@ -48,7 +48,7 @@ class Indexer:
             self._thread.join(timeout=CLOSING_SECONDS)
 
     def _leased(self) -> bool:
-        return self._store.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS)
+        return self._store.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS)
 
     def _run(self) -> None:
         while not self._closing.is_set():

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
-from scrubjay.stores.postgres.history import Connection
+from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.rows import COLUMNS, FIELDS, memory_of
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.tables.rows import content_hash

@@ -17,8 +17,8 @@ from scrubjay.errors import Conflict
 from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, copy, put_away, stems_as_text, stems_of_text
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
+from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED, audience_of
-from scrubjay.stores.postgres.history import Connection
 from scrubjay.stores.postgres.rows import FIELDS, memory_of
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.transaction import PostgresTransaction
@@ -142,10 +142,10 @@ class PostgresCopy(Copyable):
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
         with self._store._changing() as transaction:
             _take_in(transaction, table, rows, self.vector_size)
-            transaction.set_fact("copy", progress)
+            transaction.history.set_fact("copy", progress)
 
     def progress(self) -> str | None:
-        return self._store.fact("copy")
+        return self._store.history.fact("copy")
 
     def is_new(self) -> bool:
         with self._store._reading() as con:
@@ -153,7 +153,7 @@ class PostgresCopy(Copyable):
 
     def keep(self, progress: str) -> None:
         with self._store._changing() as transaction:
-            transaction.set_fact("copy", progress)
+            transaction.history.set_fact("copy", progress)
 
     def finish(self, progress: str) -> None:
         with self._store._changing() as transaction:
@@ -179,10 +179,10 @@ class PostgresCopy(Copyable):
             postgres_signatures.sign_all(con)
             postgres_words.count_anew(con)
             transaction.count_anew()
-            for definition in json.loads(transaction.fact("copy_indexes") or "[]"):
+            for definition in json.loads(transaction.history.fact("copy_indexes") or "[]"):
                 con.execute(definition)
             con.execute("DELETE FROM facts WHERE key = 'copy_indexes'")
-            transaction.set_fact("copy", progress)
+            transaction.history.set_fact("copy", progress)
             con.execute(f"ANALYZE {', '.join(INDEXED)}")
 
     def release(self) -> None:
@@ -235,7 +235,7 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
         )
     elif table.name == "facts":
         for key, value in rows:
-            transaction.set_fact(key, value)
+            transaction.history.set_fact(key, value)
     elif table.name == "clock":
         con.execute("UPDATE counters SET clock = greatest(clock, %s)", rows[0])
     elif table.name == "memories":
@@ -273,7 +273,7 @@ def _put_indexes_aside(transaction: PostgresTransaction) -> None:
         (list(INDEXED),),
     ).fetchall()
     if indexes:  # otherwise they are put aside already
-        transaction.set_fact("copy_indexes", json.dumps([definition for _, definition in indexes]))
+        transaction.history.set_fact("copy_indexes", json.dumps([definition for _, definition in indexes]))
         for name, _ in indexes:
             transaction._con.execute(f"DROP INDEX {name}")
 

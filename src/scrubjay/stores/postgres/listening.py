@@ -17,7 +17,7 @@ import psycopg
 from psycopg import sql
 
 from scrubjay.errors import StorageError
-from scrubjay.stores.postgres.history import Connection
+from scrubjay.stores.postgres.connections import Connection
 from scrubjay.values.memory import random_suffix
 
 SIGN_SECONDS = 5.0  # how often, and within what time, a sign must come back

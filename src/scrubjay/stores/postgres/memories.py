@@ -7,7 +7,7 @@ A new memory is one statement, so that storing costs few trips to a database tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -19,9 +19,9 @@ import psycopg
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
+from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.counts import Counted, Counts
 from scrubjay.stores.postgres.filters import CARRIED, namesakes
-from scrubjay.stores.postgres.history import Connection
 from scrubjay.stores.postgres.rows import (
     COLUMNS,
     COUNTED,
@@ -38,7 +38,7 @@ from scrubjay.stores.postgres.words import Passage, passages_of
 from scrubjay.stores.promises.memories import Change, Transaction, milliseconds
 from scrubjay.stores.tables.rows import as_json, snapshot_of, snapshot_of_memory, without_asides
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
-from scrubjay.stores.tables.tally import Tally
+from scrubjay.stores.tables.tally import HOUR, Tally
 from scrubjay.stores.words.words import found_by
 from scrubjay.values.memory import AT_HAND, Archive, Memory, State, Version, random_suffix
 
@@ -87,7 +87,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
         return None  # a transaction looks at few memories, and nothing must be missing
 
     def write_gathered(self) -> None:
-        """Write what was added up in the process, so that the next statement sees it."""
+        super().write_gathered()
         self._counts.write(self._con)
         if self._ahead:
             postgres_words.carry(self._con, self._ahead)
@@ -159,13 +159,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
             self._con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", (space, seq))
         self._con.execute("UPDATE links SET reason = NULL WHERE source = %s OR target = %s", (id, id))
         self._con.execute("DELETE FROM asides WHERE memory = %s OR other = %s", (id, id))
-        self._con.execute(
-            """
-            DELETE FROM results
-            WHERE (caller, key) IN (SELECT caller, key FROM result_memories WHERE memory = %s)
-            """,
-            (id,),
-        )
+        self.history.forget_results(id)
         self._con.execute(
             """
             UPDATE memories SET
@@ -183,8 +177,13 @@ class PostgresMemories(PostgresStatistics, Transaction):
         version = known.memory.version
         if final:
             version += 1
-            stamped = replace(known.memory, origin=str(self.fact("origin")))
-            stamp = {"updated_at": milliseconds(at), "hlc": self.tick(at), "origin": stamped.origin, "version": version}
+            stamped = replace(known.memory, origin=self.origin)
+            stamp = {
+                "updated_at": milliseconds(at),
+                "hlc": self.sync.tick(at),
+                "origin": stamped.origin,
+                "version": version,
+            }
             self._update(space, seq, stamp)
             self._remember(known, stamped)
         self._con.execute(
@@ -290,13 +289,6 @@ class PostgresMemories(PostgresStatistics, Transaction):
         )
         return self._tally.laid_over(self._recount(known).memory)
 
-    def describe(self, memory: Memory) -> None:
-        known = self._known(memory.id)
-        if known is not None and known.packed_bytes is not None:
-            left = {"title": memory.title, "path": memory.path, "metadata": as_json(memory.metadata)}
-            self._update(known.counted.space, known.seq, left)
-            self._recount(known)
-
     def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
         known = self._known(memory.id)
         if known is None or known.counted.state == State.PURGED:
@@ -317,12 +309,26 @@ class PostgresMemories(PostgresStatistics, Transaction):
             self.write_words(space, seq, passages_of(renamed))
         if was.auto_tags != renamed.auto_tags:
             self._write_tags(seq, renamed)
-        self._con.cursor().executemany(
-            "UPDATE versions SET snapshot = %s WHERE space = %s AND memory = %s AND version = %s",
-            [(snapshot_of_memory(one), space, seq, one.version) for one in former],
-        )
+        self.history.restate(memory.id, former)
         state, moved = known.counted.state, renamed.path != was.path
         self.file_waits(was.id, space=space, version=was.version, state=state, moved=moved)
+
+    def amend(self, id: str, columns: Mapping[str, Any]) -> None:
+        known = self._known(id)
+        if known is None or known.counted.state == State.PURGED:
+            return
+        now = self._update(known.counted.space, known.seq, dict(columns))
+        self._counts.replaced(known.counted, now)
+        self._seen_gone(id, known.counted, now)
+        if "state" in columns:
+            self._mark_repeats(known.fingerprint)
+            version = known.memory.version
+            self.file_waits(id, space=now.space, version=version, state=known.counted.state, moved=False)
+
+    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
+        rows = self._con.execute(f"SELECT {COUNTED} FROM memories WHERE id = %s", (id,))
+        for row in rows:
+            self._counts.happened(Counted(*row), milliseconds(at) // HOUR, consolidations=1, consolidated=sources)
 
     def _seen_gone(self, id: str, before: Counted, now: Counted) -> None:
         """What is deleted, or has moved away, is in no conversation any more."""
@@ -337,20 +343,26 @@ class PostgresMemories(PostgresStatistics, Transaction):
         self._seen_gone(before.memory.id, before.counted, now.counted)
         return now
 
-    def _update(self, space: str, seq: int, columns: dict[str, Any]) -> None:
+    def _update(self, space: str, seq: int, columns: dict[str, Any]) -> Counted:
+        """Change columns of a row; what statistics see of it then."""
         assignments = ", ".join(f"{name} = %({name})s" for name in columns)
-        self._con.execute(
-            f"UPDATE memories SET {assignments} WHERE space = %(former_space)s AND seq = %(seq)s",
+        [row] = self._con.execute(
+            f"""
+            UPDATE memories SET {assignments}
+            WHERE space = %(former_space)s AND seq = %(seq)s
+            RETURNING {COUNTED}
+            """,
             columns | {"former_space": space, "seq": seq},
         )
         if not FOLLOWED.isdisjoint(columns):
             self._ahead.add((columns.get("space", space), seq))
+        return Counted(*row)
 
     def _without_asides(self, memory: Memory) -> Memory:
         """As its row is to have it: what it says of others to some only is kept elsewhere."""
         if memory.supersedes is None and memory.superseded_by is None:
             return memory
-        return without_asides(memory, self.asides(memory.id))
+        return without_asides(memory, self.sync.asides(memory.id))
 
     def _replace_put_away(
         self, known: Known, memory: Memory, columns: dict[str, Any], vectors: Sequence[Vector] | None, change: Change
@@ -524,17 +536,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
         """Another store's change goes into what this one has seen."""
         former = known.memory
         if former.origin != memory.origin:
-            self._note_ancestor(memory.space, known.seq, former.origin, former.hlc)
-
-    def _note_ancestor(self, space: str, seq: int, origin: str, hlc: int) -> None:
-        self._con.execute(
-            """
-            INSERT INTO ancestry (space, memory, origin, hlc)
-            VALUES (%s, %s, %s, %s)
-            ON CONFLICT (space, memory, origin) DO UPDATE SET hlc = greatest(ancestry.hlc, excluded.hlc)
-            """,
-            (space, seq, origin, hlc),
-        )
+            self.sync.note_seen(memory.id, {former.origin: former.hlc})
 
     def _mark_repeats(self, *fingerprints: bytes | None) -> None:
         """Of the active and archived memories with the same text all but the first are repeats."""

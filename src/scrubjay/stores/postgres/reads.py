@@ -6,17 +6,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
-from scrubjay.stores.postgres.filters import Condition, among, joined, restricted, seen, views_of
-from scrubjay.stores.postgres.history import Connection, PostgresHistory
+from scrubjay.stores.postgres.connections import Connection
+from scrubjay.stores.postgres.filters import Condition, joined, restricted, seen, views_of
 from scrubjay.stores.postgres.rows import Row, columns_for, memory_of
 from scrubjay.stores.postgres.values import Texts
-from scrubjay.stores.promises.memories import OPENING, List, Position, moment
+from scrubjay.stores.promises.memories import OPENING, List, Position, Reads, moment
 from scrubjay.stores.tables.rows import maybe_moment
+from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 
 if TYPE_CHECKING:
@@ -31,7 +33,14 @@ OVERLAID: Mapping[Order, str] = {
 }
 
 
-class PostgresReads(PostgresHistory):
+class PostgresReads(Reads):
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Connection]:
+        """A connection for one call."""
+
     @abstractmethod
     def _indexed(self, con: Connection, dimension: int) -> int | None:
         """How many vectors of this length an index holds; None: nothing may be missed."""
@@ -184,23 +193,6 @@ class PostgresReads(PostgresHistory):
             return {}
         with self._reading() as con:
             return postgres_vectors.vectors(con, ids)
-
-    def twins(self, fingerprint: bytes, audience: Audience) -> List[Memory]:
-        where, values = joined(
-            [
-                ("memories.fingerprint = %s", [fingerprint]),  # memories_by_fingerprint
-                among("memories.state", [int(State.ACTIVE), int(State.ARCHIVED)]),
-                seen(views_of(audience)),
-            ],
-            "AND",
-        )
-        columns, told = columns_for(audience)
-        with self._reading() as con:
-            rows = con.execute(
-                f"SELECT {columns} FROM memories WHERE {where} ORDER BY memories.created_at, memories.seq",
-                (*told, *values),
-            )
-            return self._memories(rows)
 
     def _nothing(self) -> None:
         """Where nothing needs to be asked, a closed store still says so."""

@@ -5,22 +5,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import seen, views_of
-from scrubjay.stores.postgres.rows import columns_for, memory_of
+from scrubjay.stores.postgres.rows import COLUMNS, columns_for, memory_of
+from scrubjay.stores.postgres.values import vector_of
 from scrubjay.stores.tables.sql import Clause, Key, Row, Span, Sql, named
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import Audience, Memory
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
 
 
 class PostgresSql(Sql):
     user = "user_id"
     events = "events"
-    span = Span(("until",), "clock_timestamp() + make_interval(secs => :seconds)", "until > clock_timestamp()")
+    span = Span(("until",), "clock_timestamp() + make_interval(secs => :seconds)", "({0}.until > clock_timestamp())")
 
     owner = "memories.user_id"
     space = ":space"
@@ -36,6 +41,27 @@ class PostgresSql(Sql):
             "(SELECT memories.seq FROM memories WHERE memories.id = :memory)",
         ),
     )
+    result = Key(("caller", "key"), ("caller", "key"), (":caller", ":key"))
+    # The file of what it leads from names it, and so waits; a proposal is named nowhere.
+    linked = """
+        WITH former AS (
+            SELECT state FROM links WHERE source = :source AND target = :target AND kind = :kind
+        ), written AS (
+            {}
+            RETURNING kind, source, state
+        )
+        INSERT INTO outbox (space, memory, version)
+        SELECT files.space, files.memory, memories.version
+        FROM written
+        JOIN files ON files.memory = written.source
+        JOIN memories ON memories.id = files.memory
+        WHERE written.kind <> 'may_outdate'
+        AND written.state IS DISTINCT FROM (SELECT state FROM former)
+        ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version
+    """
+    telling = ", pg_notify(current_schema(), spaces.name)"  # see postgres/listening.py
+    json = "{}::JSON"
+    place = "strpos"
     outbox_key = ("space", "memory")
     greatest = "greatest"
     word_bytes = "0"  # they stay where they are: a stem says nothing of the order in which it stood
@@ -45,16 +71,27 @@ class PostgresSql(Sql):
         self._connection = connection
         self._tally = tally
 
-    def memories(self, where: str, audience: Audience, /, *, order: str = "", **values: object) -> list[Memory]:
-        columns, told = named(columns_for(audience), "%s", "told_")
-        visible, given = self.visible(audience)
+    def memories(self, where: str, audience: Audience | None, /, *, order: str = "", **values: object) -> list[Memory]:
+        columns, visible = COLUMNS, "TRUE"
+        if audience is not None:
+            columns, told = named(columns_for(audience), "%s", "told_")
+            visible, given = self.visible(audience)
+            values |= told | given
         rows = self.all(
-            f"SELECT {columns} FROM memories WHERE {where} AND {visible} {order and f'ORDER BY {order}'}",
-            **values,
-            **told,
-            **given,
+            f"SELECT {columns} FROM memories WHERE {where} AND {visible} {order and f'ORDER BY {order}'}", **values
         )
         return [self._tally.laid_over(memory_of(row)) for row in rows]
+
+    def vectors(self, memory: str) -> list[Vector]:
+        with self._connection() as con:
+            rows = con.execute(
+                rewritten(
+                    f"SELECT vector_send(vector) FROM vectors WHERE {self.hanging.told('vectors')} ORDER BY part"
+                ),
+                {"memory": memory},
+                binary=True,
+            )
+            return [vector_of(sent) for (sent,) in rows]
 
     def visible(self, audience: Audience, table: str = "memories") -> Clause:
         return named(seen(views_of(audience), table), "%s", f"{table}_")
@@ -73,9 +110,6 @@ class PostgresSql(Sql):
 
     def among(self, column: str, values: str) -> str:
         return f"{column} = ANY(:{values})"
-
-    def array(self, values: Sequence[str]) -> object:
-        return list(values)
 
 
 @lru_cache(maxsize=500)

@@ -15,11 +15,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.counts import TOTALS
-from scrubjay.stores.postgres.filters import Condition, joined, seen, views_of
-from scrubjay.stores.postgres.history import Connection
+from scrubjay.stores.postgres.filters import Condition, joined, seen, superseded_for, views_of
 from scrubjay.stores.postgres.reads import PostgresReads
-from scrubjay.stores.promises.memories import List, milliseconds, moment
+from scrubjay.stores.promises.memories import List, SpaceCounts, milliseconds, moment
 from scrubjay.stores.promises.statistics import Activity, Of, Part, Totals
 from scrubjay.stores.tables import sums
 from scrubjay.stores.tables.tally import HOUR, Reading
@@ -30,21 +30,40 @@ _SUMS = ", ".join(f"sum({name})::BIGINT" for name in TOTALS)
 
 
 class PostgresStatistics(PostgresReads):
-    def due_for_purge(self, now: datetime, limit: int) -> List[str]:
+    def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
+        views = views_of(audience)
+        (counted, some), (visible, values), at = seen(views, "totals"), seen(views), milliseconds(now)
+        outdated, named = superseded_for(audience)  # for this audience, though not for everyone
         with self._reading() as con:
             rows = con.execute(
-                # memories_by_recovery
-                """
-                SELECT id
-                FROM memories
-                WHERE state = 3
-                AND recoverable_until <= %s
-                ORDER BY recoverable_until
-                LIMIT %s
+                # the primary key of totals; memories_by_expiry
+                f"""
+                SELECT
+                    space,
+                    coalesce(sum(memories) FILTER (WHERE state = 0), 0)::BIGINT,
+                    coalesce(sum(memories) FILTER (WHERE state = 1), 0)::BIGINT
+                FROM (
+                    SELECT space, state, memories
+                    FROM totals
+                    WHERE part = '' AND state IN (0, 1) AND {counted}
+                    UNION ALL
+                    SELECT space, state, -1
+                    FROM memories
+                    WHERE expires_at <= %s AND state IN (0, 1) AND {visible}
+                    UNION ALL
+                    SELECT space, moved.state, moved.by_one
+                    FROM memories
+                    CROSS JOIN (VALUES (0, -1), (1, 1)) AS moved (state, by_one)
+                    WHERE memories.id = ANY({outdated})
+                    AND memories.state = 0
+                    AND (expires_at IS NULL OR expires_at > %s)
+                    AND {visible}
+                ) AS counts
+                GROUP BY space
                 """,
-                (milliseconds(now), limit),
+                (*some, at, *values, *named, at, *values),
             )
-            return [memory for (memory,) in rows]
+            return {name: SpaceCounts(active=active, superseded=superseded) for name, active, superseded in rows}
 
     def totals(self, part: Part, audience: Audience, *, now: datetime) -> Totals:
         among = _Seen(part, audience)

@@ -30,13 +30,11 @@ from scrubjay.errors import CopyUnfinished, StorageError
 from scrubjay.stores.postgres import checkup as postgres_checkup
 from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres import vectors as postgres_vectors
-from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connections
-from scrubjay.stores.postgres.history import Connection
+from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connection, Connections
 from scrubjay.stores.postgres.listening import Listener
 from scrubjay.stores.postgres.replica import Replica
 from scrubjay.stores.postgres.sql import PostgresSql
 from scrubjay.stores.postgres.statistics import PostgresStatistics
-from scrubjay.stores.postgres.sync import PostgresReplicaReads
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.promises.memories import Checkup, List, Store, Transaction
 from scrubjay.stores.tables.parts import hold
@@ -53,7 +51,7 @@ FLUSH_WAITING = 1_000  # … and no more of them than this
 INDEX_KNOWN_SECONDS = 30.0
 
 
-class PostgresStore(PostgresReplicaReads, PostgresStatistics, Store):
+class PostgresStore(PostgresStatistics, Store):
     def __init__(
         self,
         url: str,
@@ -74,7 +72,8 @@ class PostgresStore(PostgresReplicaReads, PostgresStatistics, Store):
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         super().__init__(Tally())
-        hold(self, PostgresSql(self._reading, self._tally))
+        sql = PostgresSql(self._reading, self._tally)
+        hold(self, sql, sql, self._tally)
         connect = partial(
             Connections, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
         )
@@ -82,15 +81,11 @@ class PostgresStore(PostgresReplicaReads, PostgresStatistics, Store):
         self._replica = Replica(partial(connect, replica)) if replica else None
         self._flush_at = time.monotonic() + FLUSH_SECONDS
         self._listener = Listener(self._connections.apart, self._connections.schema)
-        self._watch = Watch(self.last_events, announced=lambda: self._listener.live)
+        self._watch = Watch(self.history.last_events, announced=lambda: self._listener.live)
         self._indexes: dict[int, tuple[int, float]] = {}
         if not unfinished and self.unfinished:
             self.close()
             raise CopyUnfinished
-
-    @property
-    def origin(self) -> str:  # read each time: another process may have renewed it
-        return self.fact("origin") or ""
 
     def _reading(self) -> AbstractContextManager[Connection]:
         return self._connections.reading()
@@ -159,25 +154,6 @@ class PostgresStore(PostgresReplicaReads, PostgresStatistics, Store):
     def listening(self, space: str, ring: Callable[[], None]) -> Iterator[None]:
         with self._listener.listening(space, ring), self._watch.listening(space, ring):
             yield
-
-    def lease(self, name: str, *, holder: str, seconds: float) -> bool:
-        with self._connections.reading() as con:
-            return (
-                con.execute(
-                    """
-                    INSERT INTO leases (name, holder, until)
-                    VALUES (%(name)s, %(holder)s, clock_timestamp() + make_interval(secs => %(seconds)s))
-                    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-                    WHERE leases.holder = excluded.holder OR leases.until <= clock_timestamp()
-                    """,
-                    {"name": name, "holder": holder, "seconds": seconds},
-                ).rowcount
-                == 1
-            )
-
-    def release(self, name: str, *, holder: str) -> None:
-        with self._connections.reading() as con:
-            con.execute("DELETE FROM leases WHERE name = %s AND holder = %s", (name, holder))
 
     def count_call(self, key: str, *, seconds: float, amount: int = 1) -> tuple[int, float] | None:
         with self._connections.reading() as con:

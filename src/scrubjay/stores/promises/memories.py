@@ -5,7 +5,6 @@ Here is what concerns memories themselves. What stands beside them has a file of
 is held as a part that is written once for every backend (`Reads` names them; `stores/tables` has them):
 
     statistics.py     what there is, and what happened when
-    sync.py           memories as they travel between stores
 
 Invariants that callers rely on:
  1. A transaction is all or nothing. When `writing()` ends without an error its changes are durable (they survive
@@ -22,32 +21,27 @@ A store knows nothing of ranking, defaults or limits; those live above it, once.
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrubjay.stores.promises.statistics import StatisticsChanges, StatisticsReads
-from scrubjay.stores.promises.sync import ReplicaReads, ReplicaWrites
+from scrubjay.stores.promises.statistics import StatisticsReads
+from scrubjay.stores.promises.sync import Replica
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import (
     Archive,
     Audience,
-    Deed,
-    Event,
     Filter,
     Glimpse,
-    Link,
-    LinkKind,
     Match,
     Memory,
     Order,
     Recall,
-    Space,
     Topic,
     Version,
 )
@@ -58,7 +52,11 @@ if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.stores.tables.callers import CallerChanges, Callers
     from scrubjay.stores.tables.conversations import ConversationChanges, Conversations
     from scrubjay.stores.tables.files import FileChanges, Files
+    from scrubjay.stores.tables.history import History, HistoryChanges
     from scrubjay.stores.tables.jobs import JobChanges, Jobs
+    from scrubjay.stores.tables.spaces import SpaceChanges, Spaces
+    from scrubjay.stores.tables.sync import Sync, SyncChanges
+    from scrubjay.stores.tables.upkeep import Upkeep, UpkeepChanges
 
 List = list  # the type's name where `list` is a verb
 
@@ -152,7 +150,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(ReplicaReads, StatisticsReads):
+class Reads(StatisticsReads):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     callers: Callers  # credentials, grants, sessions and the audit
@@ -160,6 +158,18 @@ class Reads(ReplicaReads, StatisticsReads):
     conversations: Conversations  # messages, and memories put into conversations
     files: Files  # paths, and files that memories are kept in
     archives: Archives  # memories that were put away
+    history: History  # links, versions, events, other ids, results, facts: what is remembered beside memories
+    spaces: Spaces
+    sync: Sync  # the clock, memories as they travel between stores, endpoints, conflicts
+    upkeep: Upkeep  # what waits to be done, and leases
+
+    @property
+    def origin(self) -> str:
+        """Names this store among others it may sync with; random, made once and with `renew_origin`.
+
+        Read each time, as another process may have renewed it; once in a transaction.
+        """
+        return self.history.fact("origin") or ""
 
     @abstractmethod
     def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
@@ -232,87 +242,15 @@ class Reads(ReplicaReads, StatisticsReads):
         """The vector of each memory's first part; those without are left out."""
 
     @abstractmethod
-    def twins(self, fingerprint: bytes, audience: Audience) -> List[Memory]:
-        """Active and archived memories with this fingerprint, oldest first."""
-
-    @abstractmethod
-    def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> List[Link]:
-        """Links that touch any of these memories on either side, oldest first."""
-
-    @abstractmethod
-    def versions(self, id: str) -> List[Version]:
-        """Former states, newest first. The caller has already been shown the memory itself."""
-
-    @abstractmethod
-    def events(self, space: str, *, after: int = 0, limit: int = 1000) -> List[Event]:
-        """The changes of a space behind a number, in order."""
-
-    @abstractmethod
-    def last_event(self, space: str) -> int:
-        """The number of a space's newest event; 0 if there is none."""
-
-    @abstractmethod
-    def last_events(self) -> dict[str, int]:
-        """The same of every space."""
-
-    @abstractmethod
-    def spaces(self) -> List[Space]:
-        """All spaces by name but those that were dropped, without counts."""
-
-    @abstractmethod
     def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
         """What each space holds of what the audience sees; spaces without any may be left out. Never a scan."""
-
-    @abstractmethod
-    def has_space(self, name: str) -> bool:
-        """Whether there is a space of this name that was not dropped."""
-
-    @abstractmethod
-    def deed(self, id: str) -> Deed | None:
-        """What was done to many memories at once under this id."""
-
-    @abstractmethod
-    def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> List[Link]:
-        """Open `may_outdate` links between memories that are visible, active and not expired, newest first."""
 
     @abstractmethod
     def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
         """What visible decisions that are neither deleted, archived nor expired were made about, newest first."""
 
-    @abstractmethod
-    def fact(self, key: str) -> str | None:
-        """A remembered fact about the store itself: `model`, `origin` …"""
 
-    @abstractmethod
-    def pending(self, *, limit: int) -> List[Pending]:
-        """Memories that wait for vectors, fewest attempts first, then oldest. Deleted ones do not wait."""
-
-    @abstractmethod
-    def recalls(self, memory: str, *, limit: int = 100) -> List[Recall]:
-        """To whom a memory was handed out, newest first."""
-
-    @abstractmethod
-    def to_mend(self, *, after: int = 0, limit: int) -> List[tuple[int, str]]:
-        """Memories with a former state of another access level or in another space, or whose former states were put
-        away; and those that supersede or are superseded: their arrival numbers and ids, in order of arrival, behind a
-        number.
-
-        For the store's own repairs: whoever they belong to, in every space; tombstones are left out.
-        """
-
-    @abstractmethod
-    def due_for_purge(self, now: datetime, limit: int) -> List[str]:
-        """Ids of softly deleted memories whose date (`recoverable_until`) has come, those due longest first.
-
-        For the store's own housekeeping: whoever they belong to, in every space.
-        """
-
-
-class Transaction(
-    ReplicaWrites,
-    StatisticsChanges,
-    Reads,
-):
+class Transaction(Reads):
     """A set of changes that become visible and durable together, or never."""
 
     callers: CallerChanges
@@ -320,15 +258,10 @@ class Transaction(
     conversations: ConversationChanges
     files: FileChanges
     archives: ArchiveChanges
-
-    @cached_property
-    def origin(self) -> str:
-        """Names this store among others it may sync with."""
-        return self.fact("origin") or ""
-
-    @abstractmethod
-    def tick(self, now: datetime) -> int:
-        """The next value of the store's hybrid logical clock: past every earlier one, whatever the wall clock says."""
+    history: HistoryChanges
+    spaces: SpaceChanges
+    sync: SyncChanges
+    upkeep: UpkeepChanges
 
     @abstractmethod
     def put(
@@ -351,10 +284,6 @@ class Transaction(
     @abstractmethod
     def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
         """Add the vectors of further parts. False, and nothing happens, if the text has changed since `version`."""
-
-    @abstractmethod
-    def put_off(self, id: str, *, judged: bool | None = None, failed: bool = False) -> None:
-        """Note that embedding failed once more, or that the judgement is done, for a memory in `pending`."""
 
     @abstractmethod
     def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
@@ -389,8 +318,49 @@ class Transaction(
         """
 
     @abstractmethod
+    def amend(self, id: str, columns: Mapping[str, Any]) -> None:
+        """Change columns of a memory's row. Changes neither version nor stamp, and nothing of a tombstone.
+
+        Totals follow, and with `state` its repeats and its file.
+        """
+
     def describe(self, memory: Memory) -> None:
         """Bring title, path, metadata of a memory that was put away back into its row, and leave it put away."""
+        if self.archives.get([memory.id]):
+            told = {"title": memory.title, "path": memory.path}
+            self.amend(memory.id, told | {"metadata": json.dumps(dict(memory.metadata), ensure_ascii=False)})
+
+    def judge_category(self, id: str, *, agreed: bool) -> None:
+        """Note whether a memory's category is that of most of its neighbours."""
+        self.amend(id, {"category_agreed": int(agreed)})
+
+    def set_access_count(self, id: str, count: int) -> None:
+        """Write how often a memory was handed out."""
+        self.amend(id, {"access_count": count})
+
+    @abstractmethod
+    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
+        """Count that this memory was made from, or took in, so many others."""
+
+    @abstractmethod
+    def replicate(
+        self, replica: Replica, *, fingerprint: bytes | None, vectors: Sequence[Vector] | None, change: Change
+    ) -> None:
+        """Write a memory as it is elsewhere: its stamp and version as they are, whatever is here.
+
+        What is here joins the history (a tombstone has none); other stores' changes that either state had seen are
+        seen by the result; aliases are added, those that belong to another memory are left out. A tombstone erases as
+        `purge` does. `vectors=None` keeps those that are here. Where the stamp is the same only version, seen and
+        aliases are written.
+
+        :raises Conflict: if its path is taken by another active memory of the same space
+        :raises SpaceNotFound: if its space was never created
+        """
+
+    def write_gathered(self) -> None:
+        """Write what gathered, so that the next statement sees it."""
+        self.history.write_gathered()
+        self.sync.write_gathered()
 
     @abstractmethod
     def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
@@ -399,70 +369,6 @@ class Transaction(
 
         :raises Conflict: if the path is taken by another active memory of the same space
         """
-
-    @abstractmethod
-    def relate(self, link: Link) -> None:
-        """Write a link; one of the same kind between the same memories is replaced."""
-
-    @abstractmethod
-    def record(self, event: Event) -> Event:
-        """Append to the space's feed; the result carries its number, one higher than the last."""
-
-    @abstractmethod
-    def alias(self, alias: str, id: str) -> None:
-        """Let a memory be found by another id as well.
-
-        :raises Conflict: if the alias belongs to another memory or is a memory's id
-        """
-
-    @abstractmethod
-    def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
-        """A number for a checkpoint of this space: the wanted one if it is past every one given, else the next.
-
-        :raises SpaceNotFound: if the space was never created
-        """
-
-    @abstractmethod
-    def create_space(self, name: str, *, at: datetime, description: str | None = None) -> bool:
-        """Make sure that a space exists; True if it is new, or had been dropped."""
-
-    @abstractmethod
-    def describe_space(self, name: str, *, title: str | None, description: str | None) -> None:
-        """Set what people read of a space.
-
-        :raises SpaceNotFound: if there is none
-        """
-
-    @abstractmethod
-    def drop_space(self, name: str, *, at: datetime) -> None:
-        """Leave a space out of lists, and erase its conversations. Its tombstones and events stay; creating it again
-        brings it back, and so does `put`.
-
-        :raises Conflict: if it holds memories that are not deleted
-        :raises SpaceNotFound: if there is none
-        """
-
-    @abstractmethod
-    def note_deed(self, deed: Deed) -> None:
-        """Remember what was done to these memories together; a deed noted before is given more of them."""
-
-    @abstractmethod
-    def set_fact(self, key: str, value: str) -> None:
-        """Remember a fact about the store itself."""
-
-    @abstractmethod
-    def result_of(self, request: Request, *, now: datetime) -> str | None:
-        """The kept result of the same request; None if it is new or its result was kept for longer than a day.
-
-        Ask first and `keep_result` in the same transaction: of two that come at once the second waits for the first
-        and is given its result.
-
-        :raises Unprocessable: if its caller used the key for another operation or other arguments
-        """
-
-    @abstractmethod
-    def keep_result(self, request: Request, result: str, *, memories: Sequence[str], at: datetime) -> None:
-        """Remember the result for a day, or until one of the memories that it mentions is purged."""
 
     @abstractmethod
     def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
@@ -484,12 +390,7 @@ class Store(Reads):
     @property
     def unfinished(self) -> bool:
         """Whether it is the target of a copy that was cut off, or still runs."""
-        return self.fact("copy") is not None
-
-    @property
-    @abstractmethod
-    def origin(self) -> str:
-        """Names this store among others it may sync with; random, made once and with `renew_origin`."""
+        return self.history.fact("copy") is not None
 
     def one_reader(self) -> AbstractContextManager[None]:
         """Within the block, what this thread reads goes through one connection, where there are connections."""
@@ -515,14 +416,6 @@ class Store(Reads):
     @abstractmethod
     def flush_reads(self) -> None:
         """Write the counted reads now."""
-
-    @abstractmethod
-    def lease(self, name: str, *, holder: str, seconds: float) -> bool:
-        """Take or renew the right to do some work alone; False while another holder's lease runs."""
-
-    @abstractmethod
-    def release(self, name: str, *, holder: str) -> None:
-        """Give a lease back; nothing happens if it is not this holder's."""
 
     def count_call(
         self,

@@ -84,13 +84,3 @@ class StatisticsReads(ABC):
         Reads and consolidations are counted by the hour, so for them the stretch is widened to whole hours. They
         belong to where the memory was then; a memory that is moved takes only its later ones along.
         """
-
-
-class StatisticsChanges(ABC):
-    @abstractmethod
-    def judge_category(self, id: str, *, agreed: bool) -> None:
-        """Note whether a memory's category is that of most of its neighbours. Changes no version."""
-
-    @abstractmethod
-    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
-        """Count that this memory was made from, or took in, so many others."""

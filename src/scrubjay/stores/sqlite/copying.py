@@ -159,10 +159,10 @@ class SqliteCopy(Copyable):
             return
         with self._store._changing() as transaction:
             Intake(transaction).take_in(table, rows)
-            transaction.set_fact("copy", progress)
+            transaction.history.set_fact("copy", progress)
 
     def progress(self) -> str | None:
-        return self._store.fact("copy")
+        return self._store.history.fact("copy")
 
     def is_new(self) -> bool:
         with self._store._reading() as con:
@@ -170,7 +170,7 @@ class SqliteCopy(Copyable):
 
     def keep(self, progress: str) -> None:
         with self._store._changing() as transaction:
-            transaction.set_fact("copy", progress)
+            transaction.history.set_fact("copy", progress)
 
     def finish(self, progress: str) -> None:
         self.keep(progress)  # totals are made by triggers

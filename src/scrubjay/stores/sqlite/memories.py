@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -21,7 +21,7 @@ from scrubjay.stores.sqlite.statistics import SqliteStatistics
 from scrubjay.stores.sqlite.words import count_all_passages, count_passages, scope_token
 from scrubjay.stores.tables.rows import FIELDS, Row, as_json, memory_of, snapshot_of, snapshot_of_memory, without_asides
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
-from scrubjay.stores.tables.tally import Tally
+from scrubjay.stores.tables.tally import HOUR, Tally
 from scrubjay.stores.words.words import MAX_PASSAGES, found_by, indexed, passages
 from scrubjay.values.memory import AT_HAND, Archive, Match, Memory, State, Version, random_suffix
 
@@ -45,6 +45,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
 
     @contextmanager
     def _reading(self) -> Iterator[apsw.Connection]:
+        self.write_gathered()
         yield self._con
 
     def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
@@ -130,9 +131,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
         count_passages(self._con, seq)
         self._con.execute("UPDATE links SET reason = NULL WHERE source = ?1 OR target = ?1", (id,))
         self._con.execute("DELETE FROM asides WHERE memory = ?1 OR other = ?1", (id,))
-        self._con.execute(
-            "DELETE FROM results WHERE number IN (SELECT result FROM result_memories WHERE memory = ?)", (id,)
-        )
+        self.history.forget_results(id)
         self._con.execute("UPDATE memories SET repeat = 0 WHERE seq = ? AND repeat = 1", (seq,))
         self._con.execute(
             """
@@ -155,7 +154,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
                     origin = (SELECT value FROM facts WHERE key = 'origin')
                 WHERE seq = :seq
                 """,
-                {"at": milliseconds(at), "hlc": self.tick(at), "seq": seq},
+                {"at": milliseconds(at), "hlc": self.sync.tick(at), "seq": seq},
             )
         self._mark_repeats(fingerprint)
         self.erased = True
@@ -221,16 +220,6 @@ class SqliteMemories(SqliteStatistics, Transaction):
         )
         return self._written(seq)
 
-    def describe(self, memory: Memory) -> None:
-        self._con.execute(
-            """
-            UPDATE memories SET title = ?, path = ?, metadata = ?
-            WHERE id = ?
-            AND seq IN (SELECT memory FROM archives)
-            """,
-            (memory.title, memory.path, as_json(memory.metadata), memory.id),
-        )
-
     def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
         stored = self._stored(memory.id)
         if stored is None or self._purged(stored[0]):
@@ -253,9 +242,29 @@ class SqliteMemories(SqliteStatistics, Transaction):
             self._write_words(seq, renamed, space)
         if known.auto_tags != renamed.auto_tags:
             self._write_tags(seq, renamed)
-        self._con.executemany(
-            "UPDATE versions SET snapshot = ? WHERE memory = ? AND version = ?",
-            [(snapshot_of_memory(one), seq, one.version) for one in former],
+        self.history.restate(memory.id, former)
+
+    def amend(self, id: str, columns: Mapping[str, Any]) -> None:
+        # The version as it is, so that its file, if it has one, is written again (0004).
+        again = ", version = version" if "state" in columns else ""
+        assignments = ", ".join(f"{name} = :{name}" for name in columns)
+        self._con.execute(
+            f"UPDATE memories SET {assignments}, change = :change{again} WHERE id = :id AND state < 4",
+            {**columns, "change": self._changed(), "id": id},
+        )
+        if "state" in columns and self._con.changes():
+            [(fingerprint,)] = self._con.execute("SELECT fingerprint FROM memories WHERE id = ?", (id,))
+            self._mark_repeats(bytes(fingerprint))
+
+    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
+        self._con.execute(
+            """
+            INSERT INTO happened
+            SELECT space, audience, user, conversation, category, ?, 0, 0, 1, ?
+            FROM memories
+            WHERE id = ?
+            """,
+            (milliseconds(at) // HOUR, sources, id),
         )
 
     @property
@@ -380,7 +389,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
         """As its row is to have it: what it says of others to some only is kept elsewhere."""
         if memory.supersedes is None and memory.superseded_by is None:
             return memory
-        return without_asides(memory, self.asides(memory.id))
+        return without_asides(memory, self.sync.asides(memory.id))
 
     def _stored(self, id: str) -> Row | None:
         return self._con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.id = ?", (id,)).fetchone()

@@ -7,18 +7,19 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import apsw
 
-from scrubjay.stores.promises.memories import OPENING, List, Position, moment
+from scrubjay.stores.promises.memories import OPENING, List, Position, Reads, moment
 from scrubjay.stores.sqlite import lists as sqlite_lists
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Condition, Restriction, among, joined, restricted, seen, views_of
-from scrubjay.stores.sqlite.history import SqliteHistory
 from scrubjay.stores.sqlite.rows import TABLES, columns_for
 from scrubjay.stores.tables.rows import maybe_moment, memory_of
+from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import (
     AT_HAND,
     Audience,
@@ -38,7 +39,14 @@ if TYPE_CHECKING:
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 
-class SqliteReads(SqliteHistory):
+class SqliteReads(Reads):
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[apsw.Connection]:
+        """A connection for one call."""
+
     @abstractmethod
     def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
         """Search by meaning on this connection."""
@@ -187,28 +195,6 @@ class SqliteReads(SqliteHistory):
                 (json.dumps(list(ids)),),
             )
             return {memory: vectors.from_blob(blob) for memory, blob in rows}
-
-    def twins(self, fingerprint: bytes, audience: Audience) -> List[Memory]:
-        with self._reading() as con:
-            where, values = joined(
-                [
-                    ("memories.fingerprint = ?", [fingerprint]),  # memories_by_fingerprint
-                    among("memories.state", [State.ACTIVE, State.ARCHIVED]),
-                    seen(views_of(con, audience)),
-                ],
-                "AND",
-            )
-            columns, told = columns_for(con, audience)
-            rows = con.execute(
-                f"""
-                SELECT {columns}
-                FROM {TABLES}
-                WHERE {where}
-                ORDER BY memories.created_at, memories.seq
-                """,
-                (*told, *values),
-            )
-            return self._memories(rows)
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
         return [self._tally.laid_over(memory_of(row)) for row in rows]

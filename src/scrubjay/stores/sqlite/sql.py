@@ -5,17 +5,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 import apsw
 
 from scrubjay.stores.sqlite.filters import seen, views_of
-from scrubjay.stores.sqlite.rows import TABLES, columns_for
+from scrubjay.stores.sqlite.rows import COLUMNS, TABLES, columns_for
 from scrubjay.stores.tables.rows import as_json, memory_of
 from scrubjay.stores.tables.sql import Clause, Key, Row, Span, Sql, named
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import Audience, Memory
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
 
 
 class SqliteSql(Sql):
@@ -30,7 +34,7 @@ class SqliteSql(Sql):
         ("taken_at", "until"),
         ":now, :now + CAST(:seconds * 1000 AS INTEGER)",
         # What was taken in the future was taken before the clock was set back; it holds off nobody.
-        "(until > :now AND taken_at <= :now)",
+        "({0}.until > :now AND {0}.taken_at <= :now)",
     )
 
     owner = "(SELECT names.name FROM names WHERE names.number = memories.user)"
@@ -44,6 +48,11 @@ class SqliteSql(Sql):
     injected = filed = hanging = Key(
         ("memory",), ("seq",), ("(SELECT memories.seq FROM memories WHERE memories.id = :memory)",)
     )
+    result = Key(("result",), ("number",), ("(SELECT number FROM results WHERE caller = :caller AND key = :key)",))
+    linked = "{}"  # triggers see to it
+    telling = ""
+    json = "{}"
+    place = "instr"
     outbox_key = ("memory",)
     greatest = "max"
     word_bytes = """(
@@ -67,17 +76,23 @@ class SqliteSql(Sql):
     def erased(self) -> None:
         self._note_erasure()
 
-    def memories(self, where: str, audience: Audience, /, *, order: str = "", **values: object) -> list[Memory]:
-        with self._connection() as con:
-            columns, told = named(columns_for(con, audience), "?", "told_")
-        visible, given = self.visible(audience)
+    def memories(self, where: str, audience: Audience | None, /, *, order: str = "", **values: object) -> list[Memory]:
+        columns, visible = COLUMNS, "TRUE"
+        if audience is not None:
+            with self._connection() as con:
+                columns, told = named(columns_for(con, audience), "?", "told_")
+            visible, given = self.visible(audience)
+            values |= told | given
         rows = self.all(
-            f"SELECT {columns} FROM {TABLES} WHERE {where} AND {visible} {order and f'ORDER BY {order}'}",
-            **values,
-            **told,
-            **given,
+            f"SELECT {columns} FROM {TABLES} WHERE {where} AND {visible} {order and f'ORDER BY {order}'}", **values
         )
         return [self._tally.laid_over(memory_of(row)) for row in rows]
+
+    def vectors(self, memory: str) -> list[Vector]:
+        from scrubjay.stores.sqlite.vectors import from_blob
+
+        rows = self.all(f"SELECT vector FROM vectors WHERE {self.hanging.told('vectors')} ORDER BY part", memory=memory)
+        return [from_blob(blob) for (blob,) in rows]
 
     def visible(self, audience: Audience, table: str = "memories") -> Clause:
         with self._connection() as con:
@@ -85,23 +100,22 @@ class SqliteSql(Sql):
 
     def all(self, statement: str, /, **values: object) -> list[Row]:
         with self._connection() as con:
-            return con.execute(statement, _timed(values)).fetchall()
+            return con.execute(statement, _bound(values)).fetchall()
 
     def run(self, statement: str, /, **values: object) -> int:
         with self._connection() as con:
-            con.execute(statement, _timed(values))
+            con.execute(statement, _bound(values))
             return con.changes()
 
     def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         with self._connection() as con:
-            con.executemany(statement, map(_timed, rows))
+            con.executemany(statement, map(_bound, rows))
 
     def among(self, column: str, values: str) -> str:
         return f"{column} IN (SELECT value FROM json_each(:{values}))"
 
-    def array(self, values: Sequence[str]) -> object:
-        return as_json(list(values))
 
-
-def _timed(values: Mapping[str, object]) -> dict[str, object]:
-    return {"now": time.time_ns() // 1_000_000, **values}
+def _bound(values: Mapping[str, object]) -> dict[str, object]:
+    """Lists as JSON, for `among`; and what time it is."""
+    bound: dict[str, object] = {"now": time.time_ns() // 1_000_000, **values}
+    return {name: as_json(value) if isinstance(value, list) else value for name, value in bound.items()}

@@ -10,15 +10,25 @@ The schema (0002) says what a part is. Moments within an hour are settled by the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
 import apsw
 
-from scrubjay.stores.promises.memories import List, milliseconds, moment
+from scrubjay.stores.promises.memories import List, SpaceCounts, milliseconds, moment
 from scrubjay.stores.promises.statistics import Activity, Of, Part, Totals
-from scrubjay.stores.sqlite.filters import Condition, View, joined, number_of, seen, space_by_space, views_of
+from scrubjay.stores.sqlite.filters import (
+    Condition,
+    View,
+    joined,
+    number_of,
+    seen,
+    space_by_space,
+    superseded_for,
+    views_of,
+)
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.tables import sums
 from scrubjay.stores.tables.tally import HOUR
@@ -26,21 +36,38 @@ from scrubjay.values.memory import Audience, State
 
 
 class SqliteStatistics(SqliteReads):
-    def due_for_purge(self, now: datetime, limit: int) -> List[str]:
+    def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
         with self._reading() as con:
+            views = views_of(con, audience)
+            (counted, some), (visible, values), at = seen(views, "totals"), seen(views), milliseconds(now)
             rows = con.execute(
-                # memories_by_recovery
-                """
-                SELECT id
-                FROM memories
-                WHERE state = 3
-                AND recoverable_until <= ?
-                ORDER BY recoverable_until
-                LIMIT ?
+                # the primary key of totals; memories_by_expiry
+                f"""
+                SELECT spaces.name, sum(memories) FILTER (WHERE state = 0), sum(memories) FILTER (WHERE state = 1)
+                FROM (
+                    SELECT space, state, memories
+                    FROM totals
+                    WHERE part = '' AND state IN (0, 1) AND {counted}
+                    UNION ALL
+                    SELECT space, state, -1
+                    FROM memories
+                    WHERE expires_at <= ? AND state IN (0, 1) AND {visible}
+                    UNION ALL
+                    SELECT space, moved.state, moved.by_one
+                    FROM memories
+                    CROSS JOIN (SELECT 0 AS state, -1 AS by_one UNION ALL SELECT 1, 1) AS moved
+                    WHERE seq IN (SELECT value FROM json_each(?))
+                    AND (expires_at IS NULL OR expires_at > ?)
+                    AND {visible}
+                ) AS counts
+                JOIN spaces ON spaces.number = counts.space
+                GROUP BY counts.space
                 """,
-                (milliseconds(now), limit),
+                (*some, at, *values, json.dumps(superseded_for(con, audience)), at, *values),
             )
-            return [memory for (memory,) in rows]
+            return {
+                name: SpaceCounts(active=active or 0, superseded=superseded or 0) for name, active, superseded in rows
+            }
 
     def totals(self, part: Part, audience: Audience, *, now: datetime) -> Totals:
         with self._reading() as con:

@@ -35,7 +35,6 @@ from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.filters import Restriction
 from scrubjay.stores.sqlite.sql import SqliteSql
 from scrubjay.stores.sqlite.statistics import SqliteStatistics
-from scrubjay.stores.sqlite.sync import SqliteReplicaReads
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
@@ -51,7 +50,7 @@ FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go 
 FLUSH_WAITING = 1_000  # … and no more of them than this
 
 
-class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
+class SqliteStore(SqliteStatistics, Store):
     def __init__(
         self,
         path: Path,
@@ -71,14 +70,14 @@ class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         super().__init__(Tally())
-        hold(self, SqliteSql(self._reading, self._tally))
+        hold(self, SqliteSql(self._reading, self._tally), SqliteSql(self._alone, self._tally), self._tally)
         self._connections = Connections(
             sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds, for_copy=unfinished
         )
         self._index = index
         self._index_from = index_from
         self._flush_at = time.monotonic() + FLUSH_SECONDS
-        self._watch = Watch(self.last_events)
+        self._watch = Watch(self.history.last_events)
         if not unfinished and self.unfinished:
             self._connections.close()
             raise CopyUnfinished
@@ -93,10 +92,6 @@ class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
     @property
     def damaged(self) -> bool:
         return self._connections.damaged
-
-    @property
-    def origin(self) -> str:  # read each time: another process may have renewed it
-        return self.fact("origin") or ""
 
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
         return self._connections.reading()
@@ -120,19 +115,26 @@ class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
         with self._connections.writing(timeout_seconds) as con:
             transaction = SqliteTransaction(con, self._tally)
             yield transaction
+            transaction.write_gathered()
             if transaction.change is not None:
                 vec1_tables.mirror(con, transaction.change)
             batch = self._tally.batch()
             if batch != NOTHING:
                 sqlite_tally.write(con, batch)
             if self._connections.behind:
-                transaction.set_fact(LOST, datetime.now(UTC).isoformat(timespec="seconds"))
+                transaction.history.set_fact(LOST, datetime.now(UTC).isoformat(timespec="seconds"))
             con.execute("COMMIT")
             self._tally.written(batch)
             if transaction.change is not None or self._connections.behind:
                 self._connections.note_change(con)
             if transaction.erased:
                 self._connections.erase_log(con)
+
+    @contextmanager
+    def _alone(self) -> Iterator[apsw.Connection]:
+        """The connection of a transaction of its own."""
+        with self._changing() as transaction, transaction._reading() as con:
+            yield con
 
     def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
         waiting = self._tally.add(reads, at, recall)
@@ -145,14 +147,6 @@ class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
 
     def listening(self, space: str, ring: Callable[[], None]) -> AbstractContextManager[None]:
         return self._watch.listening(space, ring)
-
-    def lease(self, name: str, *, holder: str, seconds: float) -> bool:
-        with self._changing() as transaction:
-            return transaction.lease(name, holder=holder, seconds=seconds, now=time.time_ns() // 1_000_000)
-
-    def release(self, name: str, *, holder: str) -> None:
-        with self._changing() as transaction:
-            transaction.release(name, holder=holder)
 
     def check(self, *, deep: bool = False) -> Checkup:
         with self._connections.fresh() as con:
@@ -167,8 +161,8 @@ class SqliteStore(SqliteReplicaReads, SqliteStatistics, Store):
     def rebuild(self) -> None:
         with self._changing() as transaction:
             transaction.rebuild()
-            if transaction.fact(LOST):
-                transaction.set_fact(LOST, "")  # has been told
+            if transaction.history.fact(LOST):
+                transaction.history.set_fact(LOST, "")  # has been told
 
     def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
         from scrubjay.stores.sqlite import backup as sqlite_backup

@@ -33,7 +33,7 @@ class Archives:
             WHERE {self._sql.among("memories.id", "ids")}
             AND {self._sql.hanging.meets("archives", "memories")}
             """,
-            ids=self._sql.array(ids),
+            ids=list(ids),
         )
         return {memory: archive_of(*rest) for memory, *rest in rows}
 
@@ -53,7 +53,7 @@ class Archives:
             FROM memories
             WHERE {self._sql.among("memories.id", "ids")}
             """,
-            ids=self._sql.array(ids),
+            ids=list(ids),
         )
         return {memory: int(own) + int(former) for memory, own, former in rows}
 
@@ -119,7 +119,7 @@ class ArchiveChanges(Archives):
         """Note that objects are gone."""
         self._sql.run(
             f"DELETE FROM objects_to_remove WHERE {self._sql.among('object', 'objects')}",
-            objects=self._sql.array(objects),
+            objects=list(objects),
         )
 
     def keep(self, id: str, archive: Archive) -> None:

@@ -99,7 +99,7 @@ class Callers:
         conditions, values = ["TRUE"], dict[str, object]()
         if filter.spaces is not None:
             conditions.append(self._sql.among("space", "spaces"))
-            values["spaces"] = self._sql.array(sorted(filter.spaces))
+            values["spaces"] = sorted(filter.spaces)
         asked = {
             f"{self._sql.user} = :user": filter.user,
             "action = :action": filter.action,

@@ -189,8 +189,8 @@ class FileChanges(Files):
     def keep(self, ids: Sequence[str]) -> None:
         """Keep memories as files of their space from now on, and let the files wait to be written."""
         wanted = self._sql.among("memories.id", "ids")
-        self._begin(wanted, ids=self._sql.array(ids))
-        self._let_wait(wanted, ids=self._sql.array(ids))
+        self._begin(wanted, ids=List(ids))
+        self._let_wait(wanted, ids=List(ids))
 
     def in_sync(self, id: str, *, name: str, hash: bytes, stamp: str, version: int) -> None:
         """Note that a memory, at a version, and a file say the same; the file waits no longer unless it has changed
@@ -260,7 +260,7 @@ class FileChanges(Files):
                 DELETE FROM {table}
                 WHERE memory IN (SELECT memories.{of} FROM memories WHERE {self._sql.among("memories.id", "ids")})
                 """,
-                ids=self._sql.array(ids),
+                ids=List(ids),
             )
 
     def mirror(self, space: str, *, on: bool) -> None:

@@ -38,19 +38,26 @@ class Jobs:
         """Those of these memories that long work holds; what this holder holds is left out."""
         sql = self._sql
         rows = sql.all(
-            f"SELECT memory FROM holds WHERE {sql.among('memory', 'ids')} AND holder <> :but AND {sql.span.runs}",
-            ids=sql.array(ids),
+            f"""
+            SELECT memory
+            FROM holds
+            WHERE {sql.among("memory", "ids")}
+            AND holder <> :but
+            AND {sql.span.runs.format("holds")}
+            """,
+            ids=List(ids),
             but=but,
         )
         found = {memory for (memory,) in rows}
         return [memory for memory in ids if memory in found]
 
     def _found(self, conditions: Sequence[str], **values: object) -> List[Job]:
+        runs = self._sql.span.runs.format("leases")
         rows = self._sql.all(
             f"""
             SELECT id, kind, {self._sql.user}, role, granted, spaces, client, transport, dialect, arguments, state,
                 outcome, done, total, note, cancelling, attempts, result, error, created_at, started_at, finished_at,
-                EXISTS (SELECT 1 FROM leases WHERE name = 'job:' || jobs.id AND {self._sql.span.runs}) AS taken
+                EXISTS (SELECT 1 FROM leases WHERE name = 'job:' || jobs.id AND {runs}) AS taken
             FROM jobs
             WHERE {" AND ".join(conditions) or "TRUE"}
             ORDER BY number DESC
@@ -90,7 +97,7 @@ class JobChanges(Jobs):
         if others := self.held(ids, but=holder):
             return others[0]
         span = self._sql.span
-        self._sql.run(f"DELETE FROM holds WHERE NOT {span.runs}")  # left by those who died
+        self._sql.run(f"DELETE FROM holds WHERE NOT {span.runs.format('holds')}")  # left by those who died
         self._sql.many(
             f"""
             INSERT INTO holds (memory, holder, {", ".join(span.columns)})

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.values.memory import Audience, Memory
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
 
 Row = tuple[Any, ...]
 
@@ -19,7 +22,7 @@ class Span(NamedTuple):
 
     columns: tuple[str, ...]
     values: str  # of these columns, from now on for so many `:seconds`
-    runs: str  # whether one runs now
+    runs: str  # with a table in place of {0}: whether one runs now
 
 
 class Key(NamedTuple):
@@ -66,12 +69,21 @@ class Sql(ABC):
     hanging: Key  # how what else hangs on a memory names it, told by `:memory`
     outbox_key: tuple[str, ...]  # the columns that tell rows of the outbox, and their files, apart
     greatest: str  # the function that gives the greatest of its arguments
+    result: Key  # how memories of a kept result name it, told by `:caller` and `:key`
+    linked: str  # with a statement that writes a link in place of {}: the same, and a file that names it waits
+    telling: str  # what to return beside the number of a new event, so that whoever listens hears of it
+    json: str  # with a column of JSON in place of {}: what `->>` can be asked of
+    place: str  # the function that gives the place of a text in another
     word_bytes: str  # what a memory's words take, where they go when it is put away
     vector_bytes: str  # what a memory's vectors take
 
     @abstractmethod
-    def memories(self, where: str, audience: Audience, /, *, order: str = "", **values: object) -> list[Memory]:
-        """The memories under a condition that an audience sees, as it is told them."""
+    def memories(self, where: str, audience: Audience | None, /, *, order: str = "", **values: object) -> list[Memory]:
+        """The memories under a condition that an audience sees, as it is told them; without one as rows have them."""
+
+    @abstractmethod
+    def vectors(self, memory: str) -> list[Vector]:
+        """Those of a memory's parts, in order."""
 
     @abstractmethod
     def visible(self, audience: Audience, table: str = "memories") -> Clause:
@@ -79,11 +91,7 @@ class Sql(ABC):
 
     @abstractmethod
     def among(self, column: str, values: str) -> str:
-        """A condition: the column has one of the values of the array with this name."""
-
-    @abstractmethod
-    def array(self, values: Sequence[str]) -> object:
-        """Values as one parameter, for `among`."""
+        """A condition: the column has one of the values of the list that the parameter with this name is."""
 
     @abstractmethod
     def all(self, statement: str, /, **values: object) -> list[Row]:

@@ -1,0 +1,460 @@
+"""What a store remembers beside the memories' present state, in every backend: links, former versions, events, other
+ids, equal texts, recalls, bulk operations, results of writes, and facts about itself.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
+from scrubjay.stores.promises.memories import RESULTS_KEPT, Request, milliseconds, moment
+from scrubjay.stores.tables.rows import as_json, event_of, link_of, snapshot_of_memory
+from scrubjay.stores.tables.side_rows import version_of
+from scrubjay.stores.tables.sql import Sql
+from scrubjay.stores.tables.tally import Tally
+from scrubjay.values.memory import Audience, Deed, Event, Link, LinkKind, Memory, Recall, Version
+
+LINK = """
+    links.kind, links.source, links.target, links.score, links.state, links.given, links.reason, links.created_at,
+    links.hlc, links.origin
+"""
+RELATE = """
+    INSERT INTO links (kind, source, target, score, state, given, reason, created_at, hlc, origin)
+    VALUES (:kind, :source, :target, :score, :state, :given, :reason, :created_at, :hlc, :origin)
+    ON CONFLICT (source, target, kind) DO UPDATE SET
+        score = excluded.score, state = excluded.state, given = excluded.given, reason = excluded.reason,
+        created_at = excluded.created_at, hlc = excluded.hlc, origin = excluded.origin
+"""
+DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
+
+
+class History:
+    """What can be read."""
+
+    def __init__(self, sql: Sql, tally: Tally) -> None:
+        self._sql = sql
+        self._tally = tally
+
+    def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> list[Link]:
+        """Links that touch any of these memories on either side, oldest first."""
+        among = self._sql.among
+        rows = self._sql.all(
+            # the unique index of sources, links_by_target
+            f"""
+            SELECT {LINK}
+            FROM links
+            WHERE ({among("links.source", "ids")} OR {among("links.target", "ids")})
+            AND {"TRUE" if kinds is None else among("links.kind", "kinds")}
+            ORDER BY links.created_at, links.number
+            """,
+            ids=list(ids),
+            kinds=sorted(kinds or ()),
+        )
+        return [link_of(row) for row in rows]
+
+    def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> list[Link]:
+        """Open `may_outdate` links between memories that are visible, active and not expired, newest first."""
+        reach = audience if audience.reach is None else replace(audience, scopes=audience.reach)
+        others, values = self._sql.visible(reach, "others")
+        ends = []
+        for end in ("newer", "older"):
+            visible, given = self._sql.visible(audience, end)
+            values |= given
+            # Something may supersede it for this audience, though not for everyone.
+            ends.append(
+                f"""
+                {visible}
+                AND {end}.state = 0
+                AND ({end}.expires_at IS NULL OR {end}.expires_at > :at)
+                AND {end}.id NOT IN (
+                    SELECT asides.memory
+                    FROM asides
+                    JOIN memories AS others ON others.id = asides.other
+                    WHERE asides.role = 'superseded_by'
+                    AND others.state < 3
+                    AND {others}
+                )
+                """
+            )
+        rows = self._sql.all(
+            # links_open, then each end by its id
+            f"""
+            SELECT {LINK}
+            FROM links
+            CROSS JOIN memories AS newer
+            CROSS JOIN memories AS older
+            WHERE links.kind = 'may_outdate'
+            AND links.state = 'open'
+            AND newer.id = links.source
+            AND older.id = links.target
+            AND {" AND ".join(ends)}
+            ORDER BY links.created_at DESC, links.number DESC
+            LIMIT :limit OFFSET :offset
+            """,
+            at=milliseconds(now),
+            limit=limit,
+            offset=offset,
+            **values,
+        )
+        return [link_of(row) for row in rows]
+
+    def twins(self, fingerprint: bytes, audience: Audience) -> list[Memory]:
+        """Active and archived memories with this fingerprint, oldest first."""
+        return self._sql.memories(
+            # memories_by_fingerprint
+            "memories.fingerprint = :fingerprint AND memories.state IN (0, 2)",
+            audience,
+            order="memories.created_at, memories.seq",
+            fingerprint=fingerprint,
+        )
+
+    def versions(self, id: str) -> list[Version]:
+        """Former states, newest first. The caller has already been shown the memory itself."""
+        rows = self._sql.all(
+            # memories by their ids, then the key of versions
+            f"""
+            SELECT versions.id, versions.snapshot, versions.replaced_at, versions.replaced_by, versions.reason
+            FROM memories
+            JOIN versions ON {self._sql.hanging.meets("versions", "memories")}
+            WHERE memories.id = :id
+            ORDER BY versions.version DESC
+            """,
+            id=id,
+        )
+        return [version_of(row) for row in rows]
+
+    def events(self, space: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+        """The changes of a space behind a number, in order."""
+        rows = self._sql.all(
+            # the primary key
+            f"""
+            SELECT number, at, action, memory, fields, {self._sql.user}, client, caller, transport, dialect, reason
+            FROM events
+            WHERE space = {self._sql.space}
+            AND number > :after
+            ORDER BY number
+            LIMIT :limit
+            """,
+            space=space,
+            after=after,
+            limit=limit,
+        )
+        return [event_of(space, row) for row in rows]
+
+    def last_event(self, space: str) -> int:
+        """The number of a space's newest event; 0 if there is none."""
+        row = self._sql.one("SELECT events FROM spaces WHERE name = :space", space=space)
+        return 0 if row is None else int(row[0])
+
+    def last_events(self) -> dict[str, int]:
+        """The same of every space."""
+        return dict(self._sql.all("SELECT name, events FROM spaces"))
+
+    def recalls(self, memory: str, *, limit: int = 100) -> list[Recall]:
+        """To whom a memory was handed out, newest first."""
+        rows = self._sql.all(
+            # At most KEPT_RECALLS rows, read rarely: no index of their memories. In JSON an element begins behind a
+            # bracket or a comma, and a quote inside one is never bare: so its text can be looked for as it stands.
+            f"""
+            SELECT at, space, {self._sql.user}, client, memories
+            FROM recalls
+            WHERE {self._sql.place}(memories, :first) = 1 OR {self._sql.place}(memories, :later) > 0
+            ORDER BY number DESC
+            LIMIT :limit
+            """,
+            first="[" + json.dumps(memory, ensure_ascii=False),
+            later="," + json.dumps(memory, ensure_ascii=False),
+            limit=limit,
+        )
+        written = [
+            Recall(at=moment(at), space=space, user=user, client=client, memories=tuple(json.loads(memories)))
+            for at, space, user, client, memories in rows
+        ]
+        return [*self._tally.recalls_of(memory), *written][:limit]
+
+    def deed(self, id: str) -> Deed | None:
+        """What was done to many memories at once under this id."""
+        row = self._sql.one(f"SELECT id, action, {self._sql.user}, at, reason FROM deeds WHERE id = :id", id=id)
+        if row is None:
+            return None
+        memories = self._sql.all("SELECT memory FROM deed_memories WHERE deed = :id ORDER BY memory", id=id)
+        name, action, user, at, reason = row
+        return Deed(
+            id=name,
+            action=action,
+            user=user,
+            at=moment(at),
+            reason=reason,
+            memories=tuple(memory for (memory,) in memories),
+        )
+
+    def fact(self, key: str) -> str | None:
+        """A remembered fact about the store itself: `model`, `origin` …"""
+        row = self._sql.one("SELECT value FROM facts WHERE key = :key", key=key)
+        return None if row is None else str(row[0])
+
+
+class HistoryChanges(History):
+    """What a transaction can read and change.
+
+    Facts are read once. Events gather and are written before the next read and at the end: many changes of one
+    transaction would else write the number of the space's last event again and again.
+    """
+
+    def __init__(self, sql: Sql, tally: Tally) -> None:
+        super().__init__(sql, tally)
+        self._facts: dict[str, str | None] = {}
+        self._feeds: dict[str, int] = {}  # number of each space's last event …
+        self._written: dict[str, int] = {}  # … and as its space says it
+        self._events: list[dict[str, object]] = []
+
+    def fact(self, key: str) -> str | None:
+        if key not in self._facts:
+            self._facts[key] = super().fact(key)
+        return self._facts[key]
+
+    def set_fact(self, key: str, value: str) -> None:
+        """Remember a fact about the store itself."""
+        self._facts[key] = value
+        self._sql.run(
+            """
+            INSERT INTO facts (key, value) VALUES (:key, :value)
+            ON CONFLICT (key) DO UPDATE SET value = excluded.value
+            """,
+            key=key,
+            value=value,
+        )
+
+    def record(self, event: Event) -> Event:
+        """Append to the space's feed; the result carries its number, one higher than the last."""
+        if event.space not in self._feeds:
+            row = self._sql.one(
+                f"UPDATE spaces SET events = events + 1 WHERE name = :space RETURNING events{self._sql.telling}",
+                space=event.space,
+            )
+            if row is None:
+                raise SpaceNotFound(f"No space {event.space!r}.")
+            number = self._written[event.space] = int(row[0])
+        else:
+            number = self._feeds[event.space] + 1
+        self._feeds[event.space] = number
+        self._events.append(
+            {
+                "space": event.space,
+                "number": number,
+                "at": milliseconds(event.at),
+                "action": event.action,
+                "memory": event.memory,
+                "fields": as_json(event.fields),
+                "user": event.user,
+                "client": event.provenance.client,
+                "caller": event.provenance.caller,
+                "transport": event.provenance.transport,
+                "dialect": event.provenance.dialect,
+                "reason": event.reason,
+            }
+        )
+        return replace(event, number=number)
+
+    def write_gathered(self) -> None:
+        """Write what gathered."""
+        events, self._events = self._events, []
+        if not events:
+            return
+        self._sql.many(
+            f"""
+            INSERT INTO events
+                (space, number, at, action, memory, fields, {self._sql.user}, client, caller, transport, dialect,
+                reason)
+            VALUES (
+                {self._sql.space}, :number, :at, :action, :memory, :fields, :user, :client, :caller, :transport,
+                :dialect, :reason
+            )
+            """,
+            events,
+        )
+        behind = {space: number for space, number in self._feeds.items() if number != self._written[space]}
+        self._written |= behind
+        self._sql.many(
+            "UPDATE spaces SET events = :number WHERE name = :space",
+            [{"space": space, "number": number} for space, number in behind.items()],
+        )
+
+    def relate(self, link: Link) -> None:
+        """Write a link; one of the same kind between the same memories is replaced."""
+        self._sql.run(
+            self._sql.linked.format(RELATE),
+            kind=link.kind,
+            source=link.source,
+            target=link.target,
+            score=link.score,
+            state=link.state,
+            given=link.given,
+            reason=link.reason,
+            created_at=milliseconds(link.created_at),
+            hlc=link.hlc,
+            origin=link.origin,
+        )
+
+    def restate(self, id: str, former: Sequence[Memory]) -> None:
+        """Let former states of a memory, told by their versions, be these, as if they always had been."""
+        self._sql.many(
+            f"""
+            UPDATE versions SET snapshot = :snapshot
+            WHERE {self._sql.hanging.told("versions")} AND version = :version
+            """,
+            [{"memory": id, "snapshot": snapshot_of_memory(one), "version": one.version} for one in former],
+        )
+
+    def alias(self, alias: str, id: str) -> None:
+        """Let a memory be found by another id as well.
+
+        :raises NotFound: if there is no such memory
+        :raises Conflict: if the alias belongs to another memory or is a memory's id
+        """
+        if self._sql.one("SELECT 1 FROM memories WHERE id = :id AND state <> 4", id=id) is None:
+            raise NotFound(f"No memory {id!r}.")
+        self.add_alias(alias, id)
+        if self._aliased(alias) != id:
+            raise Conflict(f"The id {alias!r} is taken.")
+
+    def add_alias(self, alias: str, id: str) -> None:
+        """Let a memory be found by another id as well, unless that is taken."""
+        columns, _, values = self._sql.hanging
+        self._sql.run(
+            # memories and aliases by their ids
+            f"""
+            INSERT INTO aliases ({", ".join(columns)}, alias)
+            SELECT {", ".join(values)}, :alias
+            WHERE NOT EXISTS (SELECT 1 FROM memories AS others WHERE others.id = :alias)
+            AND NOT EXISTS (SELECT 1 FROM aliases AS known WHERE known.alias = :alias)
+            """,
+            memory=id,
+            alias=alias,
+        )
+
+    def move_alias(self, alias: str, id: str) -> None:
+        """Let an alias belong to this memory from now on, whoever had it."""
+        columns, of, _ = self._sql.hanging
+        if self._sql.one("SELECT 1 FROM memories WHERE id = :id AND state < 4", id=id) is None:
+            return
+        self._sql.run("DELETE FROM aliases WHERE alias = :alias", alias=alias)
+        self._sql.run(
+            f"""
+            INSERT INTO aliases ({", ".join(columns)}, alias)
+            SELECT {", ".join(of)}, :alias FROM memories WHERE memories.id = :id
+            """,
+            id=id,
+            alias=alias,
+        )
+
+    def note_deed(self, deed: Deed) -> None:
+        """Remember what was done to these memories together; a deed noted before is given more of them."""
+        self._sql.run(
+            f"""
+            INSERT INTO deeds (id, action, {self._sql.user}, at, reason)
+            VALUES (:id, :action, :user, :at, :reason)
+            ON CONFLICT (id) DO NOTHING
+            """,
+            id=deed.id,
+            action=deed.action,
+            user=deed.user,
+            at=milliseconds(deed.at),
+            reason=deed.reason,
+        )
+        self._sql.many(
+            "INSERT INTO deed_memories (deed, memory) VALUES (:deed, :memory) ON CONFLICT DO NOTHING",
+            [{"deed": deed.id, "memory": memory} for memory in deed.memories],
+        )
+
+    def result_of(self, request: Request, *, now: datetime) -> str | None:
+        """The kept result of the same request; None if it is new or its result was kept for longer than a day.
+
+        Ask first and `keep_result` in the same transaction: of two that come at once the second waits for the first
+        and is given its result.
+
+        :raises Unprocessable: if its caller used the key for another operation or other arguments
+        """
+        row = self._sql.one(
+            # the unique index of callers and keys
+            """
+            SELECT operation, arguments, result
+            FROM results
+            WHERE caller = :caller
+            AND key = :key
+            AND at > :since
+            """,
+            caller=request.caller,
+            key=request.key,
+            since=milliseconds(now - RESULTS_KEPT),
+        )
+        if row is None:
+            return None
+        operation, arguments, result = row
+        if (operation, arguments) != (request.operation, request.arguments):
+            raise Unprocessable(
+                "This idempotency key was used for another request.", hint="Send a new key with every new request."
+            )
+        return str(result)
+
+    def keep_result(self, request: Request, result: str, *, memories: Sequence[str], at: datetime) -> None:
+        """Remember the result for a day, or until one of the memories that it mentions is purged."""
+        columns, of, values = self._sql.result
+        self._sql.run(
+            # results_by_time; what a result says of memories goes with it
+            f"""
+            DELETE FROM results
+            WHERE (caller = :caller AND key = :key)
+            OR ({", ".join(of)}) IN (
+                SELECT {", ".join(of)} FROM results WHERE at <= :before ORDER BY at LIMIT :limit
+            )
+            """,
+            caller=request.caller,
+            key=request.key,
+            before=milliseconds(at - RESULTS_KEPT),
+            limit=DROPPED_AT_ONCE,
+        )
+        self._sql.run(
+            """
+            INSERT INTO results (caller, key, operation, arguments, result, at)
+            VALUES (:caller, :key, :operation, :arguments, :result, :at)
+            """,
+            caller=request.caller,
+            key=request.key,
+            operation=request.operation,
+            arguments=request.arguments,
+            result=result,
+            at=milliseconds(at),
+        )
+        self._sql.many(
+            f"INSERT INTO result_memories (memory, {', '.join(columns)}) VALUES (:memory, {', '.join(values)})",
+            [{"memory": memory, "caller": request.caller, "key": request.key} for memory in dict.fromkeys(memories)],
+        )
+
+    def forget_results(self, memory: str) -> None:
+        """Forget every result that mentions a memory, which is erased."""
+        columns, of, _ = self._sql.result
+        self._sql.run(
+            f"""
+            DELETE FROM results
+            WHERE ({", ".join(of)}) IN (SELECT {", ".join(columns)} FROM result_memories WHERE memory = :memory)
+            """,
+            memory=memory,
+        )
+
+    def _aliased(self, alias: str) -> str | None:
+        row = self._sql.one(
+            f"""
+            SELECT memories.id
+            FROM aliases
+            JOIN memories ON {self._sql.hanging.meets("aliases", "memories")}
+            WHERE aliases.alias = :alias
+            """,
+            alias=alias,
+        )
+        return None if row is None else str(row[0])

@@ -1,0 +1,142 @@
+"""What waits to be done to memories, and who does it, in every backend."""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from scrubjay.stores.promises.memories import Pending, milliseconds
+from scrubjay.stores.tables.sql import Sql
+from scrubjay.values.memory import Memory
+
+
+class Upkeep:
+    """What can be read; and leases, each in a transaction of its own."""
+
+    def __init__(self, sql: Sql, alone: Sql) -> None:
+        """`alone` changes something outside of any transaction."""
+        self._sql = sql
+        self._alone = alone
+
+    def lease(self, name: str, *, holder: str, seconds: float) -> bool:
+        """Take or renew a lease that only one holder at a time can have, in any process; False if another has it."""
+        span = self._alone.span
+        taken = self._alone.run(
+            f"""
+            INSERT INTO leases (name, holder, {", ".join(span.columns)})
+            VALUES (:name, :holder, {span.values})
+            ON CONFLICT (name) DO UPDATE SET
+                {", ".join(f"{column} = excluded.{column}" for column in ("holder", *span.columns))}
+            WHERE leases.holder = excluded.holder OR NOT {span.runs.format("leases")}
+            """,
+            name=name,
+            holder=holder,
+            seconds=seconds,
+        )
+        return taken == 1
+
+    def release(self, name: str, *, holder: str) -> None:
+        """Give a lease back before its time; nothing happens if another has it."""
+        self._alone.run("DELETE FROM leases WHERE name = :name AND holder = :holder", name=name, holder=holder)
+
+    def pending(self, *, limit: int) -> list[Pending]:
+        """Memories that wait for vectors, fewest attempts first, then oldest. Deleted ones do not wait."""
+        rows = self._sql.all(
+            # pending_by_attempts, then the key of memories
+            f"""
+            SELECT memories.id, pending.next_part, pending.attempts, pending.judged
+            FROM pending
+            CROSS JOIN memories
+            WHERE {self._sql.hanging.meets("pending", "memories")}
+            AND memories.state < 3
+            ORDER BY pending.attempts, pending.memory
+            LIMIT :limit
+            """,
+            limit=limit,
+        )
+        found = {memory.id: memory for memory in self._memories([row[0] for row in rows])}
+        return [
+            Pending(memory=found[memory], next_part=part, attempts=attempts, judged=bool(judged))
+            for memory, part, attempts, judged in rows
+            if memory in found  # it may be gone meanwhile
+        ]
+
+    def _memories(self, ids: list[str]) -> list[Memory]:
+        return self._sql.memories(self._sql.among("memories.id", "ids"), None, ids=ids)
+
+    def due_for_purge(self, now: datetime, limit: int) -> list[str]:
+        """Ids of soft-deleted memories whose date (`recoverable_until`) has come, those due longest first.
+
+        For the store's own housekeeping: whoever they belong to, in every space.
+        """
+        rows = self._sql.all(
+            # memories_by_recovery
+            """
+            SELECT id
+            FROM memories
+            WHERE state = 3
+            AND recoverable_until <= :due
+            ORDER BY recoverable_until
+            LIMIT :limit
+            """,
+            due=milliseconds(now),
+            limit=limit,
+        )
+        return [memory for (memory,) in rows]
+
+    def to_mend(self, *, after: int = 0, limit: int) -> list[tuple[int, str]]:
+        """Memories with a former state of another access level or in another space, or whose former states were put
+        away; and those that supersede or are superseded: their arrival numbers and ids, in order of arrival, behind a
+        number.
+
+        For the store's own repairs: whoever they belong to, in every space; tombstones are left out.
+        """
+        hanging, snapshot = self._sql.hanging, self._sql.json.format("versions.snapshot")
+        rows = self._sql.all(
+            f"""
+            SELECT memories.seq, memories.id
+            FROM memories
+            WHERE memories.seq > :after
+            AND memories.state < 4
+            AND (
+                memories.supersedes IS NOT NULL
+                OR memories.superseded_by IS NOT NULL
+                OR EXISTS (SELECT 1 FROM archives WHERE {hanging.meets("archives", "memories")})
+                OR EXISTS (
+                    SELECT 1
+                    FROM versions
+                    WHERE {hanging.meets("versions", "memories")}
+                    AND (
+                        {snapshot} ->> 'access_level' <> memories.access_level
+                        OR {snapshot} ->> 'space' <> {self._sql.space_name.format("memories.space")}
+                    )
+                )
+            )
+            ORDER BY memories.seq
+            LIMIT :limit
+            """,
+            after=after,
+            limit=limit,
+        )
+        return [(seq, memory) for seq, memory in rows]
+
+
+class UpkeepChanges(Upkeep):
+    """What a transaction can read and change."""
+
+    def __init__(self, sql: Sql) -> None:
+        super().__init__(sql, sql)
+
+    def put_off(self, id: str, *, judged: bool | None = None, failed: bool = False) -> None:
+        """Note that embedding failed once more, or that the judgement is done, for a memory in `pending`."""
+        self._sql.run(
+            f"""
+            UPDATE pending
+            SET attempts = attempts + :failed, judged = coalesce(:judged, judged)
+            WHERE {self._sql.hanging.told("pending")}
+            """,
+            failed=int(failed),
+            judged=judged,
+            memory=id,
+        )
