@@ -91,6 +91,13 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
+def confirmed(question: str, *, otherwise: str) -> bool:
+    """Ask at a terminal; elsewhere refuse, saying what to do."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError(otherwise)
+    return click.confirm(question, err=True)
+
+
 @contextmanager
 def told_of_a_new_space(engine: Engine, session: Session) -> Iterator[None]:
     """Mention that an operation created its space: perhaps the name was misspelt."""

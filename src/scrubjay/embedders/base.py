@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 
+PART = 2_000  # characters: within the window of every model in use, whatever its language
+OVERLAP = 100  # so that a word at a cut is complete in one of the two
+
 
 class Embedder(ABC):
     """Text to vectors. Safe to call from several threads; owns its model until closed."""
@@ -26,12 +29,14 @@ class Embedder(ABC):
     def fingerprint(self) -> str:
         """Changes whenever the same text would get a different vector; kept in the store, so two models never mix."""
 
-    @abstractmethod
     def split(self, text: str) -> list[str]:
         """Cut a text into parts that fit the model's window, at least one, together covering all of it.
 
         Needs no loaded model.
+        By characters, where an embedder does not count its model's tokens.
         """
+        starts = range(0, max(len(text) - OVERLAP, 1), PART - OVERLAP)
+        return [text[start : start + PART] for start in starts]
 
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> list[Vector]:
@@ -47,9 +52,9 @@ class Embedder(ABC):
         :raises EmbeddingError: as :meth:`embed`
         """
 
-    @abstractmethod
     def calibrate(self, cosine: float) -> float:
         """Map this model's cosine of a query and a stored text to 0..1: unrelated near 0, the same fact near 1."""
+        return min(max(cosine, 0.0), 1.0)
 
     # Both may do nothing: an embedder without a model has nothing to load or release.
     def load(self, progress: Callable[[str], None] | None = None) -> None:  # noqa: B027

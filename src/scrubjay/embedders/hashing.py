@@ -14,8 +14,6 @@ import numpy as np
 
 from scrubjay.embedders.base import Embedder, Vector
 
-PART = 2_000  # characters
-OVERLAP = 100  # so that a word at a cut is complete in one of the two
 WORD = re.compile(r"\w+")
 WORD_WEIGHT = 2.0  # whole words say more than the triples they share with others
 
@@ -30,10 +28,6 @@ class HashingEmbedder(Embedder):
     def fingerprint(self) -> str:
         return "hashing-1"
 
-    def split(self, text: str) -> list[str]:
-        starts = range(0, max(len(text) - OVERLAP, 1), PART - OVERLAP)
-        return [text[start : start + PART] for start in starts]
-
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         return [self.embed_query(text) for text in texts]
 
@@ -47,9 +41,6 @@ class HashingEmbedder(Embedder):
         if length == 0:  # no letters, or each met its opposite
             vector[0] = length = 1.0
         return vector / np.float32(length)
-
-    def calibrate(self, cosine: float) -> float:
-        return min(max(cosine, 0.0), 1.0)
 
     def _add(self, vector: Vector, feature: str, weight: float) -> None:
         # The built-in hash() differs from process to process.

@@ -18,14 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.embedders.base import Embedder, Vector
+from scrubjay.embedders.base import PART, Embedder, Vector
 from scrubjay.embedders.local import checked
 from scrubjay.errors import EmbeddingError, InvalidInput
 from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, Limits, TooLong, ask_again
 from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
 
-PART = 2_000  # characters: within the window of every model in use, whatever its language
-OVERLAP = 100
 BATCH = 64  # texts per request
 TIMEOUT_SECONDS = 30.0
 LONGEST_PAUSE_SECONDS = 20.0  # even if the server asks for more
@@ -59,10 +57,6 @@ class RemoteEmbedder(Embedder):
         # The address is part of it: two servers may use one name for different models.
         return f"remote-{self.name}-{hashlib.sha256(self._url.encode()).hexdigest()[:12]}"
 
-    def split(self, text: str) -> list[str]:
-        starts = range(0, max(len(text) - OVERLAP, 1), PART - OVERLAP)
-        return [text[start : start + PART] for start in starts]
-
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         return [
             vector for start in range(0, len(texts), BATCH) for vector in self._vectors(texts[start : start + BATCH])
@@ -71,9 +65,6 @@ class RemoteEmbedder(Embedder):
     def embed_query(self, text: str) -> Vector:
         [vector] = self._vectors([text[:PART]])
         return vector
-
-    def calibrate(self, cosine: float) -> float:
-        return min(max(cosine, 0.0), 1.0)
 
     def _vectors(self, texts: Sequence[str]) -> list[Vector]:
         given = [text if text.strip() else "." for text in texts]  # most servers refuse an empty text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -10,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.filters import chosen, filter_options
-from scrubjay.cli.output import counted, note, print_json, print_table, safe, show, when
+from scrubjay.cli.output import confirmed, counted, note, print_json, print_table, safe, show, when
 from scrubjay.cli.session import Session
 from scrubjay.errors import NotFound
 from scrubjay.values.memory import Memory
@@ -119,17 +118,13 @@ def undo_bulk(session: Session, deed: str) -> None:
 
 
 def confirm_forgetting(count: int) -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("Not a terminal: check with --preview, then pass --yes to confirm.")
-    return click.confirm(f"Forget {counted(count, 'memory', 'memories')}?", err=True)
+    question = f"Forget {counted(count, 'memory', 'memories')}?"
+    return confirmed(question, otherwise="Not a terminal: check with --preview, then pass --yes to confirm.")
 
 
 def confirm_erasing(ids: tuple[str, ...]) -> bool:
-    """Ask at a terminal; refuse elsewhere."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("--hard cannot be undone. Not a terminal: pass --yes to confirm.")
-    what = "1 memory" if len(ids) == 1 else f"{len(ids)} memories"
-    return click.confirm(f"Erase {what} for good?", err=True)
+    question = f"Erase {counted(len(ids), 'memory', 'memories')} for good?"
+    return confirmed(question, otherwise="--hard cannot be undone. Not a terminal: pass --yes to confirm.")
 
 
 def sentence(memory: Memory, *, hard: bool, undo: bool) -> str:

@@ -9,7 +9,7 @@ import click
 
 from scrubjay.cli.command import Family
 from scrubjay.cli.durations import read_ahead
-from scrubjay.cli.output import note, print_json, show_table, when
+from scrubjay.cli.output import confirmed, note, print_json, show_table, when
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import Credential, CredentialKind, Role
 from scrubjay.values.times import utc_now
@@ -148,9 +148,10 @@ def open_door(session: Session, *, yes: bool) -> None:
 
 
 def agreed() -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("This lets anyone who can reach the server act as its owner. Pass --yes to confirm.")
-    return click.confirm("Let anyone who can reach the server act as its owner?", err=True)
+    return confirmed(
+        "Let anyone who can reach the server act as its owner?",
+        otherwise="This lets anyone who can reach the server act as its owner. Pass --yes to confirm.",
+    )
 
 
 @keys.command(examples="scrubjay keys rotate key_4x1k9c0d2m7q")

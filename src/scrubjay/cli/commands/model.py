@@ -98,22 +98,8 @@ def list_models(session: Session) -> None:
         for one in models
     ]
     words = {True: "yes", False: "no"}
-    show_table(
-        shown,
-        ("model", "used", "here", "dimension", "tokens", "licence"),
-        [
-            (
-                str(one["name"]),
-                words[bool(one["used"])],
-                words[bool(one["here"])],
-                str(one["dimension"]),
-                str(one["window"]),
-                str(one["licence"]),
-            )
-            for one in shown
-        ],
-        session,
-    )
+    rows = [[words[one] if isinstance(one, bool) else str(one) for one in model.values()] for model in shown]
+    show_table(shown, ("model", "used", "here", "dimension", "tokens", "licence"), rows, session)
     if settings.embedder in WITHOUT_FILES:
         note(WITHOUT_FILES[settings.embedder], session)
 

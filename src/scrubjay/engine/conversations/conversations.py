@@ -161,8 +161,7 @@ class Conversations:
 
     def link(self, conversation: str, memory: str, *, workspace: str | None = None) -> Injection:
         """Put a memory of the same space into a conversation. Doing it twice changes nothing."""
-        at = self._at(workspace, conversation)
-        access.check_store(at.caller, at.spaces[0])
+        at = self._to_write(workspace, conversation)
 
         def write(tx: Transaction) -> Injection:
             found = at.ledger.seen(tx, memory)
@@ -181,8 +180,7 @@ class Conversations:
 
         :raises NotFound: if it was never put in
         """
-        at = self._at(workspace, conversation)
-        access.check_store(at.caller, at.spaces[0])
+        at = self._to_write(workspace, conversation)
 
         def write(tx: Transaction) -> Injection:
             linked = self._linked(at, tx, conversation, memory)
@@ -196,8 +194,7 @@ class Conversations:
 
         :raises NotFound: if it was never put in
         """
-        at = self._at(workspace, conversation)
-        access.check_store(at.caller, at.spaces[0])
+        at = self._to_write(workspace, conversation)
 
         def write(tx: Transaction) -> Injection:
             linked = self._linked(at, tx, conversation, memory)
@@ -227,8 +224,7 @@ class Conversations:
 
         :raises Conflict: if the space has a conversation of this id
         """
-        at = self._at(workspace, None)
-        access.check_store(at.caller, at.spaces[0])
+        at = self._to_write(workspace, None)
         now = at.now()
         made = checked(
             Conversation(
@@ -259,13 +255,10 @@ class Conversations:
 
     def describe(self, id: str, *, workspace: str | None = None, **fields: Any) -> Conversation:
         """Change a conversation's title or system prompt."""
-        at = self._at(workspace, id)
-        access.check_store(at.caller, at.spaces[0])
+        at = self._to_write(workspace, id)
 
         def write(tx: Transaction) -> Conversation:
-            known = tx.conversations.get(at.spaces[0], id)
-            if known is None:
-                raise missing(id)
+            known = known_in(tx, at.spaces[0], id)
             changed = checked(replace(known, updated_at=max(at.now(), known.updated_at), **fields))
             tx.conversations.put(changed)
             return changed
@@ -277,13 +270,10 @@ class Conversations:
 
         :raises Forbidden: unless the caller began it or is an owner
         """
-        at = self._at(workspace, id)
-        access.check_store(at.caller, at.spaces[0])
+        at = self._to_write(workspace, id)
 
         def write(tx: Transaction) -> Conversation:
-            known = tx.conversations.get(at.spaces[0], id)
-            if known is None:
-                raise missing(id)
+            known = known_in(tx, at.spaces[0], id)
             access.check_ends(at.caller, known)
             tx.conversations.drop(at.spaces[0], id)
             return known
@@ -319,8 +309,7 @@ class Conversations:
         **how: Any,
     ) -> Turn:
         """Add a message and build the context to answer it in. A conversation nobody has heard of begins with it."""
-        at = self._at(workspace, id)
-        access.check_store(at.caller, at.spaces[0])
+        at = self._to_write(workspace, id)
         intake.check_text(content, "content")
         known = at.records.conversations.get(at.spaces[0], id)
         prompt = (known.system_prompt if known else None) or ""
@@ -380,6 +369,11 @@ class Conversations:
         return answer
 
     # --- steps -------------------------------------------------------------------------------------------------------
+
+    def _to_write(self, workspace: str | None, conversation: str | None) -> Engine:
+        at = self._at(workspace, conversation)
+        access.check_store(at.caller, at.spaces[0])
+        return at
 
     def _at(self, workspace: str | None, conversation: str | None) -> Engine:
         """The engine in the space that is meant: the one named, else the conversation's, else its own first.
@@ -507,6 +501,14 @@ def checked(conversation: Conversation) -> Conversation:
     if conversation.system_prompt is not None:
         intake.check_text(conversation.system_prompt, "system_prompt")
     return conversation
+
+
+def known_in(tx: Transaction, space: str, id: str) -> Conversation:
+    """:raises NotFound: if there is no such conversation"""
+    known = tx.conversations.get(space, id)
+    if known is None:
+        raise missing(id)
+    return known
 
 
 def missing(id: str) -> NotFound:

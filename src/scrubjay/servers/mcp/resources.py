@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -59,26 +61,19 @@ def resource_handlers(
     return {}
 
 
+@dataclass(frozen=True)
 class Reading:
     """The handlers for what one dialect offers."""
 
-    def __init__(
-        self,
-        dialect: str,
-        resources: Resources,
-        engine: Callable[[Context], Engine],
-        transport: str,
-        limits: Limits | None,
-    ) -> None:
-        self._dialect = dialect
-        self._resources = resources
-        self._engine = engine
-        self._transport = transport
-        self._limits = limits
-        self._readers = anyio.CapacityLimiter(READERS)
+    dialect: str
+    resources: Resources
+    engine: Callable[[Context], Engine]
+    transport: str
+    limits: Limits | None
+    readers: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, READERS))
 
     async def list(self, ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
-        found = await self._asked(ctx, self._resources.listed)
+        found = await self._asked(ctx, self.resources.listed)
         return ListResourcesResult(
             resources=[
                 Resource(uri=one.uri, name=one.name, description=one.description, mime_type=one.mime_type)
@@ -94,19 +89,19 @@ class Reading:
                 ResourceTemplate(
                     uri_template=one.uri, name=one.name, description=one.description, mime_type=one.mime_type
                 )
-                for one in self._resources.templates
+                for one in self.resources.templates
             ]
         )
 
     async def read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = str(params.uri)
-        mime_type, text = await self._asked(ctx, lambda engine: self._resources.read(engine, uri), {"uri": uri})
+        mime_type, text = await self._asked(ctx, lambda engine: self.resources.read(engine, uri), {"uri": uri})
         return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
     async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
         known = dict(params.context.arguments or {}) if params.context is not None else {}
         name, begun = params.argument.name, params.argument.value
-        values = await self._asked(ctx, lambda engine: self._resources.complete(engine, name, begun, known))
+        values = await self._asked(ctx, lambda engine: self.resources.complete(engine, name, begun, known))
         return CompleteResult(
             completion=Completion(values=values[:MAX_VALUES], total=len(values), has_more=len(values) > MAX_VALUES)
         )
@@ -117,19 +112,19 @@ class Reading:
         """What the engine says, in a worker thread."""
 
         def run() -> Result:
-            opened = self._engine(ctx)
-            if self._limits is not None:
-                self._limits.act(opened.caller, READ)
+            opened = self.engine(ctx)
+            if self.limits is not None:
+                self.limits.act(opened.caller, READ)
             provenance = Provenance(
-                client="mcp", caller=opened.caller.user, transport=self._transport, dialect=self._dialect
+                client="mcp", caller=opened.caller.user, transport=self.transport, dialect=self.dialect
             )
             return work(opened.bound_to(provenance=provenance))
 
         try:
-            return await run_sync(run, limiter=self._readers)
+            return await run_sync(run, limiter=self.readers)
         except Error as error:
             code = INTERNAL_ERROR if isinstance(error, StorageError) else INVALID_PARAMS
             raise MCPError(code=code, message=error.message, data=about) from None
         except Exception:  # noqa: BLE001 -- the unforeseen is told in the log, with a number for the client
-            told = fault(f"a resource of {self._dialect}")
+            told = fault(f"a resource of {self.dialect}")
             raise MCPError(code=INTERNAL_ERROR, message=told.message) from None

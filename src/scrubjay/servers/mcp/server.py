@@ -100,9 +100,9 @@ def build_server(
     service = service or Service(workers=Workers())
     profile = compose([sheet_of(dialect) for dialect in dialects], extras=extras)
     tools = Tools(
-        served_tools(dialects),
-        ListToolsResult(tools=[Tool.model_validate(tool) for tool in profile["tools"]]),
-        engine,
+        served=served_tools(dialects),
+        listed=ListToolsResult(tools=[Tool.model_validate(tool) for tool in profile["tools"]]),
+        engine=engine,
         transport=transport,
         service=service,
         turns=Turns() if one_client else None,
@@ -137,45 +137,35 @@ def served_tools(dialects: Sequence[Dialect]) -> dict[str, Served]:
     }
 
 
+@dataclass(frozen=True, kw_only=True)
 class Tools:
     """The server's handlers for tools."""
 
-    def __init__(
-        self,
-        served: Mapping[str, Served],
-        listed: ListToolsResult,
-        engine: Callable[[Context], Engine],
-        *,
-        transport: str,
-        service: Service,
-        turns: Turns | None,
-        ask_seconds: float,
-    ) -> None:
-        self._served = served
-        self._listed = listed
-        self._engine = engine
-        self._transport = transport
-        self._service = service
-        self._turns = turns
-        self._ask_seconds = ask_seconds
+    served: Mapping[str, Served]
+    listed: ListToolsResult
+    engine: Callable[[Context], Engine]
+    transport: str
+    service: Service
+    turns: Turns | None
+    ask_seconds: float
 
     async def list(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return self._listed
+        return self.listed
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        tool = self._served.get(name)
+        tool = self.served.get(name)
         return tool.dialect.operations[tool.operation].takes if tool else None
 
     async def call(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        tool = self._served.get(params.name)
+        tool = self.served.get(params.name)
         if tool is None:
-            raise unknown_tool(params.name, self._served)
+            raise unknown_tool(params.name, self.served)
         operation = tool.dialect.operations[tool.operation]
         if not operation.asks and (params.request_state is not None or params.input_responses is not None):
             raise MCPError(code=INVALID_PARAMS, message="This server has not asked anything that could be answered.")
-        ask = client_model(ctx, params, self._ask_seconds) if operation.asks else None
+        ask = client_model(ctx, params, self.ask_seconds) if operation.asks else None
 
-        async with self._turns.turn(changes=operation.changes) if self._turns else nullcontext():
+        async with self.turns.turn(changes=operation.changes) if self.turns else nullcontext():
             try:
                 return await self._answer(tool, params.arguments, ask, ctx)
             except Asking as asking:
@@ -186,7 +176,7 @@ class Tools:
     ) -> CallToolResult:
         """Whatever happens, the client gets its dialect's answer."""
         try:
-            call = call_of(tool, arguments, ctx, self._transport, ask)
+            call = call_of(tool, arguments, ctx, self.transport, ask)
         except InvalidInput as error:
             return shaped(tool.dialect.failure(error, tool.operation))
 
@@ -196,7 +186,7 @@ class Tools:
             return shaped(whole(call, reply), rate)
 
         user = ctx.request.state.engine.caller.user if ctx.request is not None else LOCAL_USER
-        return await self._service.answer(call, lambda: self._engine(ctx), shape, user=user)
+        return await self.service.answer(call, lambda: self.engine(ctx), shape, user=user)
 
 
 def asks(dialect: Dialect) -> bool:
