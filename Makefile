@@ -44,11 +44,10 @@ test-postgres: .venv/ready-dev model
 test-long: .venv/ready-dev model
 	$(RUN) -m pytest -m long --timeout=3600
 
-# How much of the code is run by tests inside their own process; what they start as another process is not counted.
-coverage: .venv/ready-dev model
+# How much of the code the tests of `make quick` run. What other tests start as a process of its own is not counted.
+coverage: .venv/ready-dev
 	@mkdir -p build
-	$(RUN) -m coverage run -m pytest -m "not long and not postgres" tests/archives tests/dialects tests/embedders \
-		tests/engine tests/folders tests/providers tests/stores tests/sync
+	$(RUN) -m coverage run -m pytest tests --quick
 	$(RUN) -m coverage report
 
 # The pictures of the page in docs/, taken again.
