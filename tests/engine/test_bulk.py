@@ -11,13 +11,22 @@ from scrubjay.stores.promises.memories import Request
 from scrubjay.values.memory import AccessLevel, Caller, Filter, Provenance, Role, Status
 
 
+class World:
+    """An engine with three memories of an evil client and one of a good one."""
+
+    def __init__(self, jay):
+        self.jay = jay
+        evil = jay.bound_to(provenance=Provenance(client="evil", transport="http"))
+        self.evil = [evil.store(f"Lie number {number}").memory.id for number in range(3)]
+        self.good = jay.store("The harbour opens at six").memory.id
+
+    def __getattr__(self, name):
+        return getattr(self.jay, name)
+
+
 @pytest.fixture
 def world(jay):
-    """Three memories of an evil client, one of a good one."""
-    evil = jay.bound_to(provenance=Provenance(client="evil", transport="http"))
-    jay.evil = [evil.store(f"Lie number {number}").memory.id for number in range(3)]
-    jay.good = jay.store("The harbour opens at six").memory.id
-    return jay
+    return World(jay)
 
 
 EVIL = Filter(client="evil")
