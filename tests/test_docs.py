@@ -111,6 +111,18 @@ def test_every_link_leads_to_a_file_and_to_a_heading_in_it(page):
         assert not anchor or anchor in anchors(target), f"{target.name}#{anchor}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_file_that_a_document_names_exists(page):
+    """Below the root, the package, the schemas of a store, the tests or the page's sources."""
+    folders = [
+        ROOT,
+        *(ROOT / name for name in ("src", "src/scrubjay", "src/scrubjay/stores", "tests", "web", "web/src")),
+    ]
+    named = re.findall(r"`([\w.-]+/[\w./-]+\.(?:npz|py|sql|svelte|ts|yml))`", page.read_text("utf-8"))
+
+    assert [name for name in named if not any((folder / name).exists() for folder in folders)] == []
+
+
 def test_the_index_reaches_every_page():
     start = ROOT / "docs" / "index.md"
     reached, waiting = {start}, [start]
