@@ -226,6 +226,8 @@ def _figures(named: float, right: float, outdated: float) -> tuple[float, float,
 def intervals(outcomes: Iterable[Outcome]) -> list[tuple[float, float]]:
     """95 % of each figure, new texts drawn again."""
     rows = np.array([(one.named, one.right, one.outdated) for one in outcomes])
+    if not rows[:, 0].any():
+        return [(math.nan, math.nan), (0.0, 0.0), (0.0, 0.0)]
     draws = np.random.default_rng(1).integers(0, len(rows), (RESAMPLES, len(rows)))
     resampled = np.array([_figures(*sums) for sums in rows[draws].sum(axis=1)])
     low, high = np.nanpercentile(resampled, (2.5, 97.5), axis=0)
