@@ -115,14 +115,16 @@ def library() -> dict[str, Walk]:
     """A store and a search through the library, of a new memory in a folder of its own."""
     from scrubjay.embedders.hashing import HashingEmbedder
 
-    with TemporaryDirectory() as folder:
-        os.environ["SCRUBJAY_HOME"] = folder
-        with scrubjay.open(Path(folder) / "memories.db", embedder=HashingEmbedder()) as jay:
-            for text in TEXTS[:2]:
-                jay.store(text)
-            stored = traced(lambda: jay.store(TEXTS[2]))
-            jay.search("Where does the user live?")
-            searched = traced(lambda: jay.search("Where does the user live?"))
+    # A file of its own has its folders beside it: nothing of this machine's home is read.
+    with (
+        TemporaryDirectory() as folder,
+        scrubjay.open(Path(folder) / "memories.db", embedder=HashingEmbedder()) as jay,
+    ):
+        for text in TEXTS[:2]:
+            jay.store(text)
+        stored = traced(lambda: jay.store(TEXTS[2]))
+        jay.search("Where does the user live?")
+        searched = traced(lambda: jay.search("Where does the user live?"))
     return {"store": stored, "search": searched}
 
 

@@ -262,6 +262,16 @@ class Transaction(Reads):
     spaces: SpaceChanges
     sync: SyncChanges
     upkeep: UpkeepChanges
+    makers: Mapping[str, Callable[[], object]]  # of the parts above, each made when it is first used
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            make = self.__dict__.get("makers", {}).get(name)
+            if make is None:
+                raise AttributeError(f"A transaction has no attribute {name!r}.")
+            part = self.__dict__[name] = make()
+            return part
 
     @abstractmethod
     def put(

@@ -30,13 +30,15 @@ def hold(store: Store, sql: Sql, alone: Sql, tally: Tally) -> None:
 
 
 def hold_changes(transaction: Transaction, sql: Sql, tally: Tally) -> None:
-    """Give a transaction its parts, which read and change."""
-    transaction.callers = CallerChanges(sql)
-    transaction.jobs = JobChanges(sql)
-    transaction.conversations = ConversationChanges(sql)
-    transaction.files = FileChanges(sql)
-    transaction.archives = ArchiveChanges(sql)
-    transaction.history = HistoryChanges(sql, tally)
-    transaction.spaces = SpaceChanges(sql)
-    transaction.sync = SyncChanges(sql, transaction.history, transaction.amend)
-    transaction.upkeep = UpkeepChanges(sql)
+    """Give a transaction its parts, which read and change. Each is made when it is first used: most need three."""
+    transaction.makers = {
+        "callers": lambda: CallerChanges(sql),
+        "jobs": lambda: JobChanges(sql),
+        "conversations": lambda: ConversationChanges(sql),
+        "files": lambda: FileChanges(sql),
+        "archives": lambda: ArchiveChanges(sql),
+        "history": lambda: HistoryChanges(sql, tally),
+        "spaces": lambda: SpaceChanges(sql),
+        "sync": lambda: SyncChanges(sql, transaction.history, transaction.amend),
+        "upkeep": lambda: UpkeepChanges(sql),
+    }
