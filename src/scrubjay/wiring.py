@@ -179,7 +179,7 @@ def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
             "synthesis_url must be an http address, and synthesis_model must name the model.", field="synthesis_url"
         )
 
-    def asked(prompt: Prompt) -> str:
+    def ask(prompt: Prompt) -> str:
         from scrubjay.providers.openai import OpenAiProvider  # only if a model is configured
 
         provider = OpenAiProvider(
@@ -191,7 +191,7 @@ def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
         with closing(provider):
             return provider.complete(prompt)
 
-    return asked
+    return ask
 
 
 def open_registry(settings: Settings, folder: Path) -> Registry:

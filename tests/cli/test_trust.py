@@ -11,7 +11,7 @@ def test_forget_needs_ids_or_filters_and_not_both(call, stored):
     assert call("forget").code == 2
     assert call("forget", id, "--client", "x").code == 2
     assert call("forget", "--client", "x", "--hard", "--yes").code == 2
-    assert call("forget", "--client", "scrubjay-cli").code == 2, "nobody can be asked"
+    assert call("forget", "--client", "scrubjay-cli").code == 2, "not a terminal"
     assert len(call("list", "--json").json) == 1
 
 

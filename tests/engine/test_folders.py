@@ -1041,7 +1041,7 @@ def test_a_full_disk_keeps_the_memory_and_writes_the_file_later(jay, small_disk)
     jay.folders.create("notes", path=small_disk / "notes")
     (small_disk / "ballast").write_bytes(b"x" * 50_000)
     placed = jay.paths.add("notes", "project/late", "Late text " * 2_000)
-    assert "No room" in placed.waits
+    assert "No space" in placed.waits
     assert jay.paths.get("notes", "project/late").content.startswith("Late text")
     assert list((small_disk / "notes").rglob("*.md")) == []
     (small_disk / "ballast").unlink()

@@ -394,7 +394,7 @@ def test_a_new_store_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_file_that_others_may_read_is_a_problem(store: SqliteStore, path: Path) -> None:
     path.chmod(0o644)
 
-    assert store.check().problems == ("Other users of this machine may read the file.",)
+    assert store.check().problems == ("Other users of this machine can read the file.",)
 
 
 @pytest.mark.parametrize("name", ["a b.db", "50%20.db", "what?#.db", "büro-東京.db", "no_suffix"])

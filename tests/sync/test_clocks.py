@@ -103,7 +103,7 @@ def test_over_http_both_ways_the_clock_is_named_and_not_the_address(jay, open_en
         jay.sync.add("far", url)
         lift(jay)
         jay.store("From the far future")
-        with pytest.raises(ClockAhead, match="Endpoint far refuses changes that are stamped more than an hour ahead"):
+        with pytest.raises(ClockAhead, match="Endpoint far refuses changes with timestamps more than an hour ahead"):
             run(jay, destination="far")
         assert not list(far.list())
 

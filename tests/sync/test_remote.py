@@ -128,16 +128,16 @@ def test_a_server_that_is_not_there_is_unreachable_and_nothing_is_named(open_eng
     ("answers", "kind", "word"),
     [
         ([failed(401, "unauthenticated")], Forbidden, "key"),
-        ([failed(403, "forbidden")], Forbidden, "may not sync"),
+        ([failed(403, "forbidden")], Forbidden, "does not allow syncing"),
         ([said({"protocol": 2, "origin": "x", "spaces": [], "every_space": True, "new": 1})], StorageTooNew, "newer"),
         ([said({"protocol": 0, "origin": "x", "spaces": [], "every_space": True})], EndpointUnreachable, "older"),
-        ([Answer(200, {}, b"<html>Welcome</html>")], EndpointUnreachable, "no scrubjay"),
-        ([said({"hello": "world"})], EndpointUnreachable, "no scrubjay"),
-        ([said([1, 2])], EndpointUnreachable, "no scrubjay"),
-        ([Answer(200, {}, b"[" * 100_000)], EndpointUnreachable, "no scrubjay"),
-        ([Answer(404, {}, b"")], EndpointUnreachable, "no scrubjay"),
-        ([Answer(403, {}, b"<html>")], EndpointUnreachable, "no scrubjay"),
-        ([Answer(302, {"location": "http://127.0.0.1/"}, b"")], EndpointUnreachable, "no scrubjay"),
+        ([Answer(200, {}, b"<html>Welcome</html>")], EndpointUnreachable, "not a scrubjay"),
+        ([said({"hello": "world"})], EndpointUnreachable, "not a scrubjay"),
+        ([said([1, 2])], EndpointUnreachable, "not a scrubjay"),
+        ([Answer(200, {}, b"[" * 100_000)], EndpointUnreachable, "not a scrubjay"),
+        ([Answer(404, {}, b"")], EndpointUnreachable, "not a scrubjay"),
+        ([Answer(403, {}, b"<html>")], EndpointUnreachable, "not a scrubjay"),
+        ([Answer(302, {"location": "http://127.0.0.1/"}, b"")], EndpointUnreachable, "not a scrubjay"),
         ([Answer(503, {}, b"")], EndpointUnreachable, "busy"),
         ([failed(429, "rate_limited", retry_after="60")], EndpointUnreachable, "busy"),
         ([failed(500, "internal")], SyncFailed, "500"),
@@ -265,7 +265,7 @@ def test_what_is_fit_is_taken(open_engine):
 )
 @pytest.mark.parametrize("body", [None, [], {}, {"ids": 1}, {"stamps": {"a": {"hlc": "x"}}}, {"links": [{}]}, "x"])
 def test_an_answer_of_another_shape_is_no_answer(ask, body):
-    with pytest.raises(EndpointUnreachable, match="no scrubjay"):
+    with pytest.raises(EndpointUnreachable, match="not a scrubjay"):
         ask(peer(GREETING, said(body)))
 
 
@@ -576,7 +576,7 @@ def test_only_a_good_key_of_an_owner_syncs(open_engine, far, address, keys):
     jay.store("User lives in Austin")
     owner, member = (far.callers.create("ann", role=role).secret for role in (Role.OWNER, Role.MEMBER))
 
-    for key, word in (("", "key"), ("sj_garbage", "key"), (member, "may not sync")):
+    for key, word in (("", "key"), ("sj_garbage", "key"), (member, "does not allow syncing")):
         keys.keep(address, key)
         with pytest.raises(Forbidden, match=word) as caught:
             jay.sync.add("far", address)

@@ -82,7 +82,7 @@ def _silent(file: str, done: int, total: int | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Delivery:
-    """What to download, where to, and whom to report progress to."""
+    """What to download, where to, and how to report progress."""
 
     model: Model
     folder: Path

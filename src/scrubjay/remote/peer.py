@@ -71,7 +71,7 @@ class RemotePeer(Peer):
         self._line = line
         self._pause = pause
         try:
-            self._greeting = self._greeted()
+            self._greeting = self._greet()
         except BaseException:  # whatever it was, there is no peer yet that the caller could close
             line.close()
             raise
@@ -94,13 +94,13 @@ class RemotePeer(Peer):
 
     def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
         asked = {"space": space, "after": {"number": after.number, "proof": after.proof}, "limit": limit}
-        changes: Changes = self._built(Changes, self._asked("sync_changes", asked))
+        changes: Changes = self._built(Changes, self._ask("sync_changes", asked))
         return changes
 
     def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]:
         found: dict[str, Stamp] = {}
         for some in _parts(ids):
-            told = self._asked("sync_stamps", {"ids": some})["stamps"]
+            told = self._ask("sync_stamps", {"ids": some})["stamps"]
             found |= {name: self._built(Stamp, one) for name, one in told.items()}
         return found
 
@@ -109,7 +109,7 @@ class RemotePeer(Peer):
         for some in _parts(ids):
             offset, more = 0, True
             while more:
-                told = self._asked("sync_links", {"ids": some, "offset": offset})
+                told = self._ask("sync_links", {"ids": some, "offset": offset})
                 links = self._read({"links": told["links"]}).links
                 more = bool(told["more"]) and bool(links)
                 offset += len(links)
@@ -121,9 +121,9 @@ class RemotePeer(Peer):
         for some in _parts(ids):
             left: Sequence[str] = some
             while left:
-                told = self._asked("sync_fetch", {"ids": list(left), "vectors": vectors})
+                told = self._ask("sync_fetch", {"ids": list(left), "vectors": vectors})
                 if len(told["left"]) >= len(left):
-                    raise self._no_scrubjay()
+                    raise self._not_scrubjay()
                 parcel, left = self._read(told["parcel"]), told["left"]
                 whole = Parcel(
                     replicas=whole.replicas + parcel.replicas,
@@ -132,7 +132,7 @@ class RemotePeer(Peer):
                     model=parcel.model,
                 )
         if {one.memory.id for one in whole.replicas} - set(ids):
-            raise self._no_scrubjay()
+            raise self._not_scrubjay()
         return whole
 
     def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]:
@@ -154,23 +154,23 @@ class RemotePeer(Peer):
             "sender": manner.sender,
             "dry_run": manner.dry_run,
         }
-        told = self._asked("sync_take", asked)["taken"]
+        told = self._ask("sync_take", asked)["taken"]
         return [self._built(Taken, one) for one in told]
 
     def mark(self) -> str | None:
-        return self._greeted().mark
+        return self._greet().mark
 
     def renew(self) -> None:
-        self._asked("sync_renew", {"origin": self.origin})
-        self._greeting = self._greeted()
+        self._ask("sync_renew", {"origin": self.origin})
+        self._greeting = self._greet()
 
     def close(self) -> None:
         self._line.close()
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
-    def _greeted(self) -> wire.Greeting:
-        told = self._asked("sync_greet", None)
+    def _greet(self) -> wire.Greeting:
+        told = self._ask("sync_greet", None)
         if told["protocol"] > wire.PROTOCOL:
             raise StorageTooNew(
                 f"Endpoint {self._name} runs a newer scrubjay.", hint="Update scrubjay on this machine."
@@ -183,22 +183,22 @@ class RemotePeer(Peer):
         greeting: wire.Greeting = self._built(wire.Greeting, {name: told[name] for name in told.keys() & known})
         return greeting
 
-    def _asked(self, operation: str, arguments: Body | None) -> Body:
+    def _ask(self, operation: str, arguments: Body | None) -> Body:
         """The other side's answer, checked against its schema."""
         asked = find("native").operations[operation]
         assert asked.route is not None
         body = None if arguments is None else json.dumps(arguments, ensure_ascii=False).encode()
-        answer = self._answered(asked.route.method, asked.route.path, body)
+        answer = self._send(asked.route.method, asked.route.path, body)
         if answer.status != 200:
             raise self._refusal(answer)
         told = _json(answer.body)
         try:
             _checker(asked).check(told)
         except InvalidInput:
-            raise self._no_scrubjay() from None
+            raise self._not_scrubjay() from None
         return dict(told)
 
-    def _answered(self, method: str, path: str, body: bytes | None) -> Answer:
+    def _send(self, method: str, path: str, body: bytes | None) -> Answer:
         """An answer of any status; transient failures are retried."""
         try:
             return ask_again(
@@ -240,9 +240,9 @@ class RemotePeer(Peer):
             return EndpointUnreachable(f"Endpoint {self._name} is busy.", hint="Try again later.")
         if answer.status >= 500 or code is not None:
             return SyncFailed(f"Endpoint {self._name} refused with status {answer.status}.", hint="Its log says why.")
-        return self._no_scrubjay()
+        return self._not_scrubjay()
 
-    def _no_scrubjay(self) -> EndpointUnreachable:
+    def _not_scrubjay(self) -> EndpointUnreachable:
         return EndpointUnreachable(
             f"Endpoint {self._name} is not a scrubjay server that can be synced with.",
             hint="Check that the address is right (the part before /api), and that scrubjay is up to date there.",
@@ -252,13 +252,13 @@ class RemotePeer(Peer):
         try:
             return wire.read(body)
         except InvalidInput:
-            raise self._no_scrubjay() from None
+            raise self._not_scrubjay() from None
 
     def _built(self, kind: Any, body: Body) -> Any:
         try:
             return wire.built(kind, body)
         except InvalidInput:
-            raise self._no_scrubjay() from None
+            raise self._not_scrubjay() from None
 
 
 def _parts(ids: Sequence[str]) -> list[list[str]]:

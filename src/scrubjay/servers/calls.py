@@ -102,7 +102,7 @@ class Service:
             return answered(call, opened), rate
         except Error as error:  # the engine could not be opened, the arguments cannot be stored, or a limit is reached
             return call.dialect.failure(error, call.operation), refused_rate(error)
-        except Exception:  # noqa: BLE001 -- the unforeseen is told in the log, with a number for the client
+        except Exception:  # noqa: BLE001 -- the unforeseen goes to the log, with a number for the client
             return call.dialect.failure(fault(f"{call.operation} of {call.dialect.name}"), call.operation), rate
 
 

@@ -228,11 +228,11 @@ def integrity(checkup: Checkup, *, deep: bool) -> Iterator[Finding]:
 
 
 REMEDIES = {
-    "Other users of this machine may read the file.": "chmod 600 the store's file (scrubjay settings names it)",
-    "The last changes are missing: its -wal file was deleted, or an older copy was put in the file's place.": (
+    "Other users of this machine can read the file.": "chmod 600 the store's file (scrubjay settings names it)",
+    "The last changes are missing: its -wal file was deleted, or the file was replaced by an older copy.": (
         "Put that file back before anything is written, or restore a newer backup: scrubjay restore"
     ),
-    "The index of vectors is damaged; searches compare exactly until it is made anew.": REBUILD,
+    "The vector index is damaged; searches compare exactly until it is rebuilt.": REBUILD,
 }
 
 

@@ -56,18 +56,18 @@ class Admission:
         if scope["type"] != "http" or is_open(scope["path"]):
             return await self._app(scope, receive, send)
         request = Request(scope)
-        with_rate = rate_told(scope, send)
+        rated = with_rate(scope, send)
         try:
-            proven, request.state.engine = await run_sync(self._admitted, request)
+            proven, request.state.engine = await run_sync(self._admit, request)
             request.state.session = proven.session
             request.state.rate = self._limits.request(proven.caller)
         except Error as error:
             if isinstance(error, RateLimited):
                 request.state.rate = rate_of(error)
-            return await self._refused(scope, error)(scope, receive, with_rate)
-        await self._streams.run(self._app, request, proven.caller, receive, with_rate)
+            return await self._refused(scope, error)(scope, receive, rated)
+        await self._streams.run(self._app, request, proven.caller, receive, rated)
 
-    def _admitted(self, request: Request) -> tuple[Proven, Engine]:
+    def _admit(self, request: Request) -> tuple[Proven, Engine]:
         """Who asks, and the engine bound to it. Reads the store: in a thread."""
         proven = self._credentials.proven(request, request.method)
         named = (*request.query_params.getlist("space"), *request.headers.getlist("x-scrubjay-space"))
@@ -83,13 +83,13 @@ def only_space(caller: Caller) -> tuple[str, ...] | None:
     return tuple(caller.spaces) if caller.spaces is not None and len(caller.spaces) == 1 else None
 
 
-def rate_told(scope: Scope, send: Send) -> Send:
+def with_rate(scope: Scope, send: Send) -> Send:
     """Every reply has its caller's rate: that of the operation if one was called, otherwise that of all requests."""
 
-    async def told(message: Message) -> None:
+    async def send_with_rate(message: Message) -> None:
         rate = scope.get("state", {}).get("rate")
         if message["type"] == "http.response.start" and rate is not None:
             MutableHeaders(scope=message).update(rate.headers)
         await send(message)
 
-    return told
+    return send_with_rate

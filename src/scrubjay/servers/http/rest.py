@@ -360,7 +360,7 @@ def next_piece(address: Address, stream: Stream) -> Body | Last | None:
         return next(stream.pieces, Last())
     except Error as error:
         told = error
-    except Exception:  # noqa: BLE001 -- the unforeseen is told in the log, with a number for the client
+    except Exception:  # noqa: BLE001 -- the unforeseen goes to the log, with a number for the client
         told = fault(f"the stream of {address.operation.name} of {address.dialect.name}")
     body = address.dialect.failure(told, address.operation.name).body
     return Last({"event": "error", "data": body} if stream.kind is Pieces.EVENTS else body)

@@ -73,7 +73,7 @@ class Reading:
     readers: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, READERS))
 
     async def list(self, ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
-        found = await self._asked(ctx, self.resources.listed)
+        found = await self._ask(ctx, self.resources.listed)
         return ListResourcesResult(
             resources=[
                 Resource(uri=one.uri, name=one.name, description=one.description, mime_type=one.mime_type)
@@ -95,18 +95,18 @@ class Reading:
 
     async def read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = str(params.uri)
-        mime_type, text = await self._asked(ctx, lambda engine: self.resources.read(engine, uri), {"uri": uri})
+        mime_type, text = await self._ask(ctx, lambda engine: self.resources.read(engine, uri), {"uri": uri})
         return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
     async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
         known = dict(params.context.arguments or {}) if params.context is not None else {}
         name, begun = params.argument.name, params.argument.value
-        values = await self._asked(ctx, lambda engine: self.resources.complete(engine, name, begun, known))
+        values = await self._ask(ctx, lambda engine: self.resources.complete(engine, name, begun, known))
         return CompleteResult(
             completion=Completion(values=values[:MAX_VALUES], total=len(values), has_more=len(values) > MAX_VALUES)
         )
 
-    async def _asked(
+    async def _ask(
         self, ctx: Context, work: Callable[[Engine], Result], about: dict[str, str] | None = None
     ) -> Result:
         """What the engine says, in a worker thread."""
@@ -125,6 +125,6 @@ class Reading:
         except Error as error:
             code = INTERNAL_ERROR if isinstance(error, StorageError) else INVALID_PARAMS
             raise MCPError(code=code, message=error.message, data=about) from None
-        except Exception:  # noqa: BLE001 -- the unforeseen is told in the log, with a number for the client
+        except Exception:  # noqa: BLE001 -- the unforeseen goes to the log, with a number for the client
             told = fault(f"a resource of {self.dialect}")
             raise MCPError(code=INTERNAL_ERROR, message=told.message) from None

@@ -53,7 +53,7 @@ def reporter(ctx: Context) -> Callable[[int, int | None, str], None] | None:
         told = done
         try:
             from_thread.run(ctx.session.report_progress, done, total, note or None)
-        except (Exception, CancelledError):  # noqa: BLE001 -- nobody waits for this call any more; its work goes on
+        except (Exception, CancelledError):  # noqa: BLE001 -- the client no longer waits for this call; its work goes on
             told = math.inf
 
     return report

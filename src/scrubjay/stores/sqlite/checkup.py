@@ -18,10 +18,10 @@ from scrubjay.stores.sqlite.rows import COLUMNS, TABLES
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
-UNREADABLE = "The file cannot be read to its end."
-READABLE = "Other users of this machine may read the file."
-BEHIND = "The last changes are missing: its -wal file was deleted, or an older copy was put in the file's place."
-INDEX = "The index of vectors is damaged; searches compare exactly until it is made anew."
+UNREADABLE = "The file cannot be read completely."
+READABLE = "Other users of this machine can read the file."
+BEHIND = "The last changes are missing: its -wal file was deleted, or the file was replaced by an older copy."
+INDEX = "The vector index is damaged; searches compare exactly until it is rebuilt."
 
 
 def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool, behind: bool = False) -> Checkup:
@@ -107,7 +107,7 @@ def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) ->
             if line != "ok":
                 yield str(line)
         if con.execute("SELECT 1 FROM facts WHERE key = 'copy'").fetchone() is not None:
-            yield "It is a copy that is not finished."
+            yield "It is an unfinished copy."
     except UNREADABLE_ERRORS:
         yield UNREADABLE
     if sqlite_file.others_may_read(path):

@@ -1,0 +1,72 @@
+"""Comments, docstrings and messages are written in plain English: phrases that crept in from elsewhere stay out."""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parents[1] / "src" / "scrubjay"
+STILL_OLD = ("engine", "stores")  # folders that are yet to be gone through
+
+# What is found, and what to write instead.
+PHRASES = {
+    r"\banew\b": "again, or rebuilt",
+    r"\bwhom\b": "who",
+    r"\bshall\b": "must, should, or will",
+    r"\b(?:some|no)body\b": "someone, no one, or what it is",
+    r"(?<!there )\b(?:is|are) no (?!longer|more\b|better|faster|such)[a-z]+\b": "is not a …",
+    r"\bsoftly\b": "soft-deleted",
+    r"\bput(?:s|ting)? away\b": "archived",
+    r"\bmend(?:s|ed|ing)?\b(?!-clock)": "fix",
+    r"\bstands? in\b": "is in",
+    r"\bstands? twice\b": "is repeated",
+    r"\bin the clear\b": "unencrypted",
+    r"\b(?:is|are|was|were) not understood\b": "invalid …",
+    r"\bgoes on where it\b": "resumes",
+    r"\bbr(?:oke|eaks|oken) off\b": "interrupted",
+    r"\bthe most is\b": "too long: … (maximum …)",
+}
+UNWANTED = re.compile("|".join(f"(?:{phrase})" for phrase in PHRASES), re.IGNORECASE)
+
+
+def prose(file: Path):
+    """Line number and text of every comment, and of every string that is a sentence; names on the wire are not."""
+    with tokenize.open(file) as lines:
+        for token in tokenize.generate_tokens(lines.readline):
+            if token.type == tokenize.COMMENT or tokenize.tok_name[token.type] in ("STRING", "FSTRING_MIDDLE"):
+                for offset, line in enumerate(token.string.splitlines()):
+                    text = re.sub(r"\{[^{}]*\}", "", line)  # what an f-string computes
+                    if " " in text.strip():
+                        yield token.start[0] + offset, text
+
+
+def found(file: Path) -> list[str]:
+    return [
+        f"{file.relative_to(SOURCES)}:{number}: {match[0]!r} in: {text.strip()}"
+        for number, text in prose(file)
+        if (match := UNWANTED.search(text))
+    ]
+
+
+@pytest.mark.parametrize("folder", sorted(one.name for one in SOURCES.iterdir() if one.name not in STILL_OLD))
+def test_no_phrase_reads_as_translated(folder):
+    place = SOURCES / folder
+    files = [place] if place.suffix == ".py" else sorted(place.rglob("*.py"))
+
+    assert [line for file in files for line in found(file)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# colour is no setting", '"Mend it or move it away."', "# made anew", '"x stands in the query."'],
+)
+def test_the_phrases_are_recognised(text):
+    assert UNWANTED.search(text)
+
+
+@pytest.mark.parametrize("text", ["# there is no such space", '"is no longer in use"', '"scrubjay sync mend-clock"'])
+def test_plain_sentences_pass(text):
+    assert not UNWANTED.search(text)
