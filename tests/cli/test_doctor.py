@@ -37,7 +37,7 @@ def test_a_link_that_leads_nowhere_is_a_problem(call, home):
     done = call("doctor", "--json")
 
     assert done.code == 1
-    assert findings(done)["store"]["do"] == "Mend the link, or remove it."
+    assert findings(done)["store"]["do"] == "Fix or remove the link."
 
 
 def test_what_never_was_a_store_is_not_to_be_salvaged(call, home):

@@ -39,7 +39,7 @@ TEA = {"content": "User likes tea"}
         (b'{"content": 5}', "Line 3: content must be text"),
         (b'{"content": "tea", "colour": "green"}', "Line 3: colour is not known"),
         (b'{"content": "tea", "expires_at": "soon"}', "Line 3: expires_at"),
-        (b'{"content": "\\ud800"}', "Line 3: content holds half of a surrogate pair"),
+        (b'{"content": "\\ud800"}', "Line 3: content has a lone surrogate"),
         (b'{"type": "scrubjay", "format": 99}', "Line 3"),
         (b'{"type": "link", "kind": "loves"}', "Line 3 is not a memory"),
         (b'{"content": "' + b"x" * 5_000_000 + b'"}', "Line 3 is longer"),

@@ -730,7 +730,7 @@ def test_a_shared_conversation_is_read_by_all_and_deleted_by_who_began_it(jay, p
     assert len(done(rita, "list_messages", conversation_id="one")["messages"]) == 2
     assert "reader" in failing(rita, "send_message", conversation_id="one", content="Me too")
     for operation in ("delete_conversation", "clear_conversation"):
-        assert "Only who began" in failing(bob, operation, conversation_id="one")
+        assert "Only its creator" in failing(bob, operation, conversation_id="one")
     assert done(ann, "clear_conversation", conversation_id="one")["count"] == 1
     done(ann, "delete_conversation", conversation_id="one")
     done(jay, "delete_conversation", conversation_id="two")
@@ -743,7 +743,7 @@ def test_a_conversation_of_before_is_shared_and_deleted_by_owners_only(jay, peop
 
     body = done(people[1], "get_conversation", conversation_id="old")["conversation"]
     assert (body["access_level"], "user_id" in body) == ("shared", False)
-    assert "Only who began" in failing(people[0], "delete_conversation", conversation_id="old")
+    assert "Only its creator" in failing(people[0], "delete_conversation", conversation_id="old")
     done(jay, "delete_conversation", conversation_id="old")
 
 

@@ -133,7 +133,7 @@ def test_a_rotated_key_has_another_secret(jay):
 def test_a_wrong_password_opens_no_session(jay, user, password):
     jay.callers.create("alice", kind=CredentialKind.PASSWORD, password="correct horse!")
 
-    with pytest.raises(Unauthenticated, match="name or the password"):
+    with pytest.raises(Unauthenticated, match="Wrong name or password"):
         jay.callers.sign_in(user=user, password=password)
 
 

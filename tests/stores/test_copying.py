@@ -270,7 +270,7 @@ def test_a_copy_does_not_go_on_from_a_source_that_has_changed(sqlite: SqliteStor
     with sqlite.writing() as tx:
         tx.sync.tick(NOW)
 
-    with pytest.raises(Conflict, match="written to since this copy began"):
+    with pytest.raises(Conflict, match="changed since this copy began"):
         copy(SqliteCopy(sqlite), SqliteCopy(other), quiet)
 
 
@@ -285,7 +285,7 @@ def test_rows_that_refer_to_what_was_written_meanwhile_are_told_as_that(
             with sqlite.writing() as tx:
                 tx.sync.tick(NOW)
 
-    with pytest.raises(Conflict, match="written to since this copy began"):
+    with pytest.raises(Conflict, match="changed since this copy began"):
         copy(SqliteCopy(sqlite), SqliteCopy(other), report)
 
 

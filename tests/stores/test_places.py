@@ -66,7 +66,7 @@ BAD: dict[str, tuple[Callable[[Path], None], type[Error]]] = {
     "of a newer scrubjay": (newer, StorageTooNew),
     "a folder": (folder, StorageError),
     "a pipe": (pipe, StorageError),
-    "a link that leads nowhere": (link_to_nowhere, StorageError),
+    "a broken link": (link_to_nowhere, StorageError),
     "a link to itself": (link_to_itself, StorageError),
     "a link to a text": (link_to_text, StorageDamaged),
 }

@@ -60,7 +60,7 @@ def show(value: Any, text: object, session: Session) -> None:
 
 
 def show_note(value: Any, text: str, session: Session) -> None:
-    """What was done: a document for programs, a remark for people, for whom there is no result."""
+    """What was done: a document for programs, a remark for people, who get no result."""
     if session.as_json:
         print_json(value)
     note(text, session)

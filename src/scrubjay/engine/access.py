@@ -93,7 +93,7 @@ def check_change(caller: Caller, memory: Memory) -> None:
     """:raises Forbidden: if the caller may see this memory but not change it"""
     check_unsealed(caller, memory.space)
     if not may_change(caller, memory):
-        raise Forbidden(f"Memory {memory.id} is not yours to change.", memory_id=memory.id)
+        raise Forbidden(f"You are not allowed to change memory {memory.id}.", memory_id=memory.id)
 
 
 def may_erase(caller: Caller, memory: Memory) -> bool:
@@ -107,7 +107,7 @@ def check_erase(caller: Caller, memory: Memory) -> None:
     if not may_erase(caller, memory):
         raise Forbidden(
             f"Only the author or an owner may erase memory {memory.id} for good.",
-            hint="Delete it softly: it can be brought back for a while.",
+            hint="Soft-delete it instead: it can be restored for a while.",
             memory_id=memory.id,
         )
 
@@ -118,7 +118,7 @@ def check_levels(caller: Caller, before: Memory, after: Memory) -> None:
     if hidden and caller.role is not Role.OWNER and before.context.user_id != caller.user:
         raise Forbidden(
             f"Only the author or an owner may make memory {before.id} private.",
-            hint="Store a private memory of your own instead.",
+            hint="Store your own private memory instead.",
             memory_id=before.id,
         )
 
@@ -126,7 +126,7 @@ def check_levels(caller: Caller, before: Memory, after: Memory) -> None:
 def check_verifies(caller: Caller, before: Memory, after: Memory) -> None:
     """:raises Forbidden: if anyone but an owner says when a memory was verified, or that it was not"""
     if after.verified_at != before.verified_at and caller.role is not Role.OWNER:
-        raise Forbidden("Only an owner may say when a memory was verified.", hint="Leave verified_at out.")
+        raise Forbidden("Only an owner may set when a memory was verified.", hint="Leave verified_at out.")
 
 
 def sees_conversation(caller: Caller, conversation: Conversation) -> bool:
@@ -139,7 +139,7 @@ def sees_conversation(caller: Caller, conversation: Conversation) -> bool:
 def check_ends(caller: Caller, conversation: Conversation) -> None:
     """:raises Forbidden: unless the caller began the conversation or is an owner"""
     if caller.role is not Role.OWNER and conversation.user_id != caller.user:
-        raise Forbidden("Only who began a conversation, or an owner, may clear or delete it.", hint="Ask an owner.")
+        raise Forbidden("Only its creator or an owner may clear or delete a conversation.", hint="Ask an owner.")
 
 
 def check_call(caller: Caller, *, changes: bool, local: bool, owner: bool) -> None:
@@ -148,11 +148,11 @@ def check_call(caller: Caller, *, changes: bool, local: bool, owner: bool) -> No
     :raises Forbidden: if the caller's role does not reach so far
     """
     if changes and caller.role is Role.READER:
-        raise Forbidden("A reader changes nothing.", hint="Ask an owner for another role.")
+        raise Forbidden("Readers cannot make changes.", hint="Ask an owner for another role.")
     if local and not caller.local:
         raise Forbidden(
-            "What touches files, folders and endpoints of the server is for its own owner.",
-            hint="Run it on that machine, or let its owner set remote_files.",
+            "Only the server's own owner may use its files, folders and endpoints.",
+            hint="Run it on that machine, or have its owner set remote_files.",
         )
     if owner:
         check_owner(caller)
@@ -167,7 +167,9 @@ def check_owner(caller: Caller) -> None:
 def check_store(caller: Caller, space: str) -> None:
     """:raises Forbidden: if the caller may not write into this space"""
     if caller.role is Role.READER or not granted(caller, space):
-        raise Forbidden(f"You may not write into space {space}.", hint="Ask an owner for a grant.", space=space)
+        raise Forbidden(
+            f"You are not allowed to write to space {space}.", hint="Ask an owner for a grant.", space=space
+        )
     check_unsealed(caller, space)
 
 
@@ -200,5 +202,5 @@ def owner_of_new(caller: Caller, user_id: str | None) -> str:
 def checked_user(caller: Caller, user_id: str) -> str:
     """:raises Forbidden: if the caller names another user without being an owner"""
     if user_id != caller.user and caller.role is not Role.OWNER:
-        raise Forbidden("You may not name another user.", hint="Leave user_id out, or ask an owner.")
+        raise Forbidden("You are not allowed to act for another user.", hint="Omit user_id, or ask an owner.")
     return user_id

@@ -46,7 +46,7 @@ MIN_PASSWORD, MAX_PASSWORD = 12, 1_000
 SESSION_HOURS = 12
 MAX_ACTS = 10_000
 MAX_NAMED = 5  # credentials in a message
-REFUSED = "The credential is not valid here."
+REFUSED = "The credential is not valid."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +93,14 @@ class Callers:
         self._check_owner()
         intake.check_name(user, "user")
         if len(name) > intake.MAX_NAME:
-            raise InvalidInput(f"name must have at most {intake.MAX_NAME} characters.", field="name")
+            raise InvalidInput(f"name is too long (maximum {intake.MAX_NAME} characters).", field="name")
         if expires_at is not None and expires_at <= self._engine.now():
             raise InvalidInput("expires_at must be in the future.", field="expires_at")
         wanted = None if spaces is None else tuple(dict.fromkeys(self._own_space(space) for space in spaces))
         if wanted == ():
             raise InvalidInput("spaces must name at least one space.", field="spaces")
         if wanted is None and self._engine.caller.spaces is not None:
-            raise Forbidden("Name the spaces of the credential.", hint="They must be among your own.")
+            raise Forbidden("Name the credential's spaces.", hint="They must be among your own.")
         made = Credential(
             id=f"key_{random_suffix()}",
             kind=kind,
@@ -153,7 +153,7 @@ class Callers:
         def write(tx: Transaction) -> Credential:
             known = self._managed(tx, id)
             if known.kind is not CredentialKind.KEY or known.revoked_at is not None:
-                raise InvalidInput(f"{id} is not a key that is in use.", hint="Create a new one.", field="id")
+                raise InvalidInput(f"{id} is not an active key.", hint="Create a new one.", field="id")
             tx.callers.replace_secret(id, hashed(secret) or b"")
             self._note(tx, "credential rotated", subject=id)
             done.append(known)
@@ -215,7 +215,7 @@ class Callers:
 
         def write(tx: Transaction) -> bool:
             if not tx.callers.withdraw(user, space):
-                raise NotFound(f"{user} has no grant of {space}.", hint="`scrubjay spaces grants` lists them.")
+                raise NotFound(f"{user} has no grant for {space}.", hint="`scrubjay spaces grants` lists them.")
             self._note(tx, "grant withdrawn", space=space, subject=user)
             return True
 
@@ -260,7 +260,7 @@ class Callers:
         """:raises Unauthenticated: if the session is over, or its credential is"""
         session = self._records.callers.session(hashed(cookie) or b"")
         if session is None or session.expires_at <= self._engine.now():
-            raise Unauthenticated("The session is over.", hint="Sign in again.")
+            raise Unauthenticated("The session has ended.", hint="Sign in again.")
         if session.credential is None:
             return self._engine.caller, session
         return self._caller(self._still_good(session.credential)), session
@@ -289,7 +289,7 @@ class Callers:
             intake.check_space(space)
         own = self._engine.caller.spaces
         if own is not None and space not in own:
-            raise Forbidden(f"Space {space} is not yours to give.", space=space)
+            raise Forbidden(f"You cannot grant access to space {space}.", space=space)
         return space
 
     def _check_there(self, tx: Transaction, spaces: Sequence[str]) -> None:
@@ -311,7 +311,7 @@ class Callers:
         self._check_owner()
         found = reads.callers.credential(id)
         if found is None or not self._manages(reads, found[0]):
-            raise NotFound(f"There is no credential {id[:100]}.", hint="`scrubjay keys list` shows them.")
+            raise NotFound(f"No credential {id[:100]}.", hint="`scrubjay keys list` shows them.")
         return found[0]
 
     def _manages(self, reads: Reads, credential: Credential) -> bool:
@@ -356,7 +356,7 @@ class Callers:
                 return one
         if not mine:
             fits(password, UNKNOWN)
-        raise Unauthenticated("The name or the password is wrong.")
+        raise Unauthenticated("Wrong name or password.")
 
     def _still_good(self, id: str) -> Credential:
         found = self._records.callers.credential(id)
@@ -424,7 +424,7 @@ def hashed_password(password: str | None) -> bytes:
     from argon2 import PasswordHasher  # only passwords need it
 
     if password is None or not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
-        raise InvalidInput(f"A password has {MIN_PASSWORD} to {MAX_PASSWORD:,} characters.", field="password")
+        raise InvalidInput(f"A password must have {MIN_PASSWORD} to {MAX_PASSWORD:,} characters.", field="password")
     return PasswordHasher().hash(password.encode("utf-8", "replace")).encode()
 
 

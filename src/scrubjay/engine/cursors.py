@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SIGNATURE_BYTES = 16
 BLOCK = 32  # bytes; its length tells nothing about what it says
 INVALID = "The cursor is not valid for this list."
-HINT = "Begin again without a cursor; filters and order must stay the same from page to page."
+HINT = "Start again without a cursor; filters and order must stay the same from page to page."
 
 
 def written(position: Position, *, key: bytes, question: str) -> str:

@@ -580,8 +580,8 @@ class Engine:
             return kept.memory
         former = next((one.memory for one in self.history(id) if version in (one.memory.version, one.id)), None)
         if former is None:
-            hint = "Its history lists them, and an update's reply names the one before."
-            raise NotFound(f"Memory {id} has no former version {version}.", hint=hint)
+            hint = "The memory's history lists them; an update's reply has the previous one."
+            raise NotFound(f"Memory {id} has no earlier version {version}.", hint=hint)
         fields = {name: getattr(former, name) for name in intake.CHANGEABLE}
         if former.kind is not Kind.MEMORY:
             del fields["content"]
@@ -651,7 +651,7 @@ class Engine:
         asked = query or statistics.StatsQuery()
         found = statistics.statistics(self.records, self.caller, self.spaces, asked, now=self.now())
         if not found.exists:
-            raise ScopeNotFound(f"There is no {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
+            raise ScopeNotFound(f"No {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
 
     # --- parts -------------------------------------------------------------------------------------------------------
@@ -729,7 +729,7 @@ class Engine:
         filed = self.registry is not None and name in self.registry.stores()
         if not filed and not reads.spaces.has(name):
             hint = f"Create it first: `scrubjay spaces create {name}`."
-            raise SpaceNotFound(f"There is no space {name}.", hint=hint, space=name)
+            raise SpaceNotFound(f"No space {name}.", hint=hint, space=name)
 
     def create_space(self, name: str, *, description: str | None = None) -> bool:
         """Make a space; False if it was there already."""

@@ -63,8 +63,8 @@ class Feed:
         try:
             return cursors.read(place, key=self._key, question=self._question).seq
         except InvalidInput:
-            hint = "Leave it out to begin now, or send 0 to begin with the first event."
-            raise InvalidInput("after must be the id of an event of this space.", hint=hint, field="after") from None
+            hint = "Omit it to start now, or send 0 to start with the first event."
+            raise InvalidInput("after must be the id of an event in this space.", hint=hint, field="after") from None
 
     @cached_property
     def _key(self) -> bytes:

@@ -106,7 +106,7 @@ class Jobs:
     def start(self, kind: str, arguments: Mapping[str, Any], *, prefix: str = "job") -> Job:
         """Have something done in the background, by this process if it serves, else by the next that does."""
         if kind not in KINDS:
-            raise InvalidInput(f"There is no job {kind!r}.", field="kind")
+            raise InvalidInput(f"Unknown kind of job {kind!r}.", field="kind")
         intake.check_json(arguments, "arguments")
         job = self.new(kind, arguments, prefix=prefix)
 
@@ -136,7 +136,7 @@ class Jobs:
         intake.check_id(id)
         job = self._engine.records.jobs.get(id)
         if job is None or not self._may_see(job):
-            raise JobNotFound(f"There is no job {id[:100]}.", hint="Finished jobs are kept for a week.", job_id=id)
+            raise JobNotFound(f"No job {id[:100]}.", hint="Finished jobs are kept for a week.", job_id=id)
         return job
 
     def list(self, *, unfinished: bool = False, limit: int = 20) -> Sequence[Job]:
@@ -244,7 +244,7 @@ class Worker:
                 return None
             job = replace(job, attempts=job.attempts + 1, started_at=job.started_at or now)
             if job.attempts > MOST_ATTEMPTS:
-                died = error_of(Internal(f"Every server that took it up went away, {MOST_ATTEMPTS} times."))
+                died = error_of(Internal(f"It was started {MOST_ATTEMPTS} times, and each time its server stopped."))
                 tx.jobs.put(replace(job, status=JobStatus.FAILED, error=died, finished_at=now))
                 return None
             tx.jobs.put(job)
@@ -292,7 +292,7 @@ class Worker:
                     lost.set()  # this machine slept, and another has taken over
                     return
             except Error as error:  # busy or away; there is time for two more tries
-                log().info("the lease of %s waits: %s", name, error.message)
+                log().info("the lease of %s could not be renewed: %s", name, error.message)
 
     def _work(self) -> None:
         while not self._closing.is_set():
@@ -323,7 +323,7 @@ def found(kind: str) -> Run:
         run = getattr(import_module(module), name)
         KINDS[kind] = run
     if run is None:
-        raise Internal(f"This scrubjay does not know the job {kind!r}.", hint="Update scrubjay.")
+        raise Internal(f"This scrubjay does not support the job {kind!r}.", hint="Update scrubjay.")
     return run
 
 

@@ -125,7 +125,7 @@ def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tup
             elif kind == "link":
                 links.append(read_link(line))
             elif kind != "scrubjay" or line.get("format") != FORMAT:
-                raise InvalidInput("It is not of a format that this scrubjay reads.")
+                raise InvalidInput("This scrubjay cannot read its format.")
         except Error as error:
             raise InvalidInput(f"Line {number}: {error.message}", hint=error.hint, line=number) from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:

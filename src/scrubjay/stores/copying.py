@@ -293,7 +293,7 @@ def _clock(source: Copyable) -> int:
 
 def _changed() -> Conflict:
     return Conflict(
-        "The source was written to since this copy began.",
+        "The source has changed since this copy began.",
         hint="Stop whatever writes to it, delete the target, and copy again.",
     )
 
@@ -303,12 +303,12 @@ def _progress(source: Copyable, target: Copyable, clock: int) -> Done:
     if kept:
         origin, began_at, finished, table, count, after = json.loads(kept)
         if origin != source.origin:
-            raise Conflict("The target holds an unfinished copy of another store.", hint="Copy into a new one.")
+            raise Conflict("The target is an unfinished copy of another store.", hint="Copy into a new one.")
         if began_at != clock:
             raise _changed()
         return Done(tuple(finished), table, count, after)
     if not target.is_new():
-        raise Conflict("The target holds memories of its own.", hint="Copy into a new store.")
+        raise Conflict("The target already has its own memories.", hint="Copy into a new store.")
     return Done()
 
 
@@ -330,7 +330,7 @@ def _verified(source: Copyable, target: Copyable, report: Progress) -> dict[str,
         if here != there:
             raise StorageDamaged(
                 f"The copy differs from its source in {table.name}: {there[0]} rows of {here[0]}.",
-                hint="Stop everything that writes to either, and copy into a new store once more.",
+                hint="Stop everything that writes to either, and copy into a new store again.",
             )
         counts[table.name] = here[0]
     report("verifying", len(TABLES), len(TABLES))

@@ -134,7 +134,7 @@ def with_text(memory: Memory, kept: Memory) -> Memory:
 
 def check_count(ids: Sequence[str], most: int) -> None:
     if not 1 <= len(ids) <= most:
-        raise InvalidInput(f"Name 1 to {most:,} memories, not {len(ids):,}.", field="memory_ids")
+        raise InvalidInput(f"Give 1 to {most:,} memories, not {len(ids):,}.", field="memory_ids")
     for name in ids:
         intake.check_id(name)
 

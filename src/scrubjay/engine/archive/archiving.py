@@ -46,7 +46,7 @@ class Criteria:
     def filter(self, now: datetime) -> Filter:
         """:raises InvalidInput: if nothing is given"""
         if self == Criteria():
-            raise InvalidInput("auto_archive_criteria names no criterion.", field="auto_archive_criteria")
+            raise InvalidInput("auto_archive_criteria must have at least one criterion.", field="auto_archive_criteria")
         idle = None if self.inactive_days is None else days_before(now, self.inactive_days)
         return Filter(
             states=AT_HAND,
@@ -149,7 +149,7 @@ class Archiving(Archives):
             raise AlreadyArchived(f"Memory {memory.id} is already archived.", memory_id=memory.id)
         if memory.expired(self._engine.now()):
             raise Unprocessable(
-                f"Memory {memory.id} has expired.", hint="Prune it, or give it another date.", memory_id=memory.id
+                f"Memory {memory.id} has expired.", hint="Prune it, or change its expiry.", memory_id=memory.id
             )
         return memory
 
@@ -236,7 +236,8 @@ class Archiving(Archives):
         quota = self._engine.parts.archive_quota
         if quota and self._engine.records.archives.bytes() + sum(one.archive.size for one in prepared) > quota:
             raise QuotaExceeded(
-                f"The archive may hold {quota:,} bytes.", hint="Forget some archived memories, or raise archive_quota."
+                f"The archive is full: its quota is {quota:,} bytes.",
+                hint="Forget some archived memories, or raise archive_quota.",
             )
 
     def put_away(self, tx: Transaction, prepared: Sequence[Prepared], terms: Terms) -> list[PutAway]:

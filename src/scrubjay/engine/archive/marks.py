@@ -126,12 +126,12 @@ def tier_of(name: str) -> str:
 def absent(mark: str | None) -> ArchiveUnavailable:
     if mark:
         return ArchiveUnavailable(
-            "The archive folder is another one than this store's memories were archived in.",
+            "This is not the archive folder that this store's memories were archived in.",
             hint="Servers on one database must share one folder: set SCRUBJAY_ARCHIVE to it. If this folder is the "
             "right one: `scrubjay archive --accept-folder`.",
         )
     return ArchiveUnavailable(
-        "The archive folder is not there. Is its disk mounted?",
+        "The archive folder does not exist. Is its disk mounted?",
         hint="Mount it, or set SCRUBJAY_ARCHIVE to where it is; servers on one database must share it. If the folder "
         "is the right one: `scrubjay archive --accept-folder`.",
     )

@@ -122,7 +122,7 @@ class Moving(Archives):
         for archive in archives.values():
             objects.write(names[archive.id], archive.packed or b"")
             if sha256(objects.read(names[archive.id])).digest() != archive.checksum:
-                raise ArchiveDamaged("What was written to the archive folder is read otherwise.")
+                raise ArchiveDamaged("Reading back from the archive folder gives different data than was written.")
         self._point(archives, lambda archive: replace(archive, object=names[archive.id], packed=None))
 
     def _point(self, archives: Mapping[str, Archive], moved: Callable[[Archive], Archive]) -> None:

@@ -53,7 +53,7 @@ def unpacked(data: bytes, *, checksum: bytes) -> Kept:
     import zstandard
 
     if sha256(data).digest() != checksum:
-        raise ArchiveDamaged("What was archived is damaged.")
+        raise ArchiveDamaged("The archived copy is damaged.")
     try:
         if data.startswith(HEADER):
             frame, reader = data[len(HEADER) :], zstandard.ZstdDecompressor()
@@ -61,7 +61,7 @@ def unpacked(data: bytes, *, checksum: bytes) -> Kept:
             frame, reader = data[len(ROW) :], zstandard.ZstdDecompressor(dict_data=_dictionary())
         return codec.read(Kept, reader.decompress(frame, max_output_size=MAX_BYTES).decode())
     except (zstandard.ZstdError, ValueError, KeyError, TypeError, MemoryError) as error:
-        raise ArchiveDamaged("What was archived cannot be read by this scrubjay.") from error
+        raise ArchiveDamaged("This scrubjay cannot read the archived copy.") from error
 
 
 def read_archive(archive: Archive, objects: Objects | None) -> Kept:

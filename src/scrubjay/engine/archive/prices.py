@@ -28,8 +28,8 @@ def read(text: str) -> dict[str, float]:
             price = -1.0
         if name not in NAMES or not 0 <= price < math.inf:
             raise InvalidInput(
-                f"prices: {pair[:60]!r} is no price.",
-                hint=f"Write NAME=AMOUNT; names are {', '.join(sorted(NAMES))}.",
+                f"prices: invalid price {pair[:60]!r}.",
+                hint=f"Use NAME=AMOUNT; names are {', '.join(sorted(NAMES))}.",
                 field="prices",
             )
         prices[name] = price

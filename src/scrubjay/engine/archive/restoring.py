@@ -99,7 +99,7 @@ class Restoring(Archives):
     def _restorable(self, id: str, mode: Mode) -> Memory:
         memory = self._engine.ledger.changeable(self._engine.records, id, deleted=True)
         if memory.status is Status.ACTIVE:
-            raise AlreadyActive(f"Memory {memory.id} is active already.", memory_id=memory.id)
+            raise AlreadyActive(f"Memory {memory.id} is already active.", memory_id=memory.id)
         if memory.recoverable_until is not None and memory.recoverable_until < self._engine.now():
             raise NotFound(f"Memory {memory.id} can no longer be recovered.", memory_id=memory.id)
         if mode is Mode.METADATA_ONLY and memory.status is Status.DELETED:

@@ -33,8 +33,8 @@ def settle(ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool) -
     proposed = next((link for link in links if (link.source, link.target) == (successor.id, outdated.id)), None)
     if proposed is None:
         raise NotFound(
-            f"Nobody has proposed that {successor.id} outdates {outdated.id}.",
-            hint="`scrubjay conflicts` lists what is open; `scrubjay supersede` needs no proposal.",
+            f"No open proposal that {successor.id} outdates {outdated.id}.",
+            hint="`scrubjay conflicts` lists open proposals; `scrubjay supersede` needs none.",
             memory_id=outdated.id,
         )
     if not keep:

@@ -61,7 +61,7 @@ def built(
     room = Room(budget)
     if not (room.take(prompt) and room.take(message or "")):
         raise InvalidInput(
-            "The system prompt and the message alone need more tokens than there may be.",
+            "The system prompt and the message alone exceed the token budget.",
             hint="Raise the budget, or shorten them.",
             field="token_budget",
         )

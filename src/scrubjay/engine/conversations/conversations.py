@@ -241,7 +241,7 @@ class Conversations:
 
         def write(tx: Transaction) -> Conversation:
             if tx.conversations.get(made.space, made.id) is not None:
-                raise Conflict(f"There is a conversation {made.id} already.")
+                raise Conflict(f"Conversation {made.id} already exists.")
             tx.spaces.create(made.space, at=now)
             tx.conversations.put(made)
             return made
@@ -354,7 +354,7 @@ class Conversations:
 
     def _keep_answer(self, at: Engine, id: str, question: str, text: str) -> Message:
         if not text.strip() or len(text) > MAX_ANSWER:
-            raise ProviderError("The provider's answer is empty or too long to keep.")
+            raise ProviderError("The provider's answer is empty or too long to store.")
         answer = Message(
             id=f"msg-{random_suffix()}",
             role=Speaker.ASSISTANT,
@@ -497,7 +497,7 @@ def checked(conversation: Conversation) -> Conversation:
     if conversation.title is not None:
         intake.check_text(conversation.title, "title", maximum=MAX_TITLE)
     if conversation.access_level is AccessLevel.PUBLIC:
-        raise InvalidInput("A conversation is private or shared.", field="access_level")
+        raise InvalidInput("A conversation must be private or shared.", field="access_level")
     if conversation.system_prompt is not None:
         intake.check_text(conversation.system_prompt, "system_prompt")
     return conversation

@@ -332,7 +332,7 @@ class Decisions:
         wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=topic)
         chain = engine.records.list(wanted, engine.audience(wanted), now=engine.now(), limit=limit)
         if not chain:
-            raise NotFound(f"There is no decision on {topic[:100]!r}.", hint="`scrubjay decisions` lists the topics.")
+            raise NotFound(f"No decisions on {topic[:100]!r}.", hint="`scrubjay decisions` lists the topics.")
         return chain
 
     def topics(self, *, limit: int = 1_000) -> Sequence[Topic]:

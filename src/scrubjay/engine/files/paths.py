@@ -126,7 +126,7 @@ class Paths:
         """
         memory = self._found(self._folders.check(store), path)
         if not expired and memory.expired(self._engine.now()):
-            raise Expired(f"Memory expired: {memory.path}", hint="Ask for expired ones too, or prune them.")
+            raise Expired(f"Memory expired: {memory.path}", hint="Include expired ones, or prune them.")
         self._engine.count_reads([memory])
         return memory
 
@@ -254,7 +254,7 @@ class Paths:
         space, place = self._changeable_section(store, section)
         if "/" not in place:
             raise InvalidInput(
-                f"The root category {place} cannot be deleted.", hint="Delete what lies in it.", field="path"
+                f"The root category {place} cannot be deleted.", hint="Delete its contents instead.", field="path"
             )
         self._folders.look([space])
 
@@ -335,7 +335,7 @@ def _place_of(cursor: str) -> tuple[bool, str, str]:
     """Where an entry lay that was the last of a page; it need not be there any more."""
     path, _, last = cursor.partition(" ")
     if not last:
-        raise InvalidInput("The cursor is not valid for this list.", hint="Begin again without one.", field="cursor")
+        raise InvalidInput("The cursor is not valid for this list.", hint="Start again without one.", field="cursor")
     return "/" in path, path, last
 
 

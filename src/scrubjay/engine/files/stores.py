@@ -207,7 +207,7 @@ class Folders:
         intake.check_space(name)
         access.check_store(self._engine.caller, name)
         if path is not None:
-            self._check_local("Only this machine's owner chooses a folder; leave path out.")
+            self._check_local("Only this machine's owner may choose a folder; omit path.")
         registry = self._needed()
         store = replace(registry.usual(name), description=checked_description(description))
         if path is not None:
@@ -238,13 +238,13 @@ class Folders:
         """Register a folder that is there, and take in what lies in it. Into one that is added `read_only` nothing is
         ever written, and its memories are changed by editing their files only."""
         if not checked_folder(path).is_dir():
-            raise InvalidInput("There is no such folder.", hint="`scrubjay stores create` makes one.", field="path")
+            raise InvalidInput("No such folder.", hint="`scrubjay stores create` creates one.", field="path")
         self.create(name, path=path, description=description, read_only=read_only)
         return self.reindex(name, progress=progress)
 
     def remove(self, name: str) -> None:
         """Take a store out of the registry. Its files stay where they are, its memories stay in their space."""
-        self._check_local("Only this machine's owner removes a store.")
+        self._check_local("Only this machine's owner may remove a store.")
         registry = self._needed()
         store = registry.find(name)
         if store is None or not store.written:
@@ -257,7 +257,7 @@ class Folders:
 
     def mirror(self, name: str, path: Path | None = None, *, progress: Progress | None = None) -> Indexed:
         """Keep every memory of a space as a file from now on."""
-        self._check_local("Only this machine's owner mirrors a space.")
+        self._check_local("Only this machine's owner may mirror a space.")
         registry = self._needed()
         store = registry.find(name)
         access.check_unsealed(self._engine.caller, name)
@@ -277,7 +277,7 @@ class Folders:
 
     def stop_mirroring(self, name: str) -> None:
         """New memories of a space are no longer written as files; those that are stay so."""
-        self._check_local("Only this machine's owner mirrors a space.")
+        self._check_local("Only this machine's owner may mirror a space.")
         with self._records.writing() as tx:
             tx.files.mirror(self.check(name), on=False)
 
@@ -320,7 +320,7 @@ class Folders:
             except StillReading:
                 raise
             except Error as error:
-                log.warning("The folder of store %s could not be looked at: %s", space, error.message)
+                log.warning("The folder of store %s could not be checked: %s", space, error.message)
 
     def notice(self, spaces: Sequence[str]) -> None:
         """As `look`, but where the files are as they were, nothing is written, and nobody asks which ones wait."""
@@ -364,7 +364,7 @@ class Folders:
         for problem in self.problems(space):
             mine = memory is not None and problem.memory == memory.id
             if mine or (memory is None and problem.name == file_of_path(path)):
-                raise FileDamaged(f"Memory file is corrupted: {path}. {problem.why}", hint="Mend the file by hand.")
+                raise FileDamaged(f"Memory file is corrupted: {path}. {problem.why}", hint="Fix the file by hand.")
 
     def _may_hear_of(self, space: str, path: str, *, known: bool) -> bool:
         """Whether the caller may be told that there is something at a path."""
@@ -504,7 +504,7 @@ class Folders:
             shelf.failure = error.message
             if not quiet:
                 raise
-            log.warning("Files of store %s wait: %s", space, error.message)
+            log.warning("Files of store %s are not written yet: %s", space, error.message)
 
     def _folder(self, space: str) -> Folder | None:
         store = None if self._registry is None else self._registry.find(space)
@@ -556,7 +556,7 @@ def checked_description(text: str | None) -> str | None:
 def checked_folder(path: Path) -> Path:
     """A folder as its owner names it, absolute."""
     if "\0" in str(path):
-        raise InvalidInput("A folder's name cannot hold a NUL.", field="path")
+        raise InvalidInput("A folder's name cannot contain a NUL.", field="path")
     return expanded(path, field="path").absolute()
 
 

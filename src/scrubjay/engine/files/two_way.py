@@ -60,7 +60,7 @@ OWN_ID = re.compile(r"mem_[0-9a-z]{12}")
 EMBEDDED_AT_ONCE = 8  # files whose texts are embedded within the call that finds them; more wait for the backlog
 BATCH = 64  # files taken in per transaction
 
-IN_A_REPOSITORY = "A private memory is not kept in a repository: take access_level out, or move the file elsewhere."
+IN_A_REPOSITORY = "A private memory is not kept in a repository: remove access_level, or move the file elsewhere."
 
 Progress = Callable[[int, int], None]  # what is done, of how many
 
@@ -448,10 +448,10 @@ class Filing:
             return False
         try:
             if not leaving and not self._may_lie_here(known):
-                raise InvalidInput("It is the file of a memory that is private, and deleted.")
+                raise InvalidInput("It is the file of a private memory that was deleted.")
             fields = said_otherwise(change.document, known) | self._retitled(change.document, known)
             if "content" in fields and known.kind is Kind.CHECKPOINT:
-                raise InvalidInput("The text of a checkpoint is not edited.")
+                raise InvalidInput("The text of a checkpoint cannot be edited.")
             intake.changes({**fields, "expires_at": change.document.expires_at})
             if "content" in fields and known.kind is Kind.DECISION:
                 return self._decide_anew(change, known, done)
@@ -770,7 +770,7 @@ class Filing:
 
 
 def still_reading(done: int, total: int) -> StillReading:
-    return StillReading(f"Still reading: {done:,} of {total:,} files.", hint="Reading goes on; try again in a moment.")
+    return StillReading(f"Still reading: {done:,} of {total:,} files.", hint="Try again in a moment.")
 
 
 def _age(change: Change) -> float:

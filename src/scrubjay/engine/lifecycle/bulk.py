@@ -88,7 +88,7 @@ class Bulk:
         """Change the same fields of everything that a filter names; each keeps its former state in its history."""
         intake.check_known(changes, CHANGEABLE)
         if not changes and tags is None:
-            raise InvalidInput("No updates were given.", hint=f"Name at least one of tags, {', '.join(CHANGEABLE)}.")
+            raise InvalidInput("No updates were given.", hint=f"Provide at least one of tags, {', '.join(CHANGEABLE)}.")
 
         def update(tx: Transaction, memory: Memory) -> None:
             changed = intake.revision(memory, changes, intake.Merge.REPLACE, tags)
@@ -106,7 +106,7 @@ class Bulk:
         engine = self._engine
         done = engine.records.history.deed(deed)
         if done is None or done.action != FORGOTTEN or (done.user != engine.caller.user and not self._owner):
-            raise NotFound(f"Nothing was forgotten as {deed[:100]}.")
+            raise NotFound(f"Bulk operation {deed[:100]} forgot nothing.")
 
         def write(tx: Transaction) -> Done:
             forgotten = [
@@ -145,7 +145,7 @@ class Bulk:
         if deed is not None and (
             (known := engine.records.history.deed(deed)) is None or known.user != engine.caller.user
         ):
-            raise NotFound(f"There was no deed {deed[:100]} of yours.")
+            raise NotFound(f"No bulk operation {deed[:100]}.")
         audience = engine.audience(filter)
 
         def write(tx: Transaction) -> Done:
@@ -170,7 +170,7 @@ class Bulk:
         plain = Filter()
         names = [entry.name for entry in fields(Filter) if entry.name not in HOW]
         if all(getattr(filter, name) == getattr(plain, name) for name in names):
-            raise InvalidInput("Say which memories are meant.", hint="Name a client, caller, tag, time or flag.")
+            raise InvalidInput("Select memories with a filter.", hint="Give a client, caller, tag, time or flag.")
         if filter.states == plain.states and filter.expired is plain.expired:
             return replace(filter, states=KEPT, expired=None)
         return replace(filter, states=filter.states & KEPT)

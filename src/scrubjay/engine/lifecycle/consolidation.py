@@ -113,7 +113,7 @@ class Consolidation:
             return kept
         names = [engine.ledger.changeable(engine.records, name).id for name in plan.ids]
         if len(set(names)) < LEAST:
-            raise InvalidInput("Name at least two different memories.", field="memory_ids")
+            raise InvalidInput("Give at least two different memories.", field="memory_ids")
         with holding(engine, names) as held:
             sources = self._sources(held, names)
             change = Change(plan, tuple(dict.fromkeys(names)), sources, self._primary(plan, sources))
@@ -126,7 +126,7 @@ class Consolidation:
 
     def _check(self, plan: Plan) -> None:
         if not LEAST <= len(plan.ids) <= MOST:
-            raise InvalidInput(f"Name {LEAST} to {MOST} memories, not {len(plan.ids)}.", field="memory_ids")
+            raise InvalidInput(f"Give {LEAST} to {MOST} memories, not {len(plan.ids)}.", field="memory_ids")
         if plan.strategy is Strategy.KEEP_PRIMARY and plan.primary is None:
             raise InvalidInput("keep_primary needs primary_memory_id.", field="primary_memory_id")
 
@@ -138,10 +138,10 @@ class Consolidation:
             if (why := unfit(memory, now)) is not None:
                 raise Unprocessable(f"Memory {memory.id} is {why}.", memory_id=memory.id)
         if len({memory.space for memory in found}) > 1:
-            raise Unprocessable("The memories lie in different spaces.", hint="Consolidate each space by itself.")
+            raise Unprocessable("The memories are in different spaces.", hint="Consolidate each space separately.")
         owners = {memory.context.user_id for memory in found}
         if len(owners) > 1 and any(memory.access_level is AccessLevel.PRIVATE for memory in found):
-            raise Unprocessable("Private memories of different users stay apart.")
+            raise Unprocessable("Private memories of different users cannot be consolidated.")
         return sorted(found, key=lambda memory: (memory.created_at, memory.seq))
 
     def _primary(self, plan: Plan, sources: Sequence[Memory]) -> Memory:
@@ -160,7 +160,7 @@ class Consolidation:
         if similarity < self._engine.parts.least_similarity:
             raise TooDissimilar(
                 f"The memories are too dissimilar to consolidate ({similarity:.2f}).",
-                hint="Leave out what does not belong, or use keep_primary.",
+                hint="Leave out memories that do not belong, or use keep_primary.",
                 similarity=round(similarity, 4),
                 needed=self._engine.parts.least_similarity,
             )
@@ -212,7 +212,7 @@ class Consolidation:
         text, writer, notes = self._written(plan, sources)
         if len(text) > MAX_CONTENT:
             raise Unprocessable(
-                f"Together the memories have {len(text):,} characters; the most is {MAX_CONTENT:,}.",
+                f"Together the memories are too long: {len(text):,} characters (maximum {MAX_CONTENT:,}).",
                 hint="Consolidate fewer at a time.",
             )
         fields, more = self._preserved(plan, sources, primary)
@@ -323,7 +323,7 @@ class Consolidation:
 def unfit(memory: Memory, now: datetime) -> str | None:
     """What a memory is that keeps it from being consolidated."""
     if memory.kind is not Kind.MEMORY:
-        return f"a {memory.kind}, which keeps its own words"
+        return f"a {memory.kind}, whose text must not change"
     if memory.status is Status.ARCHIVED:
         return "archived"
     if memory.superseded_by is not None:

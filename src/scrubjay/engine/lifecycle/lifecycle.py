@@ -167,7 +167,7 @@ def check_version(memory: Memory, expected: int | None) -> None:
 
 def changed_meanwhile(memory: Memory) -> Conflict:
     return Conflict(
-        f"Memory {memory.id} has changed meanwhile; it is at version {memory.version}.",
+        f"Memory {memory.id} has changed meanwhile: it is now at version {memory.version}.",
         hint="Read it again and repeat the change.",
         memory_id=memory.id,
         version=memory.version,

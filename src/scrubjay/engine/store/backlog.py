@@ -79,7 +79,7 @@ class Backlog:
         patience = monotonic() + 2 * LEASE_SECONDS
         while not self.drain():
             if monotonic() > patience:
-                raise StorageBusy("Another process is embedding what waits.", hint="Try again when it is done.")
+                raise StorageBusy("Another process is embedding the backlog.", hint="Try again when it is done.")
             self._closing.wait(0.5)
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class Backlog:
         except Error as error:  # the store or the model is away; the next look tries again
             import logging  # rarely needed, and not free
 
-            logging.getLogger(__name__).info("the backlog waits: %s", error.message)
+            logging.getLogger(__name__).info("the backlog could not be embedded: %s", error.message)
 
     def _other_model(self) -> bool:
         return self._store.history.fact("model") not in (None, self._embedding.fingerprint)

@@ -29,10 +29,10 @@ Payload = TypeVar("Payload")
 
 AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
 TRY_AGAIN_SECONDS = 15.0
-HARMLESS = "Is the model there?"
-NO_MODEL = "No embedding model is configured; only words are searched."
-OTHER_MODEL = "The store's vectors come from another embedding model; only words are searched."
-BEING_REEMBEDDED = "The store's vectors are being rebuilt (scrubjay reembed); only words are searched."
+HARMLESS = "Is the model installed?"
+NO_MODEL = "No embedding model is configured; searches use words only."
+OTHER_MODEL = "The store's vectors come from another embedding model; searches use words only."
+BEING_REEMBEDDED = "The store's vectors are being rebuilt (scrubjay reembed); searches use words only."
 
 
 class Embedding:
@@ -148,7 +148,7 @@ class Embedding:
             except ModelMissing:
                 if self._fetch is None:
                     raise
-                self._down("The embedding model is being fetched.", seconds=3600)
+                self._down("The embedding model is being downloaded.", seconds=3600)
                 self._fetch()
                 self.embedder.load()
             self._why_down = None

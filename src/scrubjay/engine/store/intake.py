@@ -110,7 +110,7 @@ def check_quota(engine: Engine, tx: Transaction, memory: Memory) -> None:
     states = tx.totals(Part(Of.USER, user), everyone, now=engine.now()).states
     if sum(count for state, count in states.items() if state < State.DELETED) >= quota:
         raise QuotaExceeded(
-            f"User {user} may keep {quota:,} memories in space {memory.space}.",
+            f"The limit is reached: user {user} may have {quota:,} memories in space {memory.space}.",
             hint="Forget some, or ask for a higher quota.",
         )
 
@@ -148,7 +148,7 @@ def build_memory(
         check_name(new.topic, "topic", maximum=MAX_TOPIC)
     created = checked_time(new.created_at, "created_at") or now
     if created > now + CLOCK_SKEW:
-        raise InvalidInput("created_at lies in the future.", field="created_at")
+        raise InvalidInput("created_at is in the future.", field="created_at")
     memory = Memory(
         id=id,
         space=space,
@@ -177,7 +177,7 @@ def build_memory(
     if len(memory.text) > MAX_CONTENT:
         raise InvalidInput(
             f"The text and its {'next_steps' if new.kind is Kind.CHECKPOINT else 'reasoning'} together have "
-            f"{len(memory.text):,} characters; the most is {MAX_CONTENT:,}.",
+            f"{len(memory.text):,} characters (maximum {MAX_CONTENT:,}).",
             field="content",
         )
     return memory
@@ -235,7 +235,7 @@ def revision(
         if known.kind is not Kind.MEMORY:
             raise Unprocessable(
                 f"The text of a {known.kind} cannot be edited.",
-                hint=f"Save a new {known.kind} instead, in the mama dialect; it takes the place of this one.",
+                hint=f"Save a new {known.kind} instead, in the mama dialect; it replaces this one.",
             )
         changed["content"] = merged(known.content, changed["content"], merge)
         if changed["content"] == known.content:
@@ -249,7 +249,7 @@ def changes(given: Mapping[str, Any], *, held: bool = False) -> dict[str, Any]:
     :raises InvalidInput: if there are none, or one that cannot be changed
     """
     if not given:
-        raise InvalidInput("No updates were given.", hint="Name at least one field that shall change.")
+        raise InvalidInput("No updates were given.", hint="Provide at least one field to update.")
     check_known(given, CHANGEABLE)
     result = {name: converted(name, value) for name, value in given.items()}
     for name, value in result.items():
@@ -338,7 +338,7 @@ def check_filter(filter: Filter) -> None:
     for field in ("ids", "tags"):
         named = len(getattr(filter, field) or ())
         if named > MAX_NAMED:
-            raise InvalidInput(f"{field} names {named:,}; the most is {MAX_NAMED:,}.", field=field)
+            raise InvalidInput(f"{field} names too many: {named:,} (maximum {MAX_NAMED:,}).", field=field)
 
 
 def check_known(given: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -357,7 +357,7 @@ def check_text(text: object, field: str, *, maximum: int = MAX_CONTENT) -> None:
     if not isinstance(text, str):
         raise InvalidInput(f"{field} must be text.", field=field)
     if len(text) > maximum:
-        raise InvalidInput(f"{field} has {len(text):,} characters; the most is {maximum:,}.", field=field)
+        raise InvalidInput(f"{field} is too long: {len(text):,} characters (maximum {maximum:,}).", field=field)
     if not text.strip():
         raise InvalidInput(f"{field} must not be empty or blank.", field=field)
     check_writable(text, field)
@@ -368,9 +368,7 @@ def check_writable(text: str, field: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise InvalidInput(
-            f"{field} holds half a character (a lone surrogate) at position {error.start}.", field=field
-        ) from None
+        raise InvalidInput(f"{field} has a lone surrogate at position {error.start}.", field=field) from None
 
 
 def check_share(value: object, field: str) -> None:
@@ -389,7 +387,7 @@ def check_name(value: str | None, field: str, *, maximum: int = MAX_NAME) -> Non
     if not isinstance(value, str) or not value.strip() or len(value) > maximum:
         raise InvalidInput(f"{field} must be 1 to {maximum} characters and not blank.", field=field)
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
-        raise InvalidInput(f"{field} must not hold control characters.", field=field)
+        raise InvalidInput(f"{field} must not contain control characters.", field=field)
 
 
 def check_id(value: object) -> None:
@@ -409,13 +407,13 @@ def check_json(value: object, field: str, *, maximum: int = MAX_METADATA, large:
     except (TypeError, ValueError):
         raise InvalidInput(f"{field} must be plain JSON.", field=field) from None
     if size > maximum:
-        raise InvalidInput(f"{field} has {size:,} bytes; the most is {maximum:,}.", field=field)
+        raise InvalidInput(f"{field} is too large: {size:,} bytes (maximum {maximum:,}).", field=field)
 
 
 def checked_tags(tags: object) -> tuple[str, ...]:
     """Trimmed, each once, in the order given."""
     if not isinstance(tags, tuple | list) or not all(isinstance(tag, str) for tag in tags):
-        raise InvalidInput("tags must be a list of texts.", field="tags")
+        raise InvalidInput("tags must be a list of strings.", field="tags")
     plain = tuple(dict.fromkeys(tag.strip() for tag in tags))
     if len(plain) > MAX_TAGS:
         raise InvalidInput(f"A memory has at most {MAX_TAGS} tags, not {len(plain)}.", field="tags")
@@ -435,7 +433,7 @@ def checked_time(value: object, field: str) -> datetime | None:
 def check_space(name: object) -> str:
     if not isinstance(name, str) or len(name) > 100 or not SPACE.fullmatch(name):
         raise InvalidInput(
-            "A space's name is lower-case letters, digits and single hyphens, at most 100.", field="space"
+            "A space's name may only have lower-case letters, digits and single hyphens, at most 100.", field="space"
         )
     return name
 

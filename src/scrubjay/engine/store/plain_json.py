@@ -45,7 +45,7 @@ def check(value: Any, *, within: str = "", large: bool = False) -> None:
         elif isinstance(one, Mapping):
             for name in one:
                 if isinstance(name, str) and not is_text(name):
-                    raise InvalidInput("The name of an argument holds half of a surrogate pair, which is not text.")
+                    raise InvalidInput("The name of an argument has a lone surrogate, which is not valid text.")
             rest.extend(((*path, str(name)), inner) for name, inner in one.items())
         elif isinstance(one, list | tuple):
             rest.extend(((*path, index), inner) for index, inner in enumerate(one))
@@ -72,7 +72,7 @@ def refused(path: Path, why: str) -> InvalidInput:
 def half_a_pair(path: Path) -> InvalidInput:
     field = place(path)[:200] or "arguments"
     return InvalidInput(
-        f"{field} holds half of a surrogate pair, which is not text.",
-        hint="Send characters outside the basic plane as a whole pair, or as UTF-8.",
+        f"{field} has a lone surrogate, which is not valid text.",
+        hint="Send characters outside the basic plane as a surrogate pair, or as UTF-8.",
         field=field,
     )

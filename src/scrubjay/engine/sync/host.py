@@ -72,7 +72,7 @@ class Host:
         here = self._engine.records.sync.stamps(ids, access.EVERYTHING)
         self._check_granted({*parcel.spaces, *(one.memory.space for one in parcel.replicas)})
         if here.keys() - self.stamps(ids).keys():
-            raise Forbidden("A memory of this id lies in a space that is not yours.")
+            raise Forbidden("A memory with this id is in a space that you cannot access.")
         known = self._engine.records.get(ids, access.EVERYTHING)
         for memory in (*known, *(one.memory for one in parcel.replicas)):
             access.check_unsealed(self._engine.caller, memory.space)
@@ -91,7 +91,7 @@ class Host:
         if self._engine.caller.spaces is not None:
             raise Forbidden("Only an owner of every space may do that.")
         if self._peer.origin != origin:
-            raise Conflict("The store has another origin by now.", hint="Run the sync again.")
+            raise Conflict("The store's origin has changed.", hint="Run the sync again.")
         self._peer.renew()
         return self._peer.origin
 

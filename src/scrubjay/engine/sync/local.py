@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 USUAL_SKEW = timedelta(minutes=1)  # between machines that ask a time server
 MOST_AHEAD = timedelta(hours=1)
 MEND_CLOCK = "scrubjay sync mend-clock"
-MENDING = f"Check the clocks of both machines. Then mend the store that has the wrong stamps: {MEND_CLOCK}"
+MENDING = f"Check the clocks of both machines. Then fix the store with the wrong timestamps: {MEND_CLOCK}"
 
 
 class _Undone(Exception):

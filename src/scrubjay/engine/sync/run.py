@@ -190,8 +190,8 @@ class Syncing:
         self._check_owner()
         if not NAME.fullmatch(name) or name == LOCAL:
             raise InvalidInput(
-                f"{name[:64]!r} cannot name an endpoint.",
-                hint=f"Use letters, digits, dots and hyphens, and another word than {LOCAL}.",
+                f"{name[:64]!r} is not a valid name for an endpoint.",
+                hint=f"Use letters, digits, dots and hyphens, and a name other than {LOCAL}.",
                 field="name",
             )
         endpoint = Endpoint(
@@ -219,7 +219,7 @@ class Syncing:
         with self._records.writing() as tx:
             if not tx.sync.remove_endpoint(name):
                 raise InvalidInput(
-                    f"Endpoint {name} is named in the settings.", hint="Take it out there.", field="name"
+                    f"Endpoint {name} is defined in the settings.", hint="Remove it there.", field="name"
                 )
 
     # --- conflicts ---------------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class Syncing:
         decision = Keep(keep)
         conflict = next((one for one in self.conflicts() if one.number == number), None)
         if conflict is None or conflict.theirs is None:
-            raise NotFound(f"No conflict {number} waits.", hint="`scrubjay sync conflicts` lists them.")
+            raise NotFound(f"No open conflict {number}.", hint="`scrubjay sync conflicts` lists them.")
         theirs = codec.read(Replica, conflict.theirs)
         policy = {
             Keep.OURS: Policy.CURRENT,
@@ -319,7 +319,7 @@ class Syncing:
                 raise
             except StorageError as error:
                 raise SyncFailed(
-                    f"The sync broke off: {error.message}", hint="What was synced stays. Run it again to go on."
+                    f"The sync was interrupted: {error.message}", hint="What was synced stays. Run it again to resume."
                 ) from error
         self.engine.write_files(patient=True)
         if synced.waiting and not asked.dry_run:
@@ -334,7 +334,7 @@ class Syncing:
         waiting = {one.memory: one.number for one in self.conflicts()}
         for memory in request.decisions:
             if memory not in waiting:
-                raise InvalidInput(f"No conflict about {memory[:100]} waits.", field="decisions")
+                raise InvalidInput(f"No open conflict about {memory[:100]}.", field="decisions")
         if not request.dry_run:
             for memory, keep in request.decisions.items():
                 self.resolve(waiting[memory], keep)
@@ -371,7 +371,7 @@ class Syncing:
             self.endpoint(name)
         if request.resolution is Resolution.MANUAL and len(names) == 2:
             raise InvalidInput(
-                "Conflicts between two other stores cannot be left to be decided here.",
+                "Conflicts between two other stores cannot be resolved manually here.",
                 hint="Sync each with local, or choose another conflict_resolution.",
                 field="conflict_resolution",
             )
@@ -417,17 +417,17 @@ class Syncing:
     def _opened(self, endpoint: Endpoint, *, create: bool) -> Iterator[Peer]:
         connect = self.engine.parts.connect
         if connect is None:
-            raise EndpointUnreachable("This engine was not told how to reach other stores.")
+            raise EndpointUnreachable("This engine is not configured to reach other stores.")
         try:
             peer = connect(endpoint, create)
         except StorageTooNew as error:
             told = f"Endpoint {endpoint.name} was written by a newer scrubjay."
             raise StorageTooNew(told, hint=error.hint) from error
         except (StorageError, OSError) as error:
-            why = error.message if isinstance(error, StorageError) else "it is not there."
+            why = error.message if isinstance(error, StorageError) else "it does not exist."
             raise EndpointUnreachable(
                 f"Endpoint {endpoint.name} cannot be reached: {why}",
-                hint="Is the drive mounted, the machine on? Then try again.",
+                hint="Check that the drive is mounted and the machine is on, then try again.",
             ) from error
         try:
             yield peer
@@ -467,7 +467,7 @@ class Syncing:
         if found is None:
             shown = name[:64]
             raise EndpointNotFound(
-                f"There is no endpoint {shown!r}. Add it with: scrubjay sync add {shown} FILE", endpoint=shown
+                f"No endpoint {shown!r}. Add it with: scrubjay sync add {shown} FILE", endpoint=shown
             )
         return found
 
@@ -670,7 +670,7 @@ def undecided(synced: Synced, open: Sequence[SyncConflict]) -> Undecided:
     count = len(synced.waiting)
     told = {one.memory: sides_of(one, synced.request) for one in open}
     return Undecided(
-        f"{count} conflict{'s wait' if count > 1 else ' waits'} for a decision; all else is synced.",
+        f"{count} conflict{'s wait' if count > 1 else ' waits'} for a decision; everything else is synced.",
         hint="Sync again and say in decisions what to keep of each, or use `scrubjay sync resolve`.",
         sync_id=synced.id,
         conflicts=[{"memory_id": one.memory, **told.get(one.memory, {})} for one in synced.waiting],

@@ -70,7 +70,7 @@ def built(kind: type[Value], body: Any) -> Value:
     try:
         return codec.built(kind, body)
     except (ArithmeticError, LookupError, TypeError, ValueError):
-        raise InvalidInput("What was sent is not what was agreed.") from None
+        raise InvalidInput("The peer's message does not match the sync protocol.") from None
 
 
 def size_of(item: Replica | Link) -> int:
@@ -113,7 +113,7 @@ def checked(replica: Replica) -> Replica:
     _check_times(memory)
     if replica.erased:
         if memory.content or memory.metadata or memory.detail:
-            raise InvalidInput("A memory that was erased has no text.", field="content")
+            raise InvalidInput("An erased memory must not have a text.", field="content")
         return replica
     intake.check_text(memory.content, "content")
     if len(memory.text) > MAX_CONTENT:
@@ -169,7 +169,7 @@ def vectors_of(replica: Replica) -> tuple[Vector, ...]:
     try:
         vectors = tuple(np.frombuffer(b64decode(text, validate=True), dtype="<f4") for text in replica.vectors)
     except ValueError:
-        raise InvalidInput("vectors must be base64 of 32-bit numbers.", field="vectors") from None
+        raise InvalidInput("vectors must be base64-encoded 32-bit numbers.", field="vectors") from None
     for one in vectors:
         with np.errstate(all="ignore"):
             length = float(np.sqrt(np.square(one, dtype=np.float64).sum()))

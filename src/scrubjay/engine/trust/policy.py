@@ -35,14 +35,14 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
     flags = [flag for flag in memory.flags if flag not in (SECRET, INSTRUCTION)]
     if secrets is not Policy.OFF and (found := next(_secrets_of(memory), None)) is not None:
         if secrets is Policy.REFUSE:
-            raise Unprocessable(f"The text holds what looks like {found.what}.", hint="Store it without the secret.")
+            raise Unprocessable(f"The text contains what looks like {found.what}.", hint="Store it without the secret.")
         if secrets is Policy.MASK:
             memory = _masked_memory(memory)
         flags.append(SECRET)
     if instructions is not Policy.OFF and reads_like_orders(f"{memory.title}\n{memory.text}"):
         if instructions is Policy.REFUSE:
             raise Unprocessable(
-                "The text reads like instructions to a model.", hint="Store what is so, not what a model shall do."
+                "The text reads like instructions to a model.", hint="Store facts, not instructions to a model."
             )
         flags.append(INSTRUCTION)
     return memory if tuple(flags) == memory.flags else replace(memory, flags=tuple(flags))

@@ -78,5 +78,5 @@ class Housekeeper:
             except Error as error:  # the store is busy or away; the next round tries again
                 import logging  # rarely needed, and not free
 
-                logging.getLogger(__name__).info("the purge waits: %s", error.message)
+                logging.getLogger(__name__).info("the purge could not run: %s", error.message)
             self._closing.wait(PAUSE_SECONDS)

@@ -121,7 +121,9 @@ class Reembedding:
             raise
         except EmbeddingError as error:
             if not self._embedding.answers():
-                raise EmbeddingError(error.message, hint="Run it again when the model is back: it goes on.") from error
+                raise EmbeddingError(
+                    error.message, hint="Run it again when the model is available: it resumes."
+                ) from error
             with self._records.writing() as tx:
                 tx.upkeep.put_off(one.memory.id, failed=True)
             return False

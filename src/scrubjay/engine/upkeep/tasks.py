@@ -29,9 +29,9 @@ class Upkeep:
         """
         path = full_path(file, field="file")
         if not path.parent.is_dir():
-            raise InvalidInput("file must be a new file in a folder that is there.", field="file")
+            raise InvalidInput("file must be a new file in an existing folder.", field="file")
         if path.exists() or path.is_symlink():
-            raise Conflict("There is something already.", hint="Name another file.")
+            raise Conflict("The file already exists.", hint="Choose another name.")
         return self._engine.jobs.start("backup", {"file": str(path)})
 
     def reembed(self) -> Job:

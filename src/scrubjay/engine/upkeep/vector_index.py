@@ -57,5 +57,5 @@ class Indexer:
             except Error as error:  # the store is busy or away; the next round tries again
                 import logging  # rarely needed, and not free
 
-                logging.getLogger(__name__).info("the index waits: %s", error.message)
+                logging.getLogger(__name__).info("the index could not be updated: %s", error.message)
             self._closing.wait(PAUSE_SECONDS)

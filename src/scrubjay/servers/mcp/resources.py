@@ -106,9 +106,7 @@ class Reading:
             completion=Completion(values=values[:MAX_VALUES], total=len(values), has_more=len(values) > MAX_VALUES)
         )
 
-    async def _ask(
-        self, ctx: Context, work: Callable[[Engine], Result], about: dict[str, str] | None = None
-    ) -> Result:
+    async def _ask(self, ctx: Context, work: Callable[[Engine], Result], about: dict[str, str] | None = None) -> Result:
         """What the engine says, in a worker thread."""
 
         def run() -> Result:

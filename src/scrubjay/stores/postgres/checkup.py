@@ -90,7 +90,7 @@ def _problems(con: Connection, *, deep: bool) -> Iterator[str]:
     if fsync == "off":
         yield "The server runs with fsync = off: a power cut may damage it."
     if invalid:
-        yield f"Indexes that were not finished: {invalid}."
+        yield f"Unfinished indexes: {invalid}."
     if deep:
         [(counted, there)] = con.execute(
             """

@@ -177,7 +177,7 @@ class Connections:
         if not self._free.acquire(timeout=max(deadline - time.monotonic(), 0.001)):
             raise StorageBusy(
                 f"All {self.pool_size} connections to the database are in use.",
-                hint="Try again; if it stays so, raise SCRUBJAY_POOL_SIZE.",
+                hint="Try again; if it persists, raise SCRUBJAY_POOL_SIZE.",
             )
         with self._returned:
             self._borrowed += 1

@@ -196,7 +196,7 @@ def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None
     from scrubjay.stores.sqlite.store import SqliteStore
 
     if path.exists():
-        raise Conflict("There is something already where the backup should be.", hint="Choose another name.")
+        raise Conflict("The backup's target already exists.", hint="Choose another name.")
     draft = path.with_name(f"{path.name}.{random_suffix()}.new")
 
     def report(_table: str, done: int, of: int) -> None:
@@ -211,7 +211,7 @@ def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None
                 checkup = target.check(deep=True)
         os.link(draft, path)  # unlike a rename, never replaces what came to be there meanwhile
     except FileExistsError:
-        raise Conflict("There is something already where the backup should be.") from None
+        raise Conflict("The backup's target already exists.") from None
     finally:
         for left in path.parent.glob(f"{draft.name}*"):
             left.unlink()

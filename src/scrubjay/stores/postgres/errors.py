@@ -12,7 +12,7 @@ from scrubjay.errors import Error, InvalidInput, StorageBusy, StorageDamaged, St
 
 READ_ONLY = (
     "The database is read-only.",
-    "It may be a replica, or its disk may be nearly full: let SCRUBJAY_STORE name the primary.",
+    "It may be a replica, or its disk may be nearly full: set SCRUBJAY_STORE to the primary.",
 )
 
 
@@ -24,7 +24,7 @@ def translated_errors() -> Iterator[None]:
     except psycopg.Error as error:
         raise translated(error) from error
     except UnicodeEncodeError as error:
-        raise InvalidInput("The text holds half of a surrogate pair, which no store can keep.") from error
+        raise InvalidInput("The text has a lone surrogate, which no store can keep.") from error
 
 
 def translated(error: psycopg.Error) -> Error:  # noqa: PLR0911 -- a table
@@ -34,7 +34,7 @@ def translated(error: psycopg.Error) -> Error:  # noqa: PLR0911 -- a table
         case errors.QueryCanceled():
             return StorageBusy(
                 "The database took too long to answer.",
-                hint="Try again; if it stays so, look at the load of the database or raise SCRUBJAY_STATEMENT_TIMEOUT.",
+                hint="Try again; if it persists, check the load of the database or raise SCRUBJAY_STATEMENT_TIMEOUT.",
             )
         case errors.DiskFull() | errors.OutOfMemory():
             return StorageFull()
@@ -44,16 +44,16 @@ def translated(error: psycopg.Error) -> Error:  # noqa: PLR0911 -- a table
             return StorageError(READ_ONLY[0], hint=READ_ONLY[1])
         case errors.InsufficientPrivilege():
             return StorageError(
-                "The database refuses this to its user.",
-                hint="Let the user in SCRUBJAY_STORE own the schema scrubjay.",
+                "The database user is not allowed to do this.",
+                hint="Make the user in SCRUBJAY_STORE the owner of the schema scrubjay.",
             )
         case errors.ProgramLimitExceeded():
-            return InvalidInput("A name, tag or path is too long to be kept.", hint="Shorten it.")
+            return InvalidInput("A name, tag or path is too long to be stored.", hint="Shorten it.")
         case errors.DataCorrupted() | errors.IndexCorrupted():
-            return StorageDamaged("The database says that its files are damaged.", hint="Restore it from a backup.")
+            return StorageDamaged("The database reports damaged files.", hint="Restore it from a backup.")
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedObject() | errors.UndefinedFunction():
             return StorageDamaged(
-                "The database holds no whole scrubjay store.", hint="Restore the schema scrubjay from a backup."
+                "The database has no complete scrubjay store.", hint="Restore the schema scrubjay from a backup."
             )
         case psycopg.OperationalError():
             return _away(error)
@@ -70,20 +70,20 @@ def _away(error: psycopg.OperationalError) -> StorageError:
         )
     if "does not exist" in said and ("database" in said or "role" in said):
         what = "user" if "role" in said else "database"
-        return StorageError(f"The server has no such {what}.", hint=f"Create the {what}, or mend SCRUBJAY_STORE.")
+        return StorageError(f"The server has no such {what}.", hint=f"Create the {what}, or fix SCRUBJAY_STORE.")
     if "invalid connection option" in said or "invalid uri" in said or 'missing "="' in said:
-        return StorageError(
-            "The database's address is not understood.", hint="Write postgresql://USER:PASSWORD@HOST/DATABASE."
-        )
+        return StorageError("Invalid database address.", hint="Write postgresql://USER:PASSWORD@HOST/DATABASE.")
     if "too many" in said or "connection slots" in said:  # clients, or connections of a role or a database
         return _crowded()
     if "could not translate host name" in said or "failed to resolve host" in said:
-        return StorageBusy("The database's host is not known.", hint="Check the host in SCRUBJAY_STORE.")
-    return StorageBusy("The database cannot be reached.", hint="See that it runs and is reachable; then try again.")
+        return StorageBusy("Unknown database host.", hint="Check the host in SCRUBJAY_STORE.")
+    return StorageBusy(
+        "The database cannot be reached.", hint="Check that it is running and reachable, then try again."
+    )
 
 
 def _crowded() -> StorageBusy:
     return StorageBusy(
-        "The database has no connection to spare.",
+        "The database has no free connections.",
         hint="Lower SCRUBJAY_POOL_SIZE, or raise max_connections of the database.",
     )

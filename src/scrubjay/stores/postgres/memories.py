@@ -245,7 +245,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
         if known is None:
             raise NotFound(f"No memory {id!r}.")
         if known.packed_bytes is not None:
-            raise Conflict(f"Memory {id} was put away already.", memory_id=id)
+            raise Conflict(f"Memory {id} is already archived.", memory_id=id)
         memory, place = known.memory, (known.counted.space, known.seq)
         # What is being embedded just now belongs to a text that is no longer here.
         left = emptied(memory) | {"packed_bytes": archive.size, "text_version": memory.version}
@@ -260,7 +260,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
     def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
         known = self._known(memory.id)
         if known is None or known.packed_bytes is None:
-            raise NotFound(f"Memory {memory.id} was not put away.")
+            raise NotFound(f"Memory {memory.id} is not archived.")
         space, seq = known.counted.space, known.seq
         whole = replace(known.memory, **{name: getattr(memory, name) for name in AWAY})
         self.archives.forget(memory.id, at=at)
@@ -369,7 +369,7 @@ class PostgresMemories(PostgresStatistics, Transaction):
     ) -> Memory:
         """What the row still holds is changed; the rest is packed."""
         if vectors is not None:
-            raise Conflict(f"Memory {memory.id} was put away.", hint="Bring it back first.", memory_id=memory.id)
+            raise Conflict(f"Memory {memory.id} is archived.", hint="Restore it first.", memory_id=memory.id)
         self._keep_version(known, change)
         away = {*EMPTY, "content_length", "fingerprint"}
         self._update(known.counted.space, known.seq, {key: one for key, one in columns.items() if key not in away})

@@ -62,12 +62,12 @@ def address(url: str) -> tuple[str, str]:
         psycopg.conninfo.conninfo_to_dict(conninfo)
     except (ValueError, psycopg.Error):  # their words may hold the password
         raise InvalidInput(
-            "The database's address is not understood.",
-            hint="Write postgresql://USER:PASSWORD@HOST/DATABASE, with special characters percent-encoded.",
+            "Invalid database address.",
+            hint="Use postgresql://USER:PASSWORD@HOST/DATABASE, with special characters percent-encoded.",
             field="store",
         ) from None
     if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", schema):
-        raise InvalidInput("A schema's name is made of small letters, digits and _.", field="store")
+        raise InvalidInput("A schema's name may only have lower-case letters, digits and _.", field="store")
     return conninfo, schema
 
 
@@ -83,7 +83,7 @@ def make_sure(con: psycopg.Connection[tuple[Any, ...]], schema: str, *, for_copy
         [(replica, read_only)] = con.execute("SELECT pg_is_in_recovery(), current_setting('transaction_read_only')")
         if replica or read_only == "on":
             raise StorageError(
-                f"{READ_ONLY[0]} It holds no store of this version yet.",
+                f"{READ_ONLY[0]} It has no store of this version yet.",
                 hint="Start scrubjay on the primary once, then here.",
             )
         _migrate(con, schema, for_copy=for_copy)
@@ -91,7 +91,7 @@ def make_sure(con: psycopg.Connection[tuple[Any, ...]], schema: str, *, for_copy
     info = TypeInfo.fetch(con, "vector")
     if info is None:
         raise StorageError(
-            "pgvector is installed where the store does not look.",
+            "pgvector is installed in a schema that the store does not use.",
             hint="Move it: `ALTER EXTENSION vector SET SCHEMA public`.",
         )
     return info
@@ -108,7 +108,7 @@ def version(con: psycopg.Connection[tuple[Any, ...]]) -> int:
     row = con.execute("SELECT value FROM facts WHERE key = 'schema'").fetchone()
     if row is None:
         raise StorageDamaged(
-            "There is something else where the store should be.", hint="Name another schema: …?schema=NAME."
+            "Something else is already in the store's schema.", hint="Name another schema: …?schema=NAME."
         )
     if int(row[0]) > SCHEMA_VERSION:
         raise StorageTooNew(hint="Update scrubjay on this machine.")
@@ -131,7 +131,7 @@ def _check_server(con: psycopg.Connection[tuple[Any, ...]]) -> None:
         )
     if con.info.parameter_status("server_encoding") not in ("UTF8", None):
         raise StorageError(
-            "The database does not keep text as UTF-8.", hint="Create one with `createdb --encoding=UTF8`."
+            "The database does not store text as UTF-8.", hint="Create one with `createdb --encoding=UTF8`."
         )
 
 
@@ -231,7 +231,7 @@ def _make_room(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> None:
             con.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
     except errors.InsufficientPrivilege:
         raise StorageError(
-            f"This user may not create the schema {schema}.",
+            f"This user is not allowed to create the schema {schema}.",
             hint=f"As an administrator: `CREATE SCHEMA {schema} AUTHORIZATION` that user.",
         ) from None
     try:
@@ -239,7 +239,7 @@ def _make_room(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> None:
             con.execute("CREATE EXTENSION vector SCHEMA public")
     except errors.InsufficientPrivilege:
         raise StorageError(
-            "This user may not install pgvector in the database.",
+            "This user is not allowed to install pgvector in the database.",
             hint="As an administrator: `CREATE EXTENSION vector` in this database.",
         ) from None
     except (errors.FeatureNotSupported, errors.UndefinedFile):

@@ -61,7 +61,7 @@ def restore(
     """
     target = target.resolve()
     if os.path.lexists(target) and not replace:
-        raise Conflict("There is a store already.", hint="With --replace it is put aside, and kept.")
+        raise Conflict("A store already exists.", hint="With --replace it is moved aside and kept.")
     verify(path)
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -84,16 +84,16 @@ def verify(path: Path) -> Checkup:
     :raises StorageTooNew: if a newer scrubjay has written it
     """
     if not sqlite_file.recognised(path):
-        raise NotFound("There is no such backup.")
+        raise NotFound("No such backup.")
     expected = _checksum_beside(path)
     if expected is not None and expected != checksum(path):
-        raise StorageDamaged("The backup is not as it was written: its checksum differs.", hint="Use another backup.")
+        raise StorageDamaged("The backup is damaged: its checksum differs.", hint="Use another backup.")
     with closing(_untouched(path)) as con:
         sqlite_file.schema_version(con)
         try:
             return _whole(sqlite_checkup.check(con, path, deep=True, damaged=False))
         except apsw.Error as error:
-            raise StorageDamaged("The backup cannot be read to its end.", hint="Use another backup.") from error
+            raise StorageDamaged("The backup cannot be read completely.", hint="Use another backup.") from error
 
 
 def checksum(path: Path) -> str:
@@ -131,7 +131,7 @@ def _whole(checkup: Checkup) -> Checkup:
     damage = [problem for problem in checkup.problems if problem != sqlite_checkup.READABLE]
     if damage or checkup.wrong_hashes:
         what = damage[0] if damage else f"{len(checkup.wrong_hashes)} texts have changed."
-        raise StorageDamaged(f"The copy is not whole: {what}", hint="Use another one; see `scrubjay doctor --deep`.")
+        raise StorageDamaged(f"The copy is damaged: {what}", hint="Use another one; see `scrubjay doctor --deep`.")
     return checkup
 
 
@@ -180,9 +180,7 @@ def _put_aside(target: Path) -> Path:
                 con.execute("BEGIN EXCLUSIVE")
                 con.execute("COMMIT")
             except apsw.BusyError:
-                raise StorageBusy(
-                    "Somebody is using the store.", hint="Stop every scrubjay server, then try again."
-                ) from None
+                raise StorageBusy("The store is in use.", hint="Stop every scrubjay server, then try again.") from None
             except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError):
                 pass  # that may be why it is replaced
     for end in ("-wal", "-shm"):
@@ -198,7 +196,7 @@ def _put_aside(target: Path) -> Path:
 
 def _refuse_existing(path: Path) -> None:
     if os.path.lexists(path):
-        raise Conflict("There is something already where the backup should go.", hint="Choose another name.")
+        raise Conflict("The backup's target already exists.", hint="Choose another name.")
     if not path.parent.is_dir():
         raise StorageError("The folder for the backup does not exist.", hint="Create it first.")
 

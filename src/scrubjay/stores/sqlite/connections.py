@@ -187,8 +187,8 @@ class Connections:
         if sqlite_file.schema_version(con) < sqlite_file.SCHEMA_VERSION and not self.damaged:
             if self.read_only:
                 raise StorageError(
-                    "The store was made by an older scrubjay and cannot be brought up to date here.",
-                    hint="Open it once where it may be written.",
+                    "The store was created by an older scrubjay and cannot be upgraded here.",
+                    hint="Open it once where it is writable.",
                 )
             with self._lock.held(self._timeout_seconds):
                 sqlite_file.migrate(self._writable())

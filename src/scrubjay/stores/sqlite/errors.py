@@ -21,7 +21,7 @@ def translated_errors() -> Iterator[None]:
     except apsw.Error as error:
         raise translated(error) from error
     except UnicodeEncodeError as error:
-        raise InvalidInput("The text holds half of a surrogate pair, which no file can keep.") from error
+        raise InvalidInput("The text has a lone surrogate, which no file can keep.") from error
 
 
 def translated(error: apsw.Error | OSError) -> StorageError:  # noqa: PLR0911 -- a table
@@ -35,7 +35,7 @@ def translated(error: apsw.Error | OSError) -> StorageError:  # noqa: PLR0911 --
         case apsw.CorruptError() | apsw.NotADBError() | apsw.FormatError():
             return StorageDamaged(hint=DOCTOR)
         case apsw.ReadOnlyError() | apsw.PermissionsError() | PermissionError():
-            return StorageError("The store cannot be written.", hint="Check who owns its file and folder.")
+            return StorageError("The store cannot be written to.", hint="Check who owns its file and folder.")
         case apsw.CantOpenError() | OSError():
             return StorageError("The store cannot be opened.", hint="Check that its folder exists and is yours.")
         case _:

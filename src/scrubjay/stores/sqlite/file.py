@@ -57,11 +57,11 @@ def check_place(path: Path) -> Path:
     :raises StorageError: if a store cannot be there
     """
     if path.is_symlink() and not path.exists():
-        raise StorageError("The store's file is a link that leads nowhere.", hint="Mend the link, or remove it.")
+        raise StorageError("The store's file is a broken link.", hint="Fix or remove the link.")
     place = path.resolve()
     if (system := network_system(place)) is not None:
         raise StorageError(
-            f"The store would lie on a network drive ({system}), where two writers can destroy it.",
+            f"The store would be on a network drive ({system}), where two writers can destroy it.",
             hint="Keep it on a local disk, and copy it with `scrubjay backup`.",
         )
     return place
@@ -115,10 +115,10 @@ def recognised(path: Path) -> bool:
     if not os.path.lexists(path):
         return False
     if path.is_dir():
-        raise StorageDamaged("There is a folder where the store should be.", hint=f"Name a file in it. {DOCTOR}")
+        raise StorageDamaged("The store's path is a folder.", hint=f"Name a file in it. {DOCTOR}")
     if path.is_file() and _size(path) == 0:
         raise StorageDamaged(
-            "The store's file is empty.", hint=f"Restore a backup, or remove the file to begin anew. {DOCTOR}"
+            "The store's file is empty.", hint=f"Restore a backup, or remove the file to start over. {DOCTOR}"
         )
     if path.is_file() and not os.access(path, os.R_OK):
         raise translated(PermissionError())
@@ -126,10 +126,10 @@ def recognised(path: Path) -> bool:
         return True
     if is_database(path):
         raise StorageDamaged(
-            "The file where the store should be is a database of another program; it was left as it is.",
+            "The store's file is a database of another program; it was not changed.",
             hint=f"Choose another file for the store. {DOCTOR}",
         )
-    raise StorageDamaged("There is something else where the store should be.", hint=DOCTOR)
+    raise StorageDamaged("The store's path is not a scrubjay store.", hint=DOCTOR)
 
 
 def is_store(path: Path) -> bool:

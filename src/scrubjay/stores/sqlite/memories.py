@@ -79,7 +79,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
         elif self._is_put_away(stored[0]):
             seq = stored[0]
             if vectors is not None:
-                raise Conflict(f"Memory {memory.id} was put away.", hint="Bring it back first.", memory_id=memory.id)
+                raise Conflict(f"Memory {memory.id} is archived.", hint="Restore it first.", memory_id=memory.id)
             self._keep_version(seq, stored, change)
             away = {*EMPTY, "content_length", "fingerprint"}
             self._update(seq, {name: value for name, value in columns.items() if name not in away})
@@ -165,7 +165,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
             raise NotFound(f"No memory {id!r}.")
         memory, seq = memory_of(stored), stored[0]
         if self._is_put_away(seq):
-            raise Conflict(f"Memory {id} was put away already.", memory_id=id)
+            raise Conflict(f"Memory {id} is already archived.", memory_id=id)
         space = space_number(self._con, memory.space)
         assert space is not None
         self.erased = True
@@ -190,7 +190,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
     def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
         stored = self._stored(memory.id)
         if stored is None or not self._is_put_away(stored[0]):
-            raise NotFound(f"Memory {memory.id} was not put away.")
+            raise NotFound(f"Memory {memory.id} is not archived.")
         seq, now = stored[0], memory_of(stored)
         whole = replace(now, **{name: getattr(memory, name) for name in AWAY})
         space = space_number(self._con, now.space)

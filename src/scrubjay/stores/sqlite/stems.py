@@ -94,7 +94,7 @@ def _instances(connections: Connections) -> Iterator[apsw.Connection]:
 def _scope(con: apsw.Connection, name: str) -> str:
     number = space_number(con, name)
     if number is None:
-        raise StorageDamaged(f"The copy has no space {name!r}.", hint="Copy into a new store once more.")
+        raise StorageDamaged(f"The copy has no space {name!r}.", hint="Copy into a new store again.")
     return scope_token(number)
 
 

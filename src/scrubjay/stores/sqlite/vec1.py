@@ -52,7 +52,7 @@ class Vec1Index(VectorIndex):
                 self._broken.add(table.number)
                 import logging  # rarely needed, and not free
 
-                logging.getLogger(__name__).warning("the vector index is of no use, comparing exactly: %s", error)
+                logging.getLogger(__name__).warning("the vector index cannot be used, comparing exactly: %s", error)
         return self._exact.nearest(con, vector, restriction, limit)
 
     def _table(self, con: apsw.Connection, dimension: int) -> Table | None:

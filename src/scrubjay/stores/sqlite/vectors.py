@@ -51,7 +51,7 @@ class VectorIndex(ABC):
 def to_blob(vector: Vector) -> bytes:
     """:raises EmbeddingError: if the vector is not made of numbers"""
     if not np.isfinite(vector).all():
-        raise EmbeddingError("The vector holds no usable numbers.")
+        raise EmbeddingError("The vector has unusable numbers.")
     return vector.astype("<f4", copy=False).tobytes()
 
 

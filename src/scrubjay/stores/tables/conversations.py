@@ -182,7 +182,7 @@ class ConversationChanges(Conversations):
             at=at,
         )
         if added == 0:
-            raise Conflict(f"Message {message.reply_to} has an answer already.")
+            raise Conflict(f"Message {message.reply_to} already has an answer.")
 
     def inject(self, space: str, id: str, injection: Injection) -> None:
         """Put a memory into a conversation; where it is in already, only `active` changes.

@@ -90,7 +90,7 @@ class SpaceChanges(Spaces):
             raise SpaceNotFound(f"No space {name!r}.")
         here = self._sql.space
         if self._sql.one(f"SELECT 1 FROM memories WHERE space = {here} AND state IN (0, 1, 2) LIMIT 1", space=name):
-            raise Conflict(f"Space {name} still holds memories.", hint="Forget them or move them first.")
+            raise Conflict(f"Space {name} still has memories.", hint="Forget them or move them first.")
         columns, of, _ = self._sql.talk
         for table in PARTS:
             self._sql.run(
