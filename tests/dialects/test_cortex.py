@@ -730,7 +730,7 @@ def test_a_store_that_was_not_granted_looks_the_same_whether_there_or_not(client
         stranger = Client(eve, store)
         assert "Memory not found: a/b" in stranger.fails("get_memory", path="a/b")
         assert stranger.paths() == []
-        assert "may not write" in stranger.fails("add_memory", path="a/c", content="x")
+        assert "not allowed to write" in stranger.fails("add_memory", path="a/c", content="x")
     assert [store["name"] for store in Client(eve).plain("list_stores")["stores"]] == ["default"]
 
 

@@ -180,7 +180,7 @@ def test_a_newer_store_is_refused_and_stays_as_it_is(url: str) -> None:
 def test_a_schema_that_holds_something_else_is_left_alone(database: Callable[..., str]) -> None:
     url = database("other", "CREATE SCHEMA scrubjay", "CREATE TABLE scrubjay.facts (key TEXT, value TEXT)")
 
-    with pytest.raises(StorageDamaged, match="something else"):
+    with pytest.raises(StorageDamaged, match="Something else"):
         PostgresStore(url)
 
 
@@ -189,7 +189,7 @@ def test_a_store_that_lost_a_table_says_so(database: Callable[..., str]) -> None
     with closing(PostgresStore(url)) as store, psycopg.connect(url, autocommit=True) as con:
         con.execute("DROP TABLE scrubjay.words")
 
-        with pytest.raises(StorageDamaged, match="no whole"):
+        with pytest.raises(StorageDamaged, match="no complete"):
             put(store, some())
 
 

@@ -200,7 +200,7 @@ def test_a_sync_lets_go_when_it_fails(jay, drive, tmp_path):
 def test_conflicts_of_two_other_stores_cannot_be_left_here(jay, tmp_path):
     jay.sync.add("stick", tmp_path / "stick.db")
 
-    with pytest.raises(InvalidInput, match="decided here"):
+    with pytest.raises(InvalidInput, match="resolved manually here"):
         jay.sync.run(source="drive", destination="stick", resolution=Resolution.MANUAL)
 
 
