@@ -96,46 +96,19 @@ def check_given(ctx: click.Context) -> None:
             raise click.UsageError(said, ctx)
 
 
+# All are read before anything else: a refused --space is reported before missing arguments, and a bad value elsewhere
+# already as JSON.
+GLOBAL_OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
+    ("--space",): {"metavar": "NAME", "help": "The space to work in; auto names it after the current repository."},
+    ("--json", "as_json"): {"is_flag": True, "help": "Print one JSON document; errors are JSON on standard error."},
+    ("--home",): {"metavar": "FOLDER", "help": "Where memories are kept. Default: your data folder."},
+    ("--debug",): {"is_flag": True, "help": "Show a traceback for errors."},
+}
+
+
 def global_options(hidden: tuple[str, ...] = ()) -> list[click.Option]:
     """A fresh set for each command that takes them."""
-    options = fresh_options()
-    for option in options:
-        option.hidden = option.opts[0] in hidden
-    return options
-
-
-def fresh_options() -> list[click.Option]:
     return [
-        click.Option(
-            ["--space"],
-            metavar="NAME",
-            is_eager=True,  # so that it is refused before missing arguments are reported
-            callback=remember,
-            expose_value=False,
-            help="The space to work in; auto names it after the current repository.",
-        ),
-        click.Option(
-            ["--json", "as_json"],
-            is_flag=True,
-            is_eager=True,  # so that a bad value elsewhere is already reported as JSON
-            callback=remember,
-            expose_value=False,
-            help="Print one JSON document; errors are JSON on standard error.",
-        ),
-        click.Option(
-            ["--home"],
-            metavar="FOLDER",
-            is_eager=True,
-            callback=remember,
-            expose_value=False,
-            help="Where memories are kept. Default: your data folder.",
-        ),
-        click.Option(
-            ["--debug"],
-            is_flag=True,
-            is_eager=True,
-            callback=remember,
-            expose_value=False,
-            help="Show a traceback for errors.",
-        ),
+        click.Option(names, is_eager=True, callback=remember, expose_value=False, hidden=names[0] in hidden, **more)
+        for names, more in GLOBAL_OPTIONS.items()
     ]

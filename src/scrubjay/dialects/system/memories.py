@@ -499,6 +499,9 @@ STATES = {
 }
 
 
+STATS = ("content_length", "link_count", "days_since_creation", "days_since_access")
+
+
 @system.operation(
     "list_memories",
     title="List memories",
@@ -509,33 +512,21 @@ STATES = {
             "total_count": COUNT,
             "returned_count": COUNT,
             "memories": array(
-                object_schema(
+                record(
                     {
-                        **MEMORY,
+                        **{
+                            name: MEMORY[name] for name in ("memory_id", "category", "tags", "importance", "created_at")
+                        },
                         "updated_at": TIME,
                         "version": {"type": "integer", "minimum": 1},
-                        "access_level": {"type": "string", "enum": ["public", "private", "shared"]},
                         "status": {"type": "string", "enum": ["active", "archived", "deleted"]},
-                        "superseded_by": ID,
-                        "stats": object_schema(
-                            {
-                                "content_length": COUNT,
-                                "link_count": COUNT,
-                                "days_since_creation": COUNT,
-                                "days_since_access": COUNT,
-                            }
-                        ),
                     },
-                    required=(
-                        "memory_id",
-                        "category",
-                        "tags",
-                        "importance",
-                        "created_at",
-                        "updated_at",
-                        "version",
-                        "status",
-                    ),
+                    optional={
+                        **{name: MEMORY[name] for name in ("content", "last_accessed", "access_count", "context")},
+                        "access_level": {"type": "string", "enum": ["public", "private", "shared"]},
+                        "superseded_by": ID,
+                        "stats": object_schema(dict.fromkeys(STATS, COUNT)),
+                    },
                 )
             ),
             "pagination": record(

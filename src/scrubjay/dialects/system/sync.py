@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Reach, Schema, array, object_schema, record
-from scrubjay.dialects.system.memories import CATEGORY, COUNT, ID, TIME, gives, moment, succeeded, system
+from scrubjay.dialects.base import LEFT_OUT, Body, Reach, array, record
+from scrubjay.dialects.system.memories import COUNT, ID, TIME, gives, moment, succeeded, system, takes
 from scrubjay.engine.sync.run import Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import InvalidInput
 from scrubjay.values.memory import Category, Job
@@ -15,66 +15,17 @@ if TYPE_CHECKING:
     from scrubjay.engine.sync.run import Synced
 
 KEEP = ("source", "destination", "newest", "merge")
-NAME = {"type": "string", "minLength": 1, "maxLength": 64}
-TAKES = object_schema(
-    {
-        "sync_type": {
-            "type": "string",
-            "description": "Type of synchronization",
-            "enum": [str(one) for one in SyncType],
-            "default": "incremental",
-        },
-        "source": {
-            **NAME,
-            "description": "Source identifier (device, surface, or storage)",
-            "default": "local",
-        },
-        "destination": {**NAME, "description": "Destination identifier", "default": "cloud"},
-        "filters": {
-            **object_schema(
-                {
-                    "categories": array(CATEGORY),
-                    "user_id": {"type": "string"},
-                    "conversation_id": {"type": "string"},
-                    "modified_since": {"type": "string", "format": "date-time"},
-                }
-            ),
-            "description": "Only sync memories matching these filters",
-        },
-        "conflict_resolution": {
-            "type": "string",
-            "description": "How to handle conflicts",
-            "enum": [str(one) for one in Resolution],
-            "default": "newest_wins",
-        },
-        "dry_run": {"type": "boolean", "description": "Preview changes without applying them", "default": False},
-        "background": {
-            "type": "boolean",
-            "description": "Run sync in background (returns immediately with job_id)",
-            "default": False,
-        },
-        "decisions": {
-            "type": "array",
-            "maxItems": 100,
-            "items": record({"memory_id": {"type": "string"}, "keep": {"type": "string", "enum": list(KEEP)}}),
-            "description": "How to resolve conflicts that an earlier manual sync reported (409)",
-        },
-    }
-)
-SUMMARY: Schema = dict.fromkeys(
-    (
-        "total_checked",
-        "synced",
-        "created",
-        "updated",
-        "deleted",
-        "conflicts",
-        "conflicts_resolved",
-        "skipped",
-        "errors",
-    ),
-    COUNT,
-)
+SUMMARY = [
+    "total_checked",
+    "synced",
+    "created",
+    "updated",
+    "deleted",
+    "conflicts",
+    "conflicts_resolved",
+    "skipped",
+    "errors",
+]
 
 
 @system.operation(
@@ -84,7 +35,15 @@ SUMMARY: Schema = dict.fromkeys(
     destructive=True,  # deletions are passed on, and the losing side of a conflict is overwritten
     idempotent=True,
     reach=Reach.LOCAL,
-    takes=TAKES,
+    takes=takes(
+        "sync_memories",
+        decisions={
+            "type": "array",
+            "maxItems": 100,
+            "items": record({"memory_id": {"type": "string"}, "keep": {"type": "string", "enum": list(KEEP)}}),
+            "description": "How to resolve conflicts that an earlier manual sync reported (409)",
+        },
+    ),
     gives=gives(
         {
             "sync_id": ID,
@@ -96,7 +55,7 @@ SUMMARY: Schema = dict.fromkeys(
         optional={
             "completed_at": TIME,
             "duration_ms": COUNT,
-            "summary": object_schema(SUMMARY, required=tuple(SUMMARY)),
+            "summary": record(dict.fromkeys(SUMMARY, COUNT)),
             "conflicts_handled": array(
                 record(
                     {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
@@ -14,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from scrubjay import __version__
-from scrubjay.dialects.base import MAX_KEY, Dialect, Operation, Schema
+from scrubjay.dialects.base import MAX_KEY, Dialect, Operation, Schema, object_schema
 from scrubjay.servers.http.rest import IN_QUERY, Address, addresses
 
 Document = dict[str, Any]
@@ -198,35 +199,23 @@ def json_of(schema: Schema) -> Document:
     return {"application/json": {"schema": schema}}
 
 
-STATUS = {"type": "object", "properties": {"status": {"const": "ok"}}, "required": ["status"]}
-READY = {
-    "type": "object",
-    "properties": {"status": {"const": "ok"}, "archive": {"const": "unavailable"}},
-    "required": ["status"],
+OPEN = partial(object_schema, closed=False)
+STATUS = OPEN({"status": {"const": "ok"}}, required=["status"])
+READY = OPEN({"status": {"const": "ok"}, "archive": {"const": "unavailable"}}, required=["status"])
+WHO = {
+    "user": {"type": "string"},
+    "role": {"enum": ["owner", "member", "reader"]},
+    "spaces": {"type": ["array", "null"], "items": {"type": "string"}},
+    "csrf_token": {"type": ["string", "null"]},
 }
+ERROR = {"code": {"type": "string"}, "message": {"type": "string"}}
 SITE: Document = {
     "/healthz": {"get": plain("The process is alive", json_of(STATUS), open_to_all=True)},
     "/readyz": {"get": plain("Its store answers", json_of(READY), open_to_all=True)},
     "/metrics": {"get": plain("Metrics for Prometheus", {"text/plain": {}})},
     "/openapi.json": {"get": plain("This document", {"application/json": {}})},
     "/docs": {"get": plain("This document, for reading", {"text/html": {}})},
-    "/session": {
-        "get": plain(
-            "Who I am",
-            json_of(
-                {
-                    "type": "object",
-                    "properties": {
-                        "user": {"type": "string"},
-                        "role": {"enum": ["owner", "member", "reader"]},
-                        "spaces": {"type": ["array", "null"], "items": {"type": "string"}},
-                        "csrf_token": {"type": ["string", "null"]},
-                    },
-                    "required": ["user", "role", "spaces", "csrf_token"],
-                }
-            ),
-        )
-    },
+    "/session": {"get": plain("Who I am", json_of(OPEN(WHO, required=list(WHO))))},
     "/sign-in": {
         "get": plain("The sign-in form", {"text/html": {}}, open_to_all=True),
         "post": plain(
@@ -254,19 +243,7 @@ COMPONENTS: Document = {
         "bearer": {"type": "http", "scheme": "bearer", "description": "A key, or a token of the configured issuer."},
         "session": {"type": "apiKey", "in": "cookie", "name": "scrubjay_session"},
     },
-    "schemas": {
-        "Error": {
-            "type": "object",
-            "properties": {
-                "error": {
-                    "type": "object",
-                    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
-                    "required": ["code", "message"],
-                }
-            },
-            "required": ["error"],
-        }
-    },
+    "schemas": {"Error": OPEN({"error": OPEN(ERROR, required=list(ERROR))}, required=["error"])},
     "parameters": {
         "space": {
             "name": "space",
