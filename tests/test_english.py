@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[1] / "src" / "scrubjay"
-STILL_OLD = ("engine", "stores")  # folders that are yet to be gone through
+# Strings there are words to look for and sentences to compare with, not sentences of ours.
+VOCABULARIES = {
+    f"{SOURCES}/{file}.py"
+    for file in ("engine/conflicts/fact_kinds", "engine/store/categories", "engine/store/keyphrases",
+                 "engine/trust/instructions", "stores/words/words")
+}  # fmt: skip
 
 # What is found, and what to write instead.
 PHRASES = {
@@ -20,7 +25,7 @@ PHRASES = {
     r"(?<!there )\b(?:is|are) no (?!longer|more\b|better|faster|such)[a-z]+\b": "is not a …",
     r"\bsoftly\b": "soft-deleted",
     r"\bput(?:s|ting)? away\b": "archived",
-    r"\bmend(?:s|ed|ing)?\b(?!-clock)": "fix",
+    r"(?<!clock )\bmend(?:s|ed|ing)?\b(?!-clock)": "fix",  # names of a command and of a resolution
     r"\bstands? in\b": "is in",
     r"\bstands? twice\b": "is repeated",
     r"\bin the clear\b": "unencrypted",
@@ -36,7 +41,8 @@ def prose(file: Path):
     """Line number and text of every comment, and of every string that is a sentence; names on the wire are not."""
     with tokenize.open(file) as lines:
         for token in tokenize.generate_tokens(lines.readline):
-            if token.type == tokenize.COMMENT or tokenize.tok_name[token.type] in ("STRING", "FSTRING_MIDDLE"):
+            is_string = tokenize.tok_name[token.type] in ("STRING", "FSTRING_MIDDLE") and str(file) not in VOCABULARIES
+            if token.type == tokenize.COMMENT or is_string:
                 for offset, line in enumerate(token.string.splitlines()):
                     text = re.sub(r"\{[^{}]*\}", "", line)  # what an f-string computes
                     if " " in text.strip():
@@ -51,7 +57,7 @@ def found(file: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("folder", sorted(one.name for one in SOURCES.iterdir() if one.name not in STILL_OLD))
+@pytest.mark.parametrize("folder", sorted(one.name for one in SOURCES.iterdir()))
 def test_no_phrase_reads_as_translated(folder):
     place = SOURCES / folder
     files = [place] if place.suffix == ".py" else sorted(place.rglob("*.py"))

@@ -30,7 +30,7 @@ def test_an_impossible_limit_is_refused(jay, limit):
 def test_what_nobody_proposed_cannot_be_settled(jay):
     one, other = jay.store("User likes tea").memory, jay.store("The harbour is called Vik").memory
 
-    with pytest.raises(NotFound, match="proposed"):
+    with pytest.raises(NotFound, match="proposal"):
         jay.settle(old=one.id, new=other.id, keep=True)
     with pytest.raises(NotFound):
         jay.settle(old=one.id, new="mem_unknown00000")

@@ -5,7 +5,7 @@
     member   its own, shared, public       its own, shared and public ones      public, if it names the space
     reader   shared, public                nothing                              public, if it names the space
 
-In a sealed space, whose files are read-only, nobody changes anything.
+In a sealed space, whose files are read-only, no one changes anything.
 
 What a caller may not see does not exist for it (NotFound); what it sees but may not change is Forbidden. Erasing for
 good and making private, which both take a memory from all others, are for its author and owners. Only owners say when a
@@ -159,7 +159,7 @@ def check_call(caller: Caller, *, changes: bool, local: bool, owner: bool) -> No
 
 
 def check_owner(caller: Caller) -> None:
-    """:raises Forbidden: if the caller is no owner"""
+    """:raises Forbidden: if the caller is not an owner"""
     if caller.role is not Role.OWNER:
         raise Forbidden("Only owners may do that.", hint="Ask an owner.")
 
@@ -192,7 +192,7 @@ def check_owns(caller: Caller, space: str) -> None:
 
 
 def owner_of_new(caller: Caller, user_id: str | None) -> str:
-    """Whose a new memory is: the caller's own, unless an owner names somebody else.
+    """Whose a new memory is: the caller's own, unless an owner names another user.
 
     :raises Forbidden: if the caller names another user without the right
     """

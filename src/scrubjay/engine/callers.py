@@ -87,7 +87,7 @@ class Callers:
 
         Without spaces it follows its user's grants; a user who has none gets the default space, an owner every space.
 
-        :raises Forbidden: if the caller is no owner, or gives away more than it has
+        :raises Forbidden: if the caller is not an owner, or grants more than it has
         :raises SpaceNotFound: if one of the spaces is not there
         """
         self._check_owner()
@@ -243,13 +243,13 @@ class Callers:
         return any(one.good(self._engine.now()) for one in self._records.callers.credentials())
 
     def by_key(self, text: str) -> Caller:
-        """:raises Unauthenticated: if it is no key of ours that is still good"""
+        """:raises Unauthenticated: if it is not a valid key of ours"""
         return self._caller(self._key(text))
 
     def by_subject(self, subject: str) -> Caller:
         """The caller that a verified token names.
 
-        :raises Unauthenticated: if nobody made a credential for that subject
+        :raises Unauthenticated: if that subject has no credential
         """
         for one in self._records.callers.credentials(user=subject):
             if one.kind is CredentialKind.TOKEN and one.good(self._engine.now()):
@@ -293,7 +293,7 @@ class Callers:
         return space
 
     def _check_there(self, tx: Transaction, spaces: Sequence[str]) -> None:
-        """:raises SpaceNotFound: if one was never made: a misspelt one would be granted, and nobody would notice"""
+        """:raises SpaceNotFound: if one does not exist: otherwise a misspelt one would be granted unnoticed"""
         for space in spaces:
             if space != EVERY_SPACE:
                 self._engine.check_there(tx, space)
@@ -343,7 +343,7 @@ class Callers:
         return found[0]
 
     def _password(self, user: str, password: str) -> Credential:
-        """A user nobody knows takes as long as a wrong password."""
+        """An unknown user takes as long as a wrong password."""
         now = self._engine.now()
         mine = [
             one
@@ -440,5 +440,5 @@ def fits(password: str, digest: bytes) -> bool:
         return False
 
 
-# Of a password that nobody has; made with the parameters in use, so that comparing with it takes as long.
+# Of a password that no one has; made with the parameters in use, so that comparing with it takes as long.
 UNKNOWN = b"$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"

@@ -84,7 +84,7 @@ MOST_USED = 10  # memories that one call counts as used
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """A memory, as one caller uses it: parts that are shared, and whom and what they are used for."""
+    """A memory, as one caller uses it: parts that are shared, and who and what they are used for."""
 
     parts: Parts
     identity: Caller  # who asks; `caller` also says which spaces are read-only now
@@ -153,7 +153,7 @@ class Engine:
         self.write_files()  # what a kill kept from being written
 
     def close(self) -> None:
-        """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
+        """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is fine."""
         self.parts.close()
 
     def __enter__(self) -> Engine:
@@ -421,7 +421,7 @@ class Engine:
             except Conflict:
                 if expected is not None:
                     raise
-                continue  # somebody was quicker: look at what it is now
+                continue  # another process was faster: look at what it is now
             if text is not None and not text.complete:
                 self.parts.backlog.wake()
             return revised
@@ -435,7 +435,7 @@ class Engine:
         )
 
     def open_conflicts(self, *, limit: int = 50, offset: int = 0) -> Sequence[OpenConflict]:
-        """Pairs of which the newer memory may outdate the older, and nobody has said whether it does; newest first."""
+        """Pairs of which the newer memory may outdate the older, and which are not resolved yet; newest first."""
         from scrubjay.engine.conflicts import settle
 
         intake.check_limit(limit, offset)
@@ -443,9 +443,9 @@ class Engine:
         return settle.open_conflicts(self.records, audience, now=self.now(), limit=limit, offset=offset)
 
     def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
-        """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is no error.
+        """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is fine.
 
-        :raises NotFound: if nobody proposed it
+        :raises NotFound: if it was not proposed
         """
         from scrubjay.engine.conflicts import settle
 
@@ -469,7 +469,7 @@ class Engine:
         return found
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
-        """A memory by its id; softly deleted ones only if asked for.
+        """A memory by its id; soft-deleted ones only if asked for.
 
         :raises NotFound: if there is none, or none that the caller may see
         """
@@ -524,7 +524,7 @@ class Engine:
         return counts
 
     def history(self, id: str) -> Sequence[Version]:
-        """Former states of a memory, newest first, with what each change was made for; also of a softly deleted one.
+        """Former states of a memory, newest first, with what each change was made for; also of a soft-deleted one.
 
         Those that the caller may see as they were, whoever may see the memory now.
         """
@@ -548,7 +548,7 @@ class Engine:
         days: int = lifecycle.RETENTION_DAYS,
         cascade: bool = False,
     ) -> Forgotten:
-        """Delete a memory: softly, to be brought back for some days, or for good.
+        """Delete a memory: soft-delete it, to be restored for some days, or for good.
 
         `cascade` also forgets the memories that a client linked it with, one step far.
         """
@@ -571,7 +571,7 @@ class Engine:
         return forgotten
 
     def recover(self, id: str) -> Memory:
-        """Bring a softly deleted memory back."""
+        """Restore a soft-deleted memory."""
         return self.transact(Memory, lambda tx: lifecycle.recover(self.ledger, tx, id))
 
     def restore_version(self, id: str, version: int | str) -> Memory:
@@ -590,7 +590,7 @@ class Engine:
         return self.revise(id, reason=f"restored version {version}", held=True, **fields).memory
 
     def prune(self, *, dry_run: bool = False) -> Sequence[Memory]:
-        """Softly delete what has expired in this engine's spaces, and say which; a dry run only says.
+        """Soft-delete what has expired in this engine's spaces, and return it; a dry run only returns it.
 
         A batch at a time: an error leaves those before it pruned.
         """
@@ -644,7 +644,7 @@ class Engine:
     def statistics(self, query: StatsQuery | None = None) -> Statistics:
         """Counts, sizes, rates, trends and health of what the caller may see.
 
-        :raises ScopeNotFound: if nobody has heard of the user, conversation or category
+        :raises ScopeNotFound: if the user, conversation or category is unknown
         """
         from scrubjay.engine import statistics
 
@@ -861,7 +861,7 @@ class Engine:
         return self.records.backup(path, progress=progress)
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> Reembedded:
-        """Let this engine's model take over: every vector is made anew. Goes on where it was broken off.
+        """Let this engine's model take over: every vector is rebuilt. Resumes where it was interrupted.
 
         :raises Locked: if another process is embedding
         """
@@ -889,7 +889,7 @@ class Engine:
         return self.records.check(deep=deep)
 
     def rebuild(self) -> None:
-        """Make words, missing vectors and the index of vectors anew.
+        """Rebuild the word index, missing vectors and the vector index.
 
         :raises StorageBusy: if another process is embedding and does not stop
         """

@@ -50,7 +50,7 @@ class Feed:
         return self._seen(after)
 
     def place_of(self, event: Event) -> str:
-        """Where an event stands in the feed, for this caller to go on behind it."""
+        """An event's position in the feed, for this caller to continue after it."""
         return cursors.written(Position(value=0, seq=event.number), key=self._key, question=self._question)
 
     def number_at(self, place: str) -> int:
@@ -100,7 +100,7 @@ class Feed:
         memory = event.memory or ""
         former = self._records.history.versions(memory)
         seen = self._engine.ledger.versions_seen(self._records, former)
-        unknown = self._records.archives.get([memory])  # its former states were put away with it
+        unknown = self._records.archives.get([memory])  # its earlier versions were archived with it
         return replace(event, reason=None) if unknown or len(seen) < len(former) else event
 
     def _may_know(self, event: Event) -> bool:

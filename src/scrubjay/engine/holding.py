@@ -25,7 +25,7 @@ HOLD_SECONDS = 120.0
 def holding(engine: Engine, ids: Sequence[str]) -> Iterator[Engine]:
     """Hold memories; inside, the engine that is given may change them.
 
-    :raises Locked: if somebody else holds one of them; then none is held
+    :raises Locked: if another process holds one of them; then none is held
     """
     holder = random_suffix()
     with engine.records.writing() as tx:
@@ -37,7 +37,7 @@ def holding(engine: Engine, ids: Sequence[str]) -> Iterator[Engine]:
 
 
 def hold(tx: Transaction, ids: Sequence[str], *, holder: str) -> None:
-    """Take or renew; :raises Locked: if somebody else holds one of them"""
+    """Take or renew; :raises Locked: if another process holds one of them"""
     other = tx.jobs.hold(ids, holder=holder, seconds=HOLD_SECONDS)
     if other is not None:
         raise locked(other)

@@ -3,8 +3,8 @@
     engine.jobs.start(kind, arguments) ── row ──> worker of a live server: lease `job:<id>`, renewed while it works
                                                     └─ KINDS[kind](engine bound to the caller, arguments, handle)
 
-A job is `running` while somebody's lease on it runs and `waiting` otherwise, so a killed server's job needs no tidying:
-after fifteen seconds the next server takes it up. It begins anew then, with what it last handed to
+A job is `running` while a server's lease on it runs and `waiting` otherwise, so a killed server's job needs no tidying:
+after fifteen seconds the next server takes it up. It starts over then, with what it last handed to
 `handle.progress(…, state=…)` in `handle.state`; so a kind's function must be able to go on from there, and to do over
 what it had done since.
 """
@@ -53,11 +53,11 @@ KINDS: dict[str, Run | str] = {
 
 
 def no_progress(_done: int, _total: int | None, _note: str) -> None:
-    """For work that nobody watches."""
+    """For work that no client waits for."""
 
 
 class Cancelled(Exception):
-    """Somebody cancelled the job; raised out of `handle.progress` so that its function comes to an end."""
+    """The job was cancelled; raised out of `handle.progress` so that its function comes to an end."""
 
 
 class Stopped(Exception):
@@ -81,7 +81,7 @@ class Handle:
 
         A state is always written at once; numbers alone now and then.
 
-        :raises Cancelled: if somebody wants the job to stop
+        :raises Cancelled: if the job was asked to stop
         :raises Stopped: if this process should not go on
         """
         if self._stopping.is_set():
@@ -178,7 +178,7 @@ class Worker:
     """What one process does about jobs, in the background of its calls: one after another, oldest first."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine  # nobody's in particular; each job gets it bound to its own caller
+        self._engine = engine  # bound to no caller; each job gets it bound to its own caller
         self._holder = random_suffix()
         self._wake = threading.Event()
         self._closing = threading.Event()
@@ -213,7 +213,7 @@ class Worker:
         return ran
 
     def run(self, job: Job) -> bool:
-        """Do a job; False if somebody else is at it or it is finished."""
+        """Do a job; False if another process is doing it or it is finished."""
         name, records = f"job:{job.id}", self._engine.records
         if job.finished or not records.upkeep.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
             return False

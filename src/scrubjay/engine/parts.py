@@ -127,7 +127,7 @@ class Parts:
         self.worker.start()
 
     def close(self) -> None:
-        """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is no error."""
+        """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is fine."""
         self.worker.close()
         if "shelves" in vars(self):
             self.shelves.close()

@@ -129,7 +129,7 @@ class TrendPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    exists: bool  # False: nobody has heard of such a user, conversation or category, or not this caller
+    exists: bool  # False: no such user, conversation or category, or not visible to this caller
     start: datetime
     end: datetime
     count: Count

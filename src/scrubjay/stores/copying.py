@@ -2,7 +2,7 @@
 
 Both sides read and write the same rows: spaces, users and conversations by name, a memory by its arrival number, times
 in milliseconds, vectors as float32. What follows from them (words, tags, totals) is made by the side that takes them;
-of memories that were put away, whose text is in no row, the words' stems are copied.
+of archived memories, whose text is in no row, the words' stems are copied.
 Every batch is a transaction that also notes how far the copy has come, so a copy that was cut off goes on from there.
 The note is made with the target itself, empty, and removed after the last check; until then nothing else opens it.
 At the end both sides are read once more, and a sum over the hashes of all rows must be the same; the order in which a
@@ -160,7 +160,7 @@ TABLES = (
 )
 
 
-OFTEN = 4  # how often a stem stands in a passage is kept up to here
+OFTEN = 4  # how often a stem occurs in a passage is kept up to here
 
 
 def stems_as_text(counts: Mapping[str, int]) -> str:

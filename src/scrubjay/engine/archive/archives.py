@@ -1,4 +1,4 @@
-"""What was put away: read again, shown, checked, and removed when its time has come."""
+"""What was archived: read, shown, checked, and removed when it has expired."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 BATCH = 500  # memories at a time
-AWAY = Filter(states=frozenset({State.ARCHIVED, State.DELETED}), expired=None)  # what may be put away
+AWAY = Filter(states=frozenset({State.ARCHIVED, State.DELETED}), expired=None)  # what may be archived
 
 
 class Archives:
@@ -50,7 +50,7 @@ class Archives:
             return memory
 
     def history(self, memory: Memory) -> Sequence[Version]:
-        """The former states that were put away with a memory."""
+        """The earlier versions that were archived with a memory."""
         archive = self._engine.records.archives.get([memory.id]).get(memory.id)
         return () if archive is None else self._kept(memory.id, archive).versions
 

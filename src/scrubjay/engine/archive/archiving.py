@@ -30,7 +30,7 @@ from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AT_HAND, Archive, Category, Filter, Memory, Status, Tier, Version, random_suffix
 
 MOST = 1_000  # ids in one call
-UNCLAIMED = timedelta(hours=1)  # how long an object may be announced before it belongs to nobody
+UNCLAIMED = timedelta(hours=1)  # how long an object may be announced before it counts as abandoned
 MOMENT = timedelta(milliseconds=1)
 
 
@@ -88,7 +88,7 @@ class Archived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How memories are put away."""
+    """How memories are archived."""
 
     tier: Tier = Tier.COLD
     keep_vectors: bool = False
@@ -105,7 +105,7 @@ class Prepared:
 
 
 class Archiving(Archives):
-    """The verbs that put away."""
+    """The verbs that archive."""
 
     def archive(self, ids: Sequence[str], terms: Terms | None = None, *, dry_run: bool = False) -> Archived:
         """Put named memories away, all of them or none.
@@ -124,7 +124,7 @@ class Archiving(Archives):
             return engine.transact(Archived, lambda tx: self._finish(tx, terms, held.put_away(tx, prepared, terms)))
 
     def archive_matching(self, criteria: Criteria, terms: Terms | None = None, *, dry_run: bool = False) -> Archived:
-        """Put away what meets all criteria and is the caller's to change, a batch at a time; what is held by others is
+        """Archive what meets all criteria and the caller may change, a batch at a time; what is held by others is
         passed over. An error leaves the batches before it archived."""
         engine, terms = self._engine, terms or Terms()
         if (kept := engine.earlier_result(Archived)) is not None:
@@ -164,7 +164,7 @@ class Archiving(Archives):
 
     @contextmanager
     def _prepared(self, ids: Sequence[str], terms: Terms) -> Iterator[tuple[Archiving, Sequence[Prepared]]]:
-        """Hold memories, and make them ready to be put away."""
+        """Hold memories, and prepare them to be archived."""
         with holding(self._engine, ids) as held:
             holder = type(self)(held)
             with holder.ready(ids, terms) as prepared:
@@ -215,7 +215,7 @@ class Archiving(Archives):
                 tx.archives.announce_objects(elsewhere, due=self._engine.now() + UNCLAIMED)
         try:
             yield [self._tried(one) for one in prepared]
-        except BaseException:  # whatever it was, nobody will claim what was put there
+        except BaseException:  # whatever it was, nothing will claim what was put there
             if elsewhere:
                 with suppress(Error), records.writing() as tx:
                     tx.archives.announce_objects(elsewhere, due=self._engine.now())
@@ -241,7 +241,7 @@ class Archiving(Archives):
             )
 
     def put_away(self, tx: Transaction, prepared: Sequence[Prepared], terms: Terms) -> list[PutAway]:
-        """Archive what is ready, within somebody's transaction."""
+        """Archive what is ready, within the caller's transaction."""
         return [self._put_away_one(tx, one, terms) for one in prepared]
 
     def _put_away_one(self, tx: Transaction, one: Prepared, terms: Terms) -> PutAway:

@@ -65,7 +65,7 @@ class MarkedObjects(Objects):
                 self.check(tier)
             self._looked = True
         except ArchiveUnavailable as error:
-            if any(self._records.archives.objects(tier, 1) for tier in ELSEWHERE):  # otherwise it is missed by nobody
+            if any(self._records.archives.objects(tier, 1) for tier in ELSEWHERE):  # otherwise nothing is missing
                 found = f"{error.message} {error.hint}"
         if found and found != self.trouble:
             import logging  # rarely needed, and not free

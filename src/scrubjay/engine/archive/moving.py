@@ -43,7 +43,7 @@ class Moved:
 
 
 class Moving(Archives):
-    """The verbs about the place of what was put away."""
+    """The verbs about where archived memories are kept."""
 
     def accept_folder(self) -> dict[Tier, bool]:
         """Take the archive folder for the right one, and mark it; whether it holds most of what the store knows of.
@@ -74,7 +74,7 @@ class Moving(Archives):
                     }
                     whole = self._whole_ones(archives)
                     take(whole)
-            except Locked:  # somebody else was quicker
+            except Locked:  # another process was faster
                 busy += free
                 continue
             moved += len(whole)

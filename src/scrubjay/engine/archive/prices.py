@@ -18,7 +18,7 @@ NAMES = {HOT, *(f"{tier}{way}" for tier in Tier for way in ("", ".in", ".out"))}
 
 
 def read(text: str) -> dict[str, float]:
-    """:raises InvalidInput: naming what is no price"""
+    """:raises InvalidInput: naming what is not a price"""
     prices: dict[str, float] = {}
     for pair in text.replace(",", " ").split():
         name, _, amount = pair.partition("=")

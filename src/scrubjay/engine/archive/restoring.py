@@ -174,7 +174,7 @@ def restored_by(job: Job, mode: Mode, ids: Sequence[str]) -> Restored:
 class Back(NamedTuple):
     """How one memory comes back."""
 
-    kept: Kept | None  # what was put away of it
+    kept: Kept | None  # its archived part
     text: TextVectors | None  # new vectors
     mode: Mode
     reason: str | None

@@ -1,7 +1,7 @@
-"""Do two texts say the same in the same words? Typed anew, or shortened: twins. Another value: never.
+"""Do two texts say the same in the same words? Retyped, or shortened: twins. Another value: never.
 
 Nothing is refused or merged for being a twin; they are only shown. So precision comes first: one other word, one
-number, one name or one "not" and two texts are no twins, however near they are in meaning. Not even misspelt words are
+number, one name or one "not" and two texts are not twins, however near they are in meaning. Not even misspelt words are
 forgiven: "baseball" and "basketball" are as near as two spellings of one word.
 """
 

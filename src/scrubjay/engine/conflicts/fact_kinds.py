@@ -96,7 +96,7 @@ def sentences() -> list[str]:
 
 @cache
 def shipped_vectors(fingerprint: str) -> Profile | None:
-    """The vectors that come with the package, if they are this model's: embedding them anew takes half a second."""
+    """The vectors that come with the package, if they are this model's: embedding them again takes half a second."""
     from importlib import resources
 
     import numpy as np
@@ -109,7 +109,7 @@ def shipped_vectors(fingerprint: str) -> Profile | None:
 
 
 def write_shipped(embedder: Embedder, path: str) -> None:
-    """Make the shipped file anew; `make vectors` calls it after a change of the sentences or the default model."""
+    """Rebuild the shipped file; `make vectors` calls it after a change of the sentences or the default model."""
     import numpy as np
 
     vectors = np.stack(embedder.embed(sentences())).astype(np.float16)

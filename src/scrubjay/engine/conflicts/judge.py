@@ -57,13 +57,13 @@ class Features:
     exclusive: float  # both are of a kind that has one value at a time
     same_kind: float  # both are of the same kind at all
     same_subject: float
-    shared: float  # which share of the two statements' words stands in both …
+    shared: float  # which share of the two statements' words is in both …
     shared_many: float  # … and how many words that are
     number_differs: float  # the same words around another number, version, day or date
     denial_differs: float  # one says no, the other does not
     says_now: float  # the new one says "now", "no longer", "just" about the same things
     asks: float  # one of the statements is a question
-    nothing_new: float  # every name and number of the new one stands in the old one: rather more detail than a change
+    nothing_new: float  # every name and number of the new one is in the old one: rather more detail than a change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

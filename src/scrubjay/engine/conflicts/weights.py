@@ -1,4 +1,4 @@
-"""How much each feature of the judge counts. Written by `python -m bench.conflicts --write`; what they mean stands in
+"""How much each feature of the judge counts. Written by `python -m bench.conflicts --write`; what they mean is said in
 `conflicts.Features`."""
 
 WEIGHTS = {

@@ -68,7 +68,7 @@ class Injected:
 
     memories: tuple[Memory, ...] = ()
     text: str = ""
-    active: Mapping[str, bool] = field(default_factory=dict)  # of those that somebody put in
+    active: Mapping[str, bool] = field(default_factory=dict)  # of those that were injected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Conversations:
     # --- memories ----------------------------------------------------------------------------------------------------
 
     def remember(self, new: NewMemory, *, workspace: str | None = None) -> Stored:
-        """Store a memory in a conversation's space; a conversation nobody has heard of begins with it."""
+        """Store a memory in a conversation's space; an unknown conversation begins with it."""
         at = self._at(workspace, new.conversation_id)
         stored = at.store(new)
         if new.conversation_id is not None:
@@ -138,7 +138,7 @@ class Conversations:
         return Belongings(page=page, active=self._active(at, conversation))
 
     def inject(self, conversation: str, *, limit: int = 5, workspace: str | None = None) -> Injected:
-        """What the conversation should be told: what somebody put in, then what fits what was said last, then what
+        """What the conversation should be told: what was injected, then what fits what was said last, then what
         was stored in it last. Nothing that is paused."""
         at = self._at(workspace, conversation)
         active = self._active(at, conversation)
@@ -157,7 +157,7 @@ class Conversations:
             access.check_ends(at.caller, known)
         return at.bulk.forget_all(self._stored_in(at, conversation), reason=f"conversation {conversation} cleared")
 
-    # --- what somebody puts in ---------------------------------------------------------------------------------------
+    # --- what is injected --------------------------------------------------------------------------------------------
 
     def link(self, conversation: str, memory: str, *, workspace: str | None = None) -> Injection:
         """Put a memory of the same space into a conversation. Doing it twice changes nothing."""
@@ -308,7 +308,7 @@ class Conversations:
         workspace: str | None = None,
         **how: Any,
     ) -> Turn:
-        """Add a message and build the context to answer it in. A conversation nobody has heard of begins with it."""
+        """Add a message and build the context to answer it in. An unknown conversation begins with it."""
         at = self._to_write(workspace, id)
         intake.check_text(content, "content")
         known = at.records.conversations.get(at.spaces[0], id)
@@ -434,7 +434,7 @@ class Conversations:
         return {one.memory: one.active for one in at.records.conversations.injections(at.spaces[0], conversation)}
 
     def _in_force(self, at: Engine, conversation: str) -> Sequence[Memory]:
-        """What somebody put in and nobody paused, in that order; not what is outdated, expired or out of sight."""
+        """What was injected and is not paused, in that order; not what is outdated, expired or out of sight."""
         wanted = [name for name, active in self._active(at, conversation).items() if active]
         if not wanted:
             return []

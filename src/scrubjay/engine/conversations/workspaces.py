@@ -79,7 +79,7 @@ class Workspaces:
         """The space that is meant.
 
         :raises SpaceNotFound: if there is none
-        :raises Forbidden: if the caller has no part in it; so nobody learns whether there is one
+        :raises Forbidden: if the caller has no part in it; so no one learns whether there is one
         """
         intake.check_name(workspace, "workspace_id")
         known = {space.name for space in self._engine.records.spaces.list()}

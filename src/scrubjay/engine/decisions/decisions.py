@@ -469,7 +469,7 @@ class Decisions:
 
 def in_latin_script(text: str) -> bool:
     """Whether most letters are those that the embedding model was made for: of other scripts it takes any two texts for
-    much the same, so what it says of their likeness is no ground for a warning."""
+    much the same, so what it says of their likeness does not justify a warning."""
     letters = [letter for letter in text[:SCRIPT_READ] if letter.isalpha()]
     return 2 * sum(letter <= LAST_LATIN for letter in letters) >= len(letters)
 

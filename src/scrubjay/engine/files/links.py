@@ -32,7 +32,7 @@ Keys = dict[str, list[str]]  # memory: the notes that its text links to
 class Unfollowed:
     """What the store remembers of links that are still to be followed."""
 
-    unread: bool  # there are texts whose links nobody looked at
+    unread: bool  # there are texts whose links were not read yet
     waiting: Keys  # links that lead to no file yet
 
 
@@ -127,7 +127,7 @@ class NoteLinks:
         self._settle(tx, file)
 
     def _settle(self, tx: Transaction, file: File) -> None:
-        """A relation that stands in a text need not be written into its file, too: reading changes no file."""
+        """A relation that is in a text need not be written to its file too: reading changes no file."""
         if not self._writing and not file.waiting and file.hash is not None:
             tx.files.in_sync(file.memory, name=file.name, hash=file.hash, stamp=file.stamp, version=file.version)
 

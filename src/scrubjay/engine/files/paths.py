@@ -138,7 +138,7 @@ class Paths:
         return self._placed(self._engine.revise(known.id, **fields).memory)
 
     def remove(self, store: str, path: str) -> Placed:
-        """Softly delete the memory at a path."""
+        """Soft-delete the memory at a path."""
         space = self._folders.check(store)
         place = self._looked_at(space, path)
 
@@ -170,7 +170,7 @@ class Paths:
         return self._placed(self._engine.transact(Memory, write))
 
     def prune(self, store: str, *, dry_run: bool = False) -> Sequence[Memory]:
-        """Softly delete what has expired in a store, and say which; a dry run only says."""
+        """Soft-delete what has expired in a store, and return it; a dry run only returns it."""
         space = self._folders.check(store)
         access.check_unsealed(self._engine.caller, space)
         self._folders.look([space])
@@ -247,7 +247,7 @@ class Paths:
         return place, text
 
     def delete_section(self, store: str, section: str) -> tuple[str, int]:
-        """Softly delete everything in a section, and the section; how many memories that were.
+        """Soft-delete everything in a section, and the section; return how many memories that were.
 
         :raises SectionNotFound: if there is no such section
         """

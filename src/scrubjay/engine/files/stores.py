@@ -323,7 +323,7 @@ class Folders:
                 log.warning("The folder of store %s could not be checked: %s", space, error.message)
 
     def notice(self, spaces: Sequence[str]) -> None:
-        """As `look`, but where the files are as they were, nothing is written, and nobody asks which ones wait."""
+        """As `look`, but where the files are as they were, nothing is written, and waiting ones are not looked up."""
         self.look([space for space in spaces if not self._unchanged(space)])
 
     def _unchanged(self, space: str) -> bool:

@@ -3,7 +3,7 @@
     file changed, memory not    the file wins
     memory changed, file not    the file is written
     both changed                the file wins; what the memory said stays as a version
-    file gone                   the memory is softly deleted, if the folder is there and is the one we know
+    file gone                   the memory is soft-deleted, if the folder exists and is the one we know
     file back                   the same memory comes back
     file renamed                the same memory, told by the id in its front matter or by its bytes
     files swapped               as if each was renamed: ids and histories follow the text
@@ -86,7 +86,7 @@ class Change:
 
 
 class Filing:
-    """Works as the machine's owner, to whom its files belong."""
+    """Works as the machine's owner, who owns its files."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class Filing:
     def _is_known(self) -> bool:
         """Whether this is the folder that the memories' files were last seen in, and is there at all.
 
-        Another folder, or one made anew, has files missing that nobody deleted: those are written instead.
+        Another folder, or a new one, has files missing that no one deleted: those are written instead.
         """
         identity = self._folder.identity()
         if identity is None and self._folder.root.is_dir() and not self._kept():
@@ -237,7 +237,7 @@ class Filing:
             found = self._read(name, file)
             if found is None:
                 continue
-            self._problems.pop(name, None)  # mended, be it by undoing what broke it
+            self._problems.pop(name, None)  # fixed, perhaps by undoing what broke it
             if file is not None and file.hash == found.bytes.hash and file.state in AT_HAND:
                 if found.bytes.stamp:
                     same[file.memory] = found.bytes.stamp
@@ -407,7 +407,7 @@ class Filing:
         return new, replace(memory, provenance=provenance)
 
     def _free_id(self, given: str | None) -> str:
-        """The id that a file carries, if it is one and nobody's: a store cloned elsewhere keeps its names."""
+        """The id that a file carries, if it is one and not taken: a store cloned elsewhere keeps its names."""
         if given and OWN_ID.fullmatch(given) and not self._records.get([given], access.EVERYTHING):
             return given
         return new_id()
@@ -464,7 +464,7 @@ class Filing:
         with self._records.writing() as tx:
             current = next(iter(tx.get([known.id], access.EVERYTHING)), None)
             if current is None or current.version != known.version:
-                return False  # somebody was quicker: the next look sees what it is now
+                return False  # another process was faster: the next look sees what it is now
             moved = self._place(tx, change, file, current)
             self._write_revision(tx, change, current, {**fields, **moved}, text)
         if text is not None and not text.complete:
@@ -473,7 +473,7 @@ class Filing:
         return True
 
     def _retitled(self, document: Document, known: Memory) -> dict[str, Any]:
-        """The title that somebody wrote into the front matter. One that the memory had before was written by us: an
+        """The title that someone wrote into the front matter. One that the memory had before was written by us: an
         edited file is not written again, so it may be behind."""
         title = document.title
         if document.plain or title is None or title == known.title:
@@ -556,7 +556,7 @@ class Filing:
                     self._agree(tx, self._engine.ledger.change(tx, placed, "moved", "path", touched=False), change)
 
     def _forget(self, file: File) -> bool:
-        """Softly delete the memory of a file that somebody deleted, or moved another file over."""
+        """Soft-delete the memory of a file that someone deleted, or moved another file over."""
         with self._records.writing() as tx:
             now = tx.files.of(file.memory)
             if now is None or now.waiting or now.state not in AT_HAND or now.name not in ("", file.name):
@@ -642,7 +642,7 @@ class Filing:
                 self._withdraw(file, memory)
             else:
                 self._write(file, memory)
-        except FileDamaged as error:  # somebody is at it; what we have to say waits until it can be read
+        except FileDamaged as error:  # someone is editing it; our change waits until it can be read
             self._problem(file.name, error, memory=file.memory)
 
     def _remove(self, file: File, memory: Memory | None) -> None:
@@ -743,7 +743,7 @@ class Filing:
 
     def _was_ours(self, found: Bytes, memory: Memory | None) -> bool:
         """Whether a file says what its memory says or said since both last agreed: then a kill kept us from noting it,
-        and nobody has edited it."""
+        and no one has edited it."""
         document = markdown.parsed(found.data)
         if memory is None or document.id != memory.id:
             return False

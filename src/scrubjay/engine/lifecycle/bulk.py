@@ -58,7 +58,7 @@ class Bulk:
         return Selection(total=page.total or 0, memories=page.memories)
 
     def forget(self, filter: Filter, *, reason: str | None = None, deed: str | None = None) -> Done:
-        """Softly delete what a filter names; `undo` brings it back. More than a thousand take further calls, under
+        """Soft-delete what a filter matches; `undo` restores it. More than a thousand take further calls, under
         the same deed."""
         return self._engine.transact(Done, self._forgetting(filter, reason=reason, deed=deed))
 

@@ -111,7 +111,7 @@ def forget(
     cascade: bool = False,
     expected_version: int | None = None,
 ) -> Forgotten:
-    """Delete softly, or erase for good; hard works on softly deleted ones too."""
+    """Soft-delete, or erase for good; hard works on soft-deleted ones too."""
     memory = ledger.changeable(tx, id, deleted=hard)
     check_version(memory, expected_version)
     if hard:
@@ -175,13 +175,13 @@ def changed_meanwhile(memory: Memory) -> Conflict:
 
 
 def recover(ledger: Ledger, tx: Transaction, id: str) -> Memory:
-    """Bring a softly deleted memory back while its date has not passed; a path taken meanwhile gets a number."""
+    """Restore a soft-deleted memory while its date has not passed; a path taken meanwhile gets a number."""
     memory = ledger.changeable(tx, id, deleted=True)
     if memory.status is not Status.DELETED:
         raise Conflict(f"Memory {memory.id} is not deleted.", memory_id=memory.id)
     if memory.recoverable_until is not None and memory.recoverable_until < ledger.now():
         raise NotFound(f"Memory {memory.id} can no longer be recovered.", memory_id=memory.id)
-    # What was put away before it was forgotten is archived again.
+    # What was archived before it was forgotten is archived again.
     away = memory.id in tx.archives.get([memory.id])
     status, path = (Status.ARCHIVED, memory.path) if away else (Status.ACTIVE, free_path(tx, memory))
     memory = ledger.change(

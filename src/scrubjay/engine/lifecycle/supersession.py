@@ -1,4 +1,4 @@
-"""What supersedes a memory, and for whom.
+"""What supersedes a memory, and in whose view.
 
 A memory is superseded while at least one of its successors is not deleted, through any number of steps: deleting the
 last of a chain brings the one before it back, recovering it hides that again, and deleting one in between changes
@@ -7,7 +7,7 @@ nothing for those before it.
 It counts for those who may see both. If everyone who may see the memory may see its successor, the memory itself says
 so (`superseded_by`, and the state that follows). Otherwise it is an aside: the store tells it to those who may see the
 successor, and for everyone else the memory stays current and no hidden memory is named. All of it follows from links
-and from who may see what, so it is settled again whenever one of these changes, and is no change of the memory.
+and from who may see what, so it is settled again whenever one of these changes, and does not change the memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def settle(tx: Transaction, memory: Memory) -> bool:
     """Let a memory, read plainly, say what its links say: what it supersedes and by what it is superseded; whether
     that was news to everyone.
 
-    It follows from links and what they lead to, so it is no change of the memory: no version, no stamp, and no edit
+    It follows from links and what they lead to, so it does not change the memory: no version, no stamp, and no edit
     made in another store meanwhile loses to it.
     """
     older, some_older = newest_predecessor(tx, memory)

@@ -1,8 +1,8 @@
 """Is there an answer among what was found? Pure functions.
 
 What is near a question need not answer it: "Why did Jon mix dance and clothing?" finds Jon asking Gina why *she* did.
-Three signs speak against an answer, each seen in how a memory begins: it asks itself, it tells somebody of himself
-("you"), or it is about somebody else than the question names. If all of the first few show some, the scores of the
+Three signs speak against an answer, each seen in how a memory begins: it asks itself, it tells someone of themself
+("you"), or it is about someone else than the question names. If all of the first few show some, the scores of the
 whole list are lowered: a low first score says that there is probably nothing. The order stays. What it is worth:
 docs/lab/retrieval.md.
 """
@@ -18,7 +18,7 @@ from scrubjay.stores.words.words import query_words
 
 FIRST = 5  # how many are looked at; the one that looks most like an answer speaks for the list
 SIGN = 0.3  # what share of a score each sign takes off
-ABSENT = 0.5  # how much it counts that nobody whom the question names is named, in a memory that says not who speaks
+ABSENT = 0.5  # how much it counts that no one the question names is named, in a memory that does not say who speaks
 
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
 
@@ -40,7 +40,7 @@ class Asked:
         self.says_you = says(SECOND_PERSON, question)
 
     def signs(self, opening: str) -> float:
-        """How many signs a memory shows that it is no answer, from 0 to 3."""
+        """How many signs a memory shows that it is not an answer, from 0 to 3."""
         said = words_of(opening)
         told_to_somebody = 0.0 if self.says_you else speaks(SECOND_PERSON, said)
         return asks(opening) + told_to_somebody + self._about_another(opening, said)

@@ -1,4 +1,4 @@
-"""Who speaks of whom: "I" and "you" in a text, in English, German, French and Spanish."""
+"""Who speaks to or about another: "I" and "you" in a text, in English, German, French and Spanish."""
 
 from __future__ import annotations
 

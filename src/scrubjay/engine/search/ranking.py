@@ -118,9 +118,9 @@ LONG = 400  # characters from which a text is long: of many things said in it on
 LONG_COSTS = 0.07  # … so each doubling costs this …
 MOST_DOUBLINGS = 3  # … at most so often
 TIME = 0.2  # weight of being from the time that the question names
-PERSONAL = 0.1  # for "I" and "my" in a memory, if they stand in the question too
-TOLD = 0.05  # what "you" in a memory costs, if it stands not in the question: it tells somebody of himself
-SUBJECT = 0.05  # for beginning with a word of the question: whom it is about, or who said it
+PERSONAL = 0.1  # for "I" and "my" in a memory, if they are in the question too
+TOLD = 0.05  # what "you" in a memory costs, if it is not in the question: it tells someone of themself
+SUBJECT = 0.05  # for beginning with a word of the question: who it is about, or who said it
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
 
 
@@ -130,7 +130,7 @@ def second_look(
     question: str,
     periods: Sequence[Period],
 ) -> list[Candidate]:
-    """The candidates anew, best first; those without a glimpse keep their score."""
+    """The candidates rescored, best first; those without a glimpse keep their score."""
     words = {word.lower() for word in query_words(question)}
     personal, says_you = says(FIRST_PERSON, question), says(SECOND_PERSON, question)
     if periods:

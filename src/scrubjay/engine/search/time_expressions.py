@@ -138,7 +138,7 @@ def periods(question: str, now: datetime) -> tuple[Period, ...]:
     """The times that a question names, in the first tongue that knows any; none for most questions.
 
     A date that is written out counts alone: in "what did Ann do last weekend, asked on 3 May" the rest is relative to
-    a day that nobody knows.
+    a day that is not known.
     """
     text = question[:LONGEST].lower()
     if not (CUES_IN_FIGURES.search(text) or _cues().intersection(WORD.findall(text))):

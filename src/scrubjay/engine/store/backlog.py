@@ -127,7 +127,7 @@ class Backlog:
                 raise
             first = vectors[0] if start == 0 else first
             if not self._write(memory, start, vectors, len(parts)):
-                return  # the text has changed meanwhile and waits anew
+                return  # the text has changed meanwhile and waits again
         if first is not None and not one.judged:
             self._judge(memory, first)
 

@@ -263,7 +263,7 @@ def weights() -> Weights:
 
 
 def write_shipped(fitted: Weights, path: str) -> None:
-    """Make the shipped file anew; `make vectors` calls it after a change of SIGNS, the sentences or the model."""
+    """Rebuild the shipped file; `make vectors` calls it after a change of SIGNS, the sentences or the model."""
     import numpy as np
 
     numbers = {name: getattr(fitted, name) for name in Weights.__slots__ if name != "fingerprint"}

@@ -1,6 +1,6 @@
 """What a caller left out, found in the text: category, tags, importance.
 
-How much does a memory matter, if nobody said? A sum of named parts, from what the text and its caller tell:
+How much does a memory matter, if no one said? A sum of named parts, from what the text and its caller tell:
 
     importance = (category + explicit + personal + specific + emphatic + sweeping - doubtful) · (½ + ½ confidence)
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 READ = 400  # characters: as far as subjects.read looks
 
-# What is asked of an agent, and what somebody is like, stays useful longest; what is going on just now, shortest.
+# What is asked of an agent, and what someone is like, stays useful longest; what is going on just now, shortest.
 CATEGORY = {
     Category.INSTRUCTION: 0.70,
     Category.PREFERENCE: 0.65,
@@ -35,7 +35,7 @@ CATEGORY = {
     Category.EVENT: 0.45,
     Category.CONTEXT: 0.35,
 }
-EXPLICIT = 0.10  # somebody asked for it to be remembered
+EXPLICIT = 0.10  # someone asked for it to be remembered
 PERSONAL = 0.05  # it is about the user, or said by one
 SPECIFIC = 0.03  # each name or number, up to three
 MOST_SPECIFIC = 3

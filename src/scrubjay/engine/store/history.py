@@ -1,6 +1,6 @@
 """How a change is written: seen by its caller, allowed, stamped, kept in the history and told in the feed.
 
-A ledger belongs to one caller. Its verbs run inside a transaction that somebody else opened and will close.
+A ledger belongs to one caller. Its verbs run inside a transaction that the caller opened and will close.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Ledger:
         )
 
     def mark(self, tx: Transaction, link: Link, state: str) -> None:
-        """Let a link say something else; what it says already is no change."""
+        """Let a link say something else; what it already says is not a change."""
         if link.state != state:
             tx.sync.observe(link.hlc)  # of two stamps of a link the later one stands
             tx.history.relate(replace(link, state=state, hlc=tx.sync.tick(self.now()), origin=tx.origin))

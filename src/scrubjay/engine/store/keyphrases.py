@@ -155,7 +155,7 @@ def phrases(text: str) -> Iterator[list[Word]]:
 
 
 def without_addresses(chunk: re.Match[str]) -> str:
-    """Links and mail addresses are no subject, and rather personal."""
+    """Links and mail addresses are not a subject, and rather personal."""
     return "." if "://" in chunk[0] or "@" in chunk[0] else chunk[0]
 
 

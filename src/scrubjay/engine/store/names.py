@@ -4,7 +4,7 @@
     checkpoint_3                                counts per space
     memory-4x1k9c0d2m7q                         Chimera's spelling of mem_4x1k9c0d2m7q
 
-A name stands in the memory's `detail` and is an alias of its id. Checkpoints count per space, so their alias carries
+A name is kept in the memory's `detail` and is an alias of its id. Checkpoints count per space, so their alias carries
 the space's name, and a bare `checkpoint_3` is looked for in the spaces that one works in.
 """
 

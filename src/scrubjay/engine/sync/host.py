@@ -1,4 +1,4 @@
-"""This store as the other side of somebody else's sync: what a caller from afar may ask, in the words of `peer.py`.
+"""This store as the other side of another store's sync: what a remote caller may ask, in the terms of `peer.py`.
 
 Only owners, since what travels includes other people's private memories; and only in the spaces granted to them: what
 lies elsewhere is not told, not linked to and not overwritten.
@@ -63,7 +63,7 @@ class Host:
         return replace(parcel, replicas=some, spaces=told), left
 
     def take(self, parcel: Parcel, *, policy: Policy, named: str, sender: str, dry_run: bool) -> Sequence[Taken]:
-        """What became of each; a state that somebody has to decide against is asked for by itself.
+        """What became of each; a state that needs a decision is asked for by itself.
 
         :raises Forbidden: if a memory of it lies in a space that is not the caller's, here or by its own words, or in
             one whose files are read-only
@@ -103,7 +103,7 @@ class Host:
             access.check_granted(self._engine.caller, space)
 
     def _among_visible(self, links: Sequence[Link]) -> list[Link]:
-        """Without those that touch a memory the caller may not see; an end that is not here yet is no secret."""
+        """Without those that touch a memory the caller may not see; an end that is not here yet is not a secret."""
         ends = sorted({end for link in links for end in (link.source, link.target)})
         hidden = (
             self._engine.records.sync.stamps(ends, access.EVERYTHING).keys() - self.stamps(ends).keys() if ends else ()

@@ -114,7 +114,7 @@ class StorePeer(Peer):
         )
 
     def _put_away(self, reads: Reads, replicas: Sequence[Replica]) -> dict[str, Away | None]:
-        """What was put away of these memories; None for what cannot be read."""
+        """The archived parts of these memories; None for what cannot be read."""
         ids = [one.memory.id for one in replicas if not one.erased and is_away(one.memory)]
         found: dict[str, Away | None] = {}
         for name, archive in reads.archives.get(ids).items() if ids else ():
@@ -211,7 +211,7 @@ class StorePeer(Peer):
         )
 
     def _put_away_again(self, tx: Transaction, state: Replica) -> None:
-        """What was put away elsewhere is put away here: in the store, whatever its tier was there."""
+        """What was archived elsewhere is archived here: in the store, whatever its tier was there."""
         name, now = state.memory.id, self._now()
         if state.archive is None or state.erased or name in tx.archives.get([name]):
             return
@@ -339,7 +339,7 @@ class StorePeer(Peer):
                 at=now,
                 outcome=outcome.winner,
                 settled_at=now,
-                # What somebody wished erased is not kept here either.
+                # What someone wanted erased is not kept here either.
                 ours=None if erased else codec.written(without_vectors(current)),
                 theirs=None if erased else codec.written(without_vectors(incoming)),
             )
@@ -373,7 +373,7 @@ class StorePeer(Peer):
         return touched
 
     def _settle(self, tx: Transaction, ids: set[str]) -> None:
-        """What follows from links: whom a memory supersedes, and by whom it is superseded.
+        """What follows from links: what a memory supersedes, and what it is superseded by.
 
         It is the same in every store that has the same links, so it needs no stamp, and no edit loses to it.
         """
@@ -404,7 +404,7 @@ def ahead(hlc: int, now: datetime) -> str:
 
 
 class Away(NamedTuple):
-    """What was put away of a memory."""
+    """The archived part of a memory."""
 
     archive: Archive
     kept: Kept
@@ -414,7 +414,7 @@ NOT_AWAY = object()
 
 
 def whole(replica: Replica, away: Mapping[str, Away | None]) -> Replica:
-    """A memory with the text that was put away of it."""
+    """A memory with its archived text."""
     found = away.get(replica.memory.id)
     if found is None:
         return replica

@@ -35,12 +35,12 @@ class Winner(StrEnum):
     CURRENT = "current"
     INCOMING = "incoming"
     BOTH = "both"
-    NONE = "none"  # somebody has to decide
+    NONE = "none"  # a person has to decide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """The outcome: what to write, if anything, and whether something was decided against somebody's change."""
+    """The outcome: what to write, if anything, and whether something was decided against someone's change."""
 
     state: Replica | None = None  # None: what is here stays as it is
     stamped_anew: bool = False  # the state is a change of its own and needs a stamp

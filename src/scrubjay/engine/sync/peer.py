@@ -38,7 +38,7 @@ class Parcel:
 
     replicas: tuple[Replica, ...] = ()
     links: tuple[Link, ...] = ()
-    unreadable: tuple[str, ...] = ()  # memories that were put away and cannot be read just now: left out
+    unreadable: tuple[str, ...] = ()  # archived memories that cannot be read just now: left out
     spaces: Mapping[str, str | None] = field(default_factory=dict)  # that the memories lie in, with their descriptions
     model: str | None = None  # whose vectors come along
 
@@ -51,8 +51,8 @@ class Taken:
     change: str | None  # created, updated, deleted; None: it stays as it is here
     conflict: bool = False
     winner: Winner = Winner.INCOMING
-    current: Replica | None = None  # the state here, where somebody has to decide
-    failed: bool = False  # it stays as it is: what was put away of it cannot be read, or it lies in another space
+    current: Replica | None = None  # the state here, where a person has to decide
+    failed: bool = False  # it does not change: its archived part cannot be read, or it is in another space
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class Peer(ABC):
 
     @abstractmethod
     def mark(self) -> str | None:
-        """The mark that somebody left there: so a store recognises itself."""
+        """The mark that was left there: so a store recognises itself."""
 
     @abstractmethod
     def renew(self) -> None:
@@ -114,4 +114,4 @@ class Peer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it. Twice is no error."""
+        """Close it. Calling it twice is fine."""

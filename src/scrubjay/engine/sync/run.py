@@ -4,7 +4,7 @@
     jay.sync.run(destination="drive")
 
 A run goes through the speaker's feed from where the listener last stopped, sends what the listener does not have, and
-remembers the place after every stretch; so a run that breaks off goes on there. Both ways means: first the destination
+remembers the place after every stretch; so an interrupted run resumes there. Both ways means: first the destination
 speaks and conflicts are decided here, then the source speaks. What two states become is `merge.py`, what a place can
 be asked is `peer.py`. Only owners sync: what travels includes other people's private memories.
 """
@@ -86,7 +86,7 @@ class Resolution(StrEnum):
 
 
 class Keep(StrEnum):
-    """What somebody decided about a conflict."""
+    """What was decided about a conflict."""
 
     OURS = "ours"
     THEIRS = "theirs"
@@ -130,7 +130,7 @@ class SyncRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handled:
-    """A conflict of a run: source, destination or both won; or it waits for somebody to decide."""
+    """A conflict of a run: source, destination or both won; or it needs a decision."""
 
     memory: str
     resolution: Resolution
@@ -152,7 +152,7 @@ class Synced:
     deleted: int = 0
     skipped: int = 0  # differ, and were left so: conflicts that wait
     conflicts: tuple[Handled, ...] = ()
-    errors: int = 0  # were put away and cannot be read just now (a full sync tries them again), or lie elsewhere
+    errors: int = 0  # are archived and cannot be read just now (a full sync tries them again), or are elsewhere
 
     @property
     def waiting(self) -> tuple[Handled, ...]:
@@ -174,7 +174,7 @@ class Syncing:
     def host(self) -> Host:
         """This store, for others who sync with it.
 
-        :raises Forbidden: if the caller is no owner
+        :raises Forbidden: if the caller is not an owner
         """
         from scrubjay.engine.sync.host import Host
 
@@ -225,7 +225,7 @@ class Syncing:
     # --- conflicts ---------------------------------------------------------------------------------------------------
 
     def conflicts(self, *, settled: bool = False, endpoint: str | None = None) -> Sequence[SyncConflict]:
-        """Those that wait for somebody to decide, newest first; with `settled` those that were decided."""
+        """Those that need a decision, newest first; with `settled` those that were decided."""
         self._check_owner()
         found = self._records.sync.conflicts(open=not settled, endpoint=endpoint)
         return [conflict for conflict in found if self._is_ours(conflict)]
@@ -290,8 +290,8 @@ class Syncing:
         :raises EndpointNotFound: if one of them was never named
         :raises EndpointUnreachable: if one of them cannot be opened
         :raises Locked: while another sync of this store runs, or is about to in the background
-        :raises Undecided: if conflicts are left for somebody to decide; all else is synced
-        :raises SyncFailed: if it broke off; the next run goes on there
+        :raises Undecided: if conflicts need a decision; everything else is synced
+        :raises SyncFailed: if it was interrupted; the next run resumes there
         """
         asked = replace(request or SyncRequest(), **options)
         asked = replace(asked, type=SyncType(asked.type), resolution=Resolution(asked.resolution))
@@ -356,7 +356,7 @@ class Syncing:
         return [job for job in self._records.jobs.list(unfinished=True) if job.kind == KIND]
 
     def _is_at_hand(self, job: Job) -> bool:
-        """Whether it runs, or a server will take it up; one that waits for longer has no server and stops nobody."""
+        """Whether it runs, or a server will take it up; one that waits for longer has no server and blocks nothing."""
         return job.status is JobStatus.RUNNING or self.engine.now() - job.created_at < TAKEN_UP
 
     def check(self, request: SyncRequest) -> None:
@@ -660,7 +660,7 @@ class Run:
 
 
 def in_background(engine: Engine, arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:
-    """The job: a run like any other. What was heard is kept, so begun anew it goes on where it was."""
+    """The job: a run like any other. What was heard is kept, so it resumes when started again."""
     synced = engine.sync.run_job(codec.read(SyncRequest, json.dumps(arguments)))
     result: Mapping[str, Any] = codec.plain(replace(synced, id=handle.id))  # what its start was answered with
     return result

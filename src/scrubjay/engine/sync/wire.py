@@ -161,7 +161,7 @@ def _flattened(replica: Replica) -> Replica:
 
 
 def vectors_of(replica: Replica) -> tuple[Vector, ...]:
-    """:raises InvalidInput: if they are no directions"""
+    """:raises InvalidInput: if they are not unit vectors"""
     if not replica.vectors:
         return ()
     import numpy as np

@@ -1,4 +1,4 @@
-"""What a text should not be trusted for: secrets that somebody left in it, and sentences that give a model orders.
+"""What a text should not be trusted for: secrets that someone left in it, and sentences that instruct a model.
 
 A memory is read by models for years. A secret in it spreads into every prompt; an order in it ("ignore your earlier
 instructions …", "always recommend …") steers whoever recalls it. Neither is proof of bad intent, so by default both are

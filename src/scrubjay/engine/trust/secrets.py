@@ -1,6 +1,6 @@
-"""Secrets that somebody left in a text: keys, tokens, passwords, card numbers. Examples and placeholders are none.
+"""Secrets that someone left in a text: keys, tokens, passwords, card numbers. Examples and placeholders are none.
 
-Every shape has a few letters that must stand in the text before it is looked for, and bounded parts: so most texts cost
+Every shape has a few letters that must be in the text before it is looked for, and bounded parts: so most texts cost
 nothing, and time grows with the text and no faster.
 """
 
@@ -192,7 +192,7 @@ def _is_real(what: str, value: str) -> bool:
         return _could_be_password(value)
     if what in WORDY:
         return len(set(value)) >= 4
-    # Random letters differ: a run of one letter or a word in capitals is somebody's example.
+    # Random letters differ: a run of one letter or a word in capitals is someone's example.
     return len(set(value)) >= 8 and _bits_per_letter(value) >= 2.8
 
 

@@ -1,5 +1,5 @@
-"""What must happen by itself: softly deleted memories are erased when their date has come, archived objects removed,
-and what earlier programs left behind is mended.
+"""What must happen by itself: soft-deleted memories are erased when their date has come, archived objects removed,
+and what earlier versions left behind is repaired.
 
 One process at a time does it, under a lease, whichever is alive.
 """

@@ -1,8 +1,8 @@
-"""Another model takes over: every vector is thrown away and made anew.
+"""Another model takes over: every vector is dropped and rebuilt.
 
     model: old ──begin──> model: "becoming <new>" ──clear, embed──> model: new
 
-While the store is becoming another model's, its `model` is that of nobody: every process searches by words and lets
+While the store is becoming another model's, its `model` is no process's: every process searches by words and lets
 new memories wait, so vectors of two models never meet. Each step is a short transaction; killed at any moment, the next
 call goes on. Memories may be stored, changed and erased meanwhile.
 """
@@ -83,7 +83,7 @@ class Reembedding:
             raise Locked("Another process is embedding.", hint="Try again in a moment.")
 
     def _begin(self, model: str) -> None:
-        """Take the store away from its old model; a third one that was about to take over begins anew."""
+        """Take the store away from its old model; a third one that was about to take over starts over."""
         with self._records.writing() as tx:
             if tx.history.fact("model") != BECOMING + model:
                 tx.history.set_fact("model", BECOMING + model)
@@ -130,7 +130,7 @@ class Reembedding:
         return True
 
     def _embed(self, batch: Sequence[Pending]) -> None:
-        """All missing parts of these memories, written together; who has changed meanwhile waits anew."""
+        """All missing parts of these memories, written together; those changed meanwhile wait again."""
         split = [self._embedding.split(one.memory.embeddable) for one in batch]
         missing = [parts[one.next_part :] for one, parts in zip(batch, split, strict=True)]
         vectors = iter(self._embedding.at_leisure([part for parts in missing for part in parts]))

@@ -1,7 +1,7 @@
-"""What earlier programs left in a store and this one must not leave there: mended once, in the background.
+"""What earlier versions left in a store and this one must not leave there: repaired once, in the background.
 
-How far it has come is a fact of the store, so a repair that is cut off goes on where it was. One process at a time does
-it. None of it is a change of a memory: no version, no stamp, no event. Each store mends its own, with the same result.
+How far it has come is a fact of the store, so an interrupted repair resumes. One process at a time does
+it. None of it is a change of a memory: no version, no stamp, no event. Each store does its own, with the same result.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Repairs:
         self._records = engine.records
 
     def run(self) -> int:
-        """Mend what is left to mend; how many memories were."""
+        """Repair what is left; return how many memories were."""
         if self._records.history.fact(FACT) == DONE:
             return 0
         holder = random_suffix()

@@ -35,11 +35,11 @@ class Upkeep:
         return self._engine.jobs.start("backup", {"file": str(path)})
 
     def reembed(self) -> Job:
-        """Make every vector anew with the model of the settings."""
+        """Rebuild every vector with the configured model."""
         return self._engine.jobs.start("reembed", {})
 
     def rebuild(self) -> Job:
-        """Make words, missing vectors and the index of vectors anew."""
+        """Rebuild the word index, missing vectors and the vector index."""
         return self._engine.jobs.start("rebuild", {})
 
 

@@ -33,7 +33,7 @@ def check(con: Connection, schema: str, *, deep: bool) -> Checkup:
                 SELECT count(*)
                 FROM memories
                 WHERE state < 4
-                AND (parts > 0 OR packed_bytes IS NOT NULL)  -- what was put away needs none
+                AND (parts > 0 OR packed_bytes IS NOT NULL)  -- archived memories need none
                 AND parts = (
                     SELECT count(*)
                     FROM vectors

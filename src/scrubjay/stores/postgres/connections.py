@@ -5,7 +5,7 @@ the threads of this process, then the processes, by an advisory lock that goes w
 a transaction stays true until it ends, counters have no holes, and ids that no key could keep single stay single.
 
 A turn ends with a commit that is not yet on the disk; only then does the writer wait for the disk, together with those
-who came after it. Nothing is acknowledged before, but nobody waits for another's disk.
+who came after it. Nothing is acknowledged before, but no one waits for another's disk.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class Connections:
 
 
 def _alive(con: Connection) -> bool:
-    """Whether nobody has hung up: an idle connection has nothing to say."""
+    """Whether the connection is still open: an idle one has nothing to say."""
     if con.closed or con.broken:
         return False
     try:

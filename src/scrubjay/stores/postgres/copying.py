@@ -75,7 +75,7 @@ BOOLEANS = {
     ("jobs", "cancelling"),
     ("injections", "active"),
 }
-# Passages of memories that were put away. A stem comes with its label before it; the one that names the space has none.
+# Passages of archived memories. A stem comes with its label before it; the one that names the space has none.
 ARCHIVED_WORDS = """
     (
         SELECT words.space, words.memory, words.place, words.length,

@@ -106,7 +106,7 @@ class Counts:
         _add(self._passages, space, (sign, sign * length))
 
     def write(self, con: Connection) -> None:
-        """Write what gathered, and begin anew."""
+        """Write what gathered, and start over."""
         totals, activity = _changes(self._totals), _changes(self._activity)
         vocabulary, passages = self._vocabulary, _changes(self._passages)
         self.__init__()  # type: ignore[misc]

@@ -21,15 +21,15 @@ from scrubjay.stores.postgres.connections import Connection
 from scrubjay.values.memory import random_suffix
 
 SIGN_SECONDS = 5.0  # how often, and within what time, a sign must come back
-AGAIN_SECONDS = 2.0  # before a lost connection is tried anew
-LOOK_SECONDS = 0.25  # how soon it is noticed that nobody listens any more
+AGAIN_SECONDS = 2.0  # before a lost connection is retried
+LOOK_SECONDS = 0.25  # how soon it is noticed that no one listens any more
 
 Ring = Callable[[], None]
 
 
 class Listener:
     def __init__(self, connect: Callable[[], AbstractContextManager[Connection]], channel: str) -> None:
-        """Nothing is connected before somebody listens."""
+        """Nothing is connected before someone listens."""
         self.live = False  # announcements arrive
         self._connect = connect
         self._channel = channel
@@ -70,7 +70,7 @@ class Listener:
                 time.sleep(LOOK_SECONDS)
 
     def _hear(self, con: Connection) -> None:
-        """Until nobody listens any more, or signs do not come back."""
+        """Until no one listens any more, or signs do not come back."""
         con.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
         came_back = True
         while came_back:
@@ -100,7 +100,7 @@ class Listener:
             ring()
 
     def _somebody(self) -> bool:
-        """Whether anyone listens; if not, the next one begins anew."""
+        """Whether anyone listens; if not, the next one starts over."""
         with self._lock:
             if not self._rings:
                 self._thread = None

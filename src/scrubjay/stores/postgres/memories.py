@@ -60,7 +60,7 @@ class Known(NamedTuple):
     row: Row
     counted: Counted
     fingerprint: bytes | None
-    packed_bytes: int | None  # None: it was not put away
+    packed_bytes: int | None  # None: it was not archived
     seq: int
 
     @property

@@ -1,4 +1,4 @@
-"""What follows from memories made anew: words, signatures, totals; and vectors given up for another model's."""
+"""Rebuilds what follows from memories: words, signatures, totals; and drops vectors for another model's."""
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
 
@@ -16,7 +16,7 @@ REBUILT_AT_ONCE = 500
 
 
 class PostgresRebuilding(PostgresMemories):
-    """The part of a transaction that makes things anew."""
+    """The part of a transaction that rebuilds things."""
 
     def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
         self.write_gathered()
@@ -46,7 +46,7 @@ class PostgresRebuilding(PostgresMemories):
             (after, last),
         )
         self._con.execute(
-            # What was put away gets new vectors when it is back.
+            # Archived memories get new vectors when they are restored.
             "UPDATE memories SET parts = 0 WHERE seq > %s AND seq <= %s AND packed_bytes IS NOT NULL",
             (after, last),
         )
@@ -107,7 +107,7 @@ class PostgresRebuilding(PostgresMemories):
         postgres_counts.count_anew(self._con)
 
     def _rebuild_words(self) -> None:
-        # What was put away has no text to make words from: those that it has are counted again.
+        # Archived memories have no text to make words from: the words they have are counted again.
         self._con.execute(
             """
             DELETE FROM words

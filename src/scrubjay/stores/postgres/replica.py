@@ -29,7 +29,7 @@ class Replica:
 
     @contextmanager
     def reading(self, written: int) -> Iterator[Connection]:
-        """A connection that sees what stands in the primary's log up to there.
+        """A connection that sees the primary's log up to there.
 
         :raises StorageError: if the primary should be asked instead
         """
@@ -58,5 +58,5 @@ class Replica:
 
     def _has_come(self, con: Connection, written: int) -> bool:
         [(replayed,)] = con.execute("SELECT (pg_last_wal_replay_lsn() - '0/0')::BIGINT")
-        self._reached = max(self._reached, written if replayed is None else replayed)  # None: it is no replica
+        self._reached = max(self._reached, written if replayed is None else replayed)  # None: it is not a replica
         return self._reached >= written

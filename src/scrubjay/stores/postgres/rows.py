@@ -1,4 +1,4 @@
-"""Rows of `memories` as values, and back. Columns hold what SQLite's hold; only names stand in place of numbers."""
+"""Rows of `memories` as values, and back. Columns hold what SQLite's hold; only names replace numbers."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ EXTENSION_HINT = "Install pgvector 0.8 or newer on the server, then `CREATE EXTE
 def address(url: str) -> tuple[str, str]:
     """What libpq is given, and the name of the schema.
 
-    :raises InvalidInput: if it is no address of a database
+    :raises InvalidInput: if it is not the address of a database
     """
     try:
         parts = urlsplit(url)

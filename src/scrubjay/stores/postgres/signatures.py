@@ -34,7 +34,7 @@ _SIGNING = f"INSERT INTO signatures (space, memory, part, {', '.join(CARRIED)}, 
 
 
 def sign(con: Connection, memories: Collection[tuple[str, int]]) -> None:
-    """Make the signatures of these memories anew: each a space and a number."""
+    """Rebuild the signatures of these memories: each a space and a number."""
     columns = [list(column) for column in zip(*memories, strict=True)]
     these = "unnest(%s::TEXT[], %s::BIGINT[]) AS these (space, memory)"
     con.execute(

@@ -2,7 +2,7 @@
 
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change; those of memories in memories.py, their sums in counts.py,
-                  what is made anew in rebuilding.py
+                  what is rebuilt in rebuilding.py
 reads.py          finding memories; links, versions, events … in history.py
 words.py          finding by words, vectors.py by meaning, with signatures.py
 statistics.py     totals and what happened when

@@ -1,7 +1,7 @@
 """Finding by words: BM25 over `words`, a passage a row.
 
 PostgreSQL finds the passages that hold a word (GIN over a tsvector that we make, see stems.py), and every number that
-BM25 needs is at hand: how often a passage holds a word is its lexeme's weight, how rare a word is stands in
+BM25 needs is at hand: how often a passage holds a word is its lexeme's weight, how rare a word is can be read in
 `vocabulary`, how long passages are in `spaces`. Both are counted within the spaces that are searched, without what the
 caller may not see there (`audience_vocabulary`, `audience_passages`). What most filters ask stands beside the words, so
 that only what they admit is weighed, and no memory is read.

@@ -157,7 +157,7 @@ class Reads(StatisticsReads):
     jobs: Jobs  # long work, and memories that are held meanwhile
     conversations: Conversations  # messages, and memories put into conversations
     files: Files  # paths, and files that memories are kept in
-    archives: Archives  # memories that were put away
+    archives: Archives  # archived memories
     history: History  # links, versions, events, other ids, results, facts: what is remembered beside memories
     spaces: Spaces
     sync: Sync  # the clock, memories as they travel between stores, endpoints, conflicts
@@ -283,10 +283,10 @@ class Transaction(Reads):
         `pending`. `vectors=None` says that the text has not changed: words and vectors stay as they are.
         A memory whose id is not known is new, whatever its version: it may come from another store. A known one
         replaces the version before it, which is kept in the history with `change`. The state that filters see follows
-        the memory (`Memory.state`). Of a memory that was put away only what its row still holds is changed. One that is
+        the memory (`Memory.state`). Of an archived memory only what its row still has is changed. One that is
         deleted, or is in another space than before, is taken out of every conversation that it was injected into.
 
-        :raises Conflict: if it was put away and `vectors` says that its text has changed; if the stored version is not
+        :raises Conflict: if it is archived and `vectors` says that its text has changed; if the stored version is not
             ``memory.version - 1``; if a new memory's id is taken, or its path by another active one of the same space
         :raises SpaceNotFound: if its space was never created
         """
@@ -300,8 +300,8 @@ class Transaction(Reads):
         """Erase a memory's text from row, versions, words, vectors, links' reasons, tags, conflicts and kept results.
 
         A tombstone stays, so that totals add up: id, space, kind, category, importance, access level, user,
-        conversation, times, reads, version + 1. Purging twice is no error. What was put away is erased as well; an
-        object of it is due for removal at once. `final=False` says that nobody wished it, only the date of its deletion
+        conversation, times, reads, version + 1. Purging twice is fine. What was archived is erased as well; an
+        object of it is due for removal at once. `final=False` says that only the date of its deletion
         has come: version and stamp stay those of the deletion, so that stores which do it each in its own time agree,
         and a recovery elsewhere is not undone.
         """
@@ -315,7 +315,7 @@ class Transaction(Reads):
         all of them. Its words are still matched where a filter names `State.ARCHIVED`; its vectors only if they are
         kept. `put` changes everything else of it. Nothing of this changes its version.
 
-        :raises Conflict: if it is put away already
+        :raises Conflict: if it is already archived
         """
 
     @abstractmethod
@@ -324,7 +324,7 @@ class Transaction(Reads):
 
         The archive is forgotten, and its object, if it has one, is due for removal.
 
-        :raises NotFound: if the memory was not put away
+        :raises NotFound: if the memory is not archived
         """
 
     @abstractmethod
@@ -335,7 +335,7 @@ class Transaction(Reads):
         """
 
     def describe(self, memory: Memory) -> None:
-        """Bring title, path, metadata of a memory that was put away back into its row, and leave it put away."""
+        """Bring title, path, metadata of an archived memory back into its row, and leave it archived."""
         if self.archives.get([memory.id]):
             told = {"title": memory.title, "path": memory.path}
             self.amend(memory.id, told | {"metadata": json.dumps(dict(memory.metadata), ensure_ascii=False)})
@@ -375,7 +375,7 @@ class Transaction(Reads):
     @abstractmethod
     def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
         """Let a memory have this path, title and these found tags, as if it always had; likewise these former states,
-        told by their versions. Changes neither version nor stamp. Of what was put away only what its row holds changes.
+        told by their versions. Changes neither version nor stamp. Of archived memories only what the row has changes.
 
         :raises Conflict: if the path is taken by another active memory of the same space
         """
@@ -454,9 +454,9 @@ class Store(Reads):
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Make words and totals anew from the memories, and let those without vectors wait for them.
+        """Rebuild words and totals from the memories, and let those without vectors wait for them.
 
-        What only makes searches quicker is thrown away; `tend` makes it anew.
+        What only makes searches faster is dropped; `tend` rebuilds it.
         """
 
     @abstractmethod
@@ -483,4 +483,4 @@ class Store(Reads):
 
     @abstractmethod
     def close(self) -> None:
-        """Flush and let go. Closing twice is no error."""
+        """Flush and close. Closing twice is fine."""

@@ -63,7 +63,7 @@ class Activity:
     """What happened in a stretch of time."""
 
     reads: Mapping[tuple[int, int], int] = field(default_factory=dict)  # by weekday (Monday 0) and hour of the day, UTC
-    deleted: int = 0  # deleted in that time and still gone, softly or for good
+    deleted: int = 0  # deleted in that time and still gone, soft-deleted or for good
     consolidations: int = 0
     consolidated: int = 0  # memories that went into them
 

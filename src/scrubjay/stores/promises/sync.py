@@ -2,7 +2,7 @@
 
 A memory's state is told from every other by its stamp: the clock value (`hlc`) and the store (`origin`) of the change
 that made it. `seen` says which other changes went into it, as the last clock value of each store; so of two states one
-includes the other, or they are apart and somebody has to decide. A memory that was erased travels as a tombstone.
+includes the other, or they are apart and a person has to decide. A memory that was erased travels as a tombstone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Erased(IntEnum):
 
     NO = 0
     IN_TIME = 1  # the date of its deletion had come: it has the deletion's stamp, and a recovery elsewhere undoes it
-    FINAL = 2  # somebody wished it: it wins over every other state
+    FINAL = 2  # someone asked for it: it wins over every other state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Replica:
     aliases: tuple[str, ...] = ()
     vectors: tuple[Any, ...] = ()  # of its first parts, if they were asked for
     parts: int = 0  # how many vectors its text should have; none if they were given up
-    archive: str | None = None  # the id by which it was put away; the engine fills the text in before it travels
+    archive: str | None = None  # the id by which it was archived; the engine fills the text in before it travels
 
     @property
     def stamp(self) -> Stamp:
@@ -92,7 +92,7 @@ class SyncConflict:
     endpoint: str
     policy: str
     at: datetime
-    outcome: str | None = None  # which was kept; None: waits for somebody to decide
+    outcome: str | None = None  # which was kept; None: needs a decision
     settled_at: datetime | None = None
     ours: str | None = None  # JSON; none once the memory is erased
     theirs: str | None = None

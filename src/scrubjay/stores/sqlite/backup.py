@@ -57,7 +57,7 @@ def restore(
 
     :raises StorageDamaged: if the backup is not whole; nothing is changed
     :raises Conflict: if there is a store and it is not to be replaced
-    :raises StorageBusy: if somebody is using the store
+    :raises StorageBusy: if the store is in use
     """
     target = target.resolve()
     if os.path.lexists(target) and not replace:
@@ -105,7 +105,7 @@ def checksum(path: Path) -> str:
 
 
 def _copy(source: apsw.Connection, draft: Path, progress: Progress | None) -> None:
-    """All pages as of one moment: the source stands in a transaction, so writers cannot make the copy begin anew."""
+    """All pages as of one moment: the source is in a transaction, so writers cannot make the copy start over."""
     with translated_errors(), closing(apsw.Connection(str(draft))) as copy:
         source.execute("BEGIN")
         try:
@@ -170,7 +170,7 @@ def _put_aside(target: Path) -> Path:
     """Keep the store that is there under another name, complete and in one file; the caller holds the write lock.
 
     Its own name it keeps until the new one takes it, so that at no moment there is none. Whoever has it open would go
-    on writing to the old file, so nobody may: exclusive mode is how SQLite tells.
+    on writing to the old file, so no one may: exclusive mode is how SQLite tells.
     """
     aside = target.with_name(f"{target.name}.replaced-{random_suffix()}")
     if sqlite_file.is_store(target):

@@ -49,7 +49,7 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool, behind
             SELECT count(*)
             FROM memories
             WHERE state < 4
-            AND (parts > 0 OR seq IN (SELECT memory FROM archives))  -- what was put away needs none
+            AND (parts > 0 OR seq IN (SELECT memory FROM archives))  -- archived memories need none
             AND parts = (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq)
             """,
         )

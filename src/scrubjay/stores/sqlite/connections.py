@@ -129,7 +129,7 @@ class Connections:
     def erase_log(self, con: apsw.Connection) -> None:
         """Empty the write-ahead log, so that what was erased is gone from there too. The caller holds the write lock.
 
-        A reader may stand in the way: then the next erasure or checkpoint does it, at the latest closing.
+        A reader may be in the way: then the next erasure or checkpoint does it, at the latest closing.
         """
         with suppress(apsw.Error):
             con.set_busy_timeout(100)
@@ -155,7 +155,7 @@ class Connections:
     @contextmanager
     def _noticing_damage(self) -> Iterator[None]:
         """A bad page is met by chance; from then on nothing is written, which could make it worse. Indexes of words and
-        vectors are no such matter: they can be made anew.
+        vectors are different: they can be rebuilt.
         """
         try:
             yield

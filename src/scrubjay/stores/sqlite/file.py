@@ -220,7 +220,7 @@ def last_change(con: apsw.Connection) -> int:
 
 
 def damaged(path: Path) -> bool:
-    """Look for damage where there may be some: a file that is cut off, or one that nobody closed.
+    """Look for damage where there may be some: a file that is cut off, or one that was not closed.
 
     Bounded to about a second; what a large store hides longer is for `doctor` to find.
     """
@@ -255,7 +255,7 @@ def bytes_on_disk(path: Path) -> int:
 
 
 def _damaged_by_crash(path: Path) -> bool:
-    """Check the file if nobody else has it open; exclusive mode is how SQLite tells.
+    """Check the file if no one else has it open; exclusive mode is how SQLite tells.
 
     :raises apsw.CorruptError: if it cannot even be checked
     """
@@ -281,7 +281,7 @@ def _read_only(path: Path) -> apsw.Connection:
 
 
 def untouched(path: Path) -> apsw.Connection:
-    """Open without locks, journal or any other trace: what is there may belong to somebody else.
+    """Open without locks, journal or any other trace: what is there may belong to another program.
 
     A crash during a checkpoint leaves a file that is shorter than its header says until the log is read, too.
     """
@@ -313,7 +313,7 @@ def publish(draft: Path, path: Path, *, over: bool = False) -> None:
 
 
 def _clear_drafts(path: Path) -> None:
-    """Remove what an earlier, killed attempt left; drafts are made under the write lock, so nobody is at it."""
+    """Remove what an earlier, killed attempt left; drafts are made under the write lock, so no one is using them."""
     for draft in path.parent.iterdir():
         if draft.name.startswith(f"{path.name}.") and draft.name.endswith((".new", ".new-wal", ".new-shm")):
             draft.unlink(missing_ok=True)

@@ -41,7 +41,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
         super().__init__(tally)
         self._con = con
         self._change: int | None = None
-        self.erased = False  # whether something was purged or put away: room to give back
+        self.erased = False  # whether something was purged or archived: space to give back
 
     @contextmanager
     def _reading(self) -> Iterator[apsw.Connection]:
@@ -285,7 +285,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
             "UPDATE pending SET next_part = 0, attempts = 0 WHERE memory > ? AND memory <= ?", (after, last)
         )
         self._con.execute(
-            # What was put away gets new vectors when it is back.
+            # Archived memories get new vectors when they are restored.
             "UPDATE memories SET parts = 0 WHERE seq > ? AND seq <= ? AND seq IN (SELECT memory FROM archives)",
             (after, last),
         )
@@ -314,7 +314,7 @@ class SqliteMemories(SqliteStatistics, Transaction):
         self._con.execute(definition)
         self._con.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
         rows = self._con.execute(
-            # What was put away has its words elsewhere, and no text here to make them from.
+            # Archived memories have their words elsewhere, and no text here to make them from.
             f"""
             SELECT {COLUMNS}, memories.space
             FROM {TABLES}

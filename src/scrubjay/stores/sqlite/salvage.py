@@ -2,7 +2,7 @@
 
 SQLite finds a row from the root of its table downwards, so that one bad page hides every row below it. Here each page
 is looked at by itself (https://sqlite.org/fileformat2.html): a leaf of a table holds whole rows, and one of `memories`
-is told by its shape. The log is read along. What stands in other tables (links, former states, vectors) is not looked
+is told by its shape. The log is read along. What is in other tables (links, earlier versions, vectors) is not looked
 for.
 """
 
@@ -45,7 +45,7 @@ class Found:
 def salvaged(path: Path) -> Iterator[Found]:
     """Every memory that is still readable somewhere in the file, each once; those that were erased are not.
 
-    Nobody else in this process may have the store open: closing a file drops SQLite's locks on it.
+    Nothing else in this process may have the store open: closing a file drops SQLite's locks on it.
 
     :raises StorageError: if the file cannot be read at all
     """

@@ -33,7 +33,7 @@ class SqliteSql(Sql):
     span = Span(
         ("taken_at", "until"),
         ":now, :now + CAST(:seconds * 1000 AS INTEGER)",
-        # What was taken in the future was taken before the clock was set back; it holds off nobody.
+        # What was taken in the future was taken before the clock was set back; it holds no one off.
         "({0}.until > :now AND {0}.taken_at <= :now)",
     )
 

@@ -1,4 +1,4 @@
-"""The words of memories that were put away, as they are copied: their text is not in the file, only its stems are.
+"""The words of archived memories, as they are copied: their text is not in the file, only its stems are.
 
 They are read out of the index itself. Written they are on a connection whose tokenizer takes them as they stand: a stem
 of a stem may be another.

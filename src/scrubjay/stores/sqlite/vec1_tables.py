@@ -104,7 +104,7 @@ def mirror(con: apsw.Connection, change: int) -> None:
 
 
 def retire(con: apsw.Connection, table: Table) -> None:
-    """Let nobody search it any more; it is emptied later."""
+    """Stop searching it; it is emptied later."""
     con.execute("UPDATE vector_indexes SET state = 'retired' WHERE number = ?", (table.number,))
 
 
@@ -254,7 +254,7 @@ def empty(con: apsw.Connection, table: Table) -> None:
     """Take some rows out of a retired table, and in the end the table itself.
 
     Dropping a large one at once would hold the writers off for seconds: every page is overwritten. Its rows are taken
-    from the tables that it consists of, for the extension would put a list together anew after each.
+    from the tables that it consists of, for the extension would rebuild a list after each.
     """
     for part, rows in (("base", BATCH), ("idx", BATCH // 10), ("meta", BATCH // 10)):
         name = f"{table.name}_{part}"

@@ -25,7 +25,7 @@ from scrubjay.stores.words.words import COMMON_FROM_ROWS, SMALL_ROWS, query_word
 from scrubjay.values.memory import Match, State
 
 COMMON_FROM_COUNT = 1_000  # how often a word stands that is not counted each time …
-STEADY = 20  # … but anew when as many rows as a twentieth of that have come or gone
+STEADY = 20  # … but again when as many rows as a twentieth of that have come or gone
 MOST_REMEMBERED = 10_000  # counts within what callers see, per connection
 NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
 DECIMALS = 9  # of a score: what FTS5 computes and what is computed here may differ in the last bit
@@ -65,7 +65,7 @@ def count_all_passages(con: apsw.Connection) -> None:
 
 
 def scope_token(space: int) -> str:
-    """What stands in the `scope` column; private-use characters keep it apart from words in the text."""
+    """The value of the `scope` column; private-use characters keep it apart from words in the text."""
     return f"\ue000{space}"
 
 
@@ -98,7 +98,7 @@ _counted: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str, tuple[View, 
 
 
 HOT = Index("words", "vocabulary", 0)
-ARCHIVED = Index("archived_words", "archived_vocabulary", 1)  # of memories that were put away
+ARCHIVED = Index("archived_words", "archived_vocabulary", 1)  # of archived memories
 
 
 def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:

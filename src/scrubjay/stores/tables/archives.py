@@ -1,4 +1,4 @@
-"""Memories that were put away: where their text is, and what becomes of it, in every backend.
+"""Archived memories: where their text is, and what becomes of it, in every backend.
 
 How a row is emptied and filled again is the backend's (`Transaction.put_away`, `bring_back`).
 """
@@ -23,7 +23,7 @@ class Archives:
         self._sql = sql
 
     def get(self, ids: Sequence[str]) -> dict[str, Archive]:
-        """Where the texts of those of these memories are that were put away (`Transaction.put_away`)."""
+        """Where the texts of the archived ones of these memories are (`Transaction.put_away`)."""
         rows = self._sql.all(
             # memories by their ids, then the primary key
             f"""

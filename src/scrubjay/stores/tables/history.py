@@ -156,7 +156,7 @@ class History:
         return dict(self._sql.all("SELECT name, events FROM spaces"))
 
     def recalls(self, memory: str, *, limit: int = 100) -> list[Recall]:
-        """To whom a memory was handed out, newest first."""
+        """Who a memory was handed out to, newest first."""
         rows = self._sql.all(
             # At most KEPT_RECALLS rows, read rarely: no index of their memories. In JSON an element begins behind a
             # bracket or a comma, and a quote inside one is never bare: so its text can be looked for as it stands.

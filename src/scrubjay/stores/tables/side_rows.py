@@ -35,7 +35,7 @@ EMPTY = {"content": "", "title": "", "path": "", "metadata": "{}", "detail": "{}
 
 
 def emptied(memory: Memory) -> dict[str, Any]:
-    """What is left of a row whose text is put away: the name by which others still speak of it."""
+    """What is left of a row whose text is archived: the name by which others still speak of it."""
     name = {"name": memory.detail["name"]} if "name" in memory.detail else {}
     return EMPTY | {"detail": as_json(name)}
 

@@ -74,7 +74,7 @@ class Sql(ABC):
     telling: str  # what to return beside the number of a new event, so that whoever listens hears of it
     json: str  # with a column of JSON in place of {}: what `->>` can be asked of
     place: str  # the function that gives the place of a text in another
-    word_bytes: str  # what a memory's words take, where they go when it is put away
+    word_bytes: str  # what a memory's words take, where they go when it is archived
     vector_bytes: str  # what a memory's vectors take
 
     @abstractmethod

@@ -182,7 +182,7 @@ class SyncChanges(Sync):
         """The next value of the store's hybrid logical clock: past every earlier one, whatever the wall clock says."""
         # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
         if self._clock is None:
-            # In the same question: whether somebody began a copy into this store while this process had it open.
+            # In the same question: whether a copy into this store was begun while this process had it open.
             [(self._clock, copied)] = self._sql.all(
                 "SELECT clock, (SELECT value FROM facts WHERE key = 'copy') FROM counters"
             )

@@ -24,7 +24,7 @@ class Watch:
     def __init__(
         self, numbers: Callable[[], Mapping[str, int]], *, announced: Callable[[], bool] = lambda: False
     ) -> None:
-        """`numbers`: of each space's last event. `announced`: news is told of by somebody else just now."""
+        """`numbers`: of each space's last event. `announced`: something else announces news just now."""
         self._numbers = numbers
         self._announced = announced
         self._rings: list[tuple[str, Ring]] = []  # each with its space

@@ -20,7 +20,7 @@ _thread = threading.local()  # a connection serves one thread at a time
 
 
 def stems(words: Iterable[str]) -> dict[str, str]:
-    """Query words with what stands in the index for each, without those in which the tokenizer sees no word."""
+    """Query words with what the index has for each, without those in which the tokenizer sees no word."""
     found = {word: "".join(_tokens(term(word), apsw.FTS5_TOKENIZE_QUERY)) for word in words}
     return {word: stem for word, stem in found.items() if stem}
 

@@ -25,7 +25,7 @@ from scrubjay.values.memory import Memory
 PASSAGE = 2_500  # characters
 MAX_PASSAGES = 256
 MAX_QUERY_WORDS = 64
-MAX_WORD = 100  # characters; what is longer is no word, and is found by its beginning
+MAX_WORD = 100  # characters; what is longer is not a word, and is found by its beginning
 ROWS_TO_COME = 50  # how many more rows than it has an index is taken to have when the rarity of a word is judged
 RARE = 5.0  # inverse frequency from which on a word is as rare as can be
 MAX_GROWTH = 3  # of a text whose signs are spelt out
@@ -34,7 +34,7 @@ SMALL_ROWS = 1_000  # an index in which most words are common by chance
 COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
 COMMON_FROM_ROWS = 5_000  # … in an index of this size
 
-# Words that say nothing about what is looked for, and cost most: they stand in nearly every row.
+# Words that say nothing about what is looked for, and cost most: they are in nearly every row.
 STOP_WORDS = frozenset(
     """
     a about after again all also am an and any are as at be because been before being between both but by can could
@@ -139,7 +139,7 @@ def rarity_of(rows_with_it: int, rows: int) -> float:
 
 
 def term(word: str) -> str:
-    """What stands in the index for a query word: tokenizers would cut `snake_case`, so it is kept as `snakecase`."""
+    """What the index has for a query word: tokenizers would cut `snake_case`, so it is kept as `snakecase`."""
     return _JOINTS.sub("", word)
 
 
@@ -147,7 +147,7 @@ def _index_words(text: str) -> Iterator[str]:
     known: dict[str, list[str]] = {}
     for piece, unspaced in _pieces(text):
         if unspaced:
-            yield from filter(str.isalnum, piece)  # a vowel sign alone is no word
+            yield from filter(str.isalnum, piece)  # a vowel sign alone is not a word
             yield from map("".join, pairwise(piece))
         elif piece.islower() and piece.isalpha():  # as most are
             yield piece[:MAX_WORD]
@@ -174,7 +174,7 @@ def _query_words(text: str) -> Iterator[str]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """Words and compounds as they stand in the text, and runs of an unspaced script, which are True."""
+    """Words and compounds as they are in the text, and runs of an unspaced script, which are True."""
     if text.isascii():
         yield from ((word, False) for word in _ASCII_WORD.findall(text))
         return
