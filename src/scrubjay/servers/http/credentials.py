@@ -34,33 +34,20 @@ class Proven:
     session: Session | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class Credentials:
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        tokens: Tokens | None = None,
-        secret: str = "",
-        always: bool = False,
-        remote_files: bool = False,
-    ) -> None:
-        """`always`: require a credential even if there is none yet (other machines can reach this server).
-
-        `secret`: works as the owner's key, from the settings instead of the store.
-        `remote_files`: owners of every space may use this machine's files from elsewhere.
-        """
-        self._engine = engine
-        self._tokens = tokens
-        self._secret = secret
-        self._always = always
-        self._remote_files = remote_files
+    engine: Engine
+    tokens: Tokens | None = None
+    secret: str = ""  # the owner's key, from the settings instead of the store
+    always: bool = False  # require a credential even if there is none yet (others can reach this server)
+    remote_files: bool = False  # owners of every space may use this machine's files from elsewhere
 
     def needed(self) -> bool:
-        return self._always or bool(self._secret) or self._engine.callers.locked()
+        return self.always or bool(self.secret) or self.engine.callers.locked()
 
     def none_fits(self) -> bool:
         """Whether a credential is needed and there is none left."""
-        return not self._secret and self._engine.callers.locked() and not self._engine.callers.in_use()
+        return not self.secret and self.engine.callers.locked() and not self.engine.callers.in_use()
 
     def proven(self, request: HTTPConnection, method: str) -> Proven:
         """Who asks. Reads the store: call it in a thread.
@@ -78,24 +65,24 @@ class Credentials:
             return self._by_session(cookie, request, method)
         if self.needed():
             raise Unauthenticated(hint="Send X-API-Key or Authorization: Bearer; `scrubjay keys create` creates a key.")
-        return Proven(self._engine.caller)
+        return Proven(self.engine.caller)
 
     def _by(self, credential: str) -> Caller:
         if len(credential) > MAX_CREDENTIAL:
             raise Unauthenticated(REFUSED)
-        if self._secret and hmac.compare_digest(credential.encode(), self._secret.encode()):
-            return self._engine.caller
-        if self._tokens is not None and credential.count(".") == 2:
-            return self._engine.callers.by_subject(self._tokens.subject(credential))
-        return self._engine.callers.by_key(credential)
+        if self.secret and hmac.compare_digest(credential.encode(), self.secret.encode()):
+            return self.engine.caller
+        if self.tokens is not None and credential.count(".") == 2:
+            return self.engine.callers.by_subject(self.tokens.subject(credential))
+        return self.engine.callers.by_key(credential)
 
     def _by_session(self, cookie: str, request: HTTPConnection, method: str) -> Proven:
         try:
-            caller, session = self._engine.callers.by_session(cookie)
+            caller, session = self.engine.callers.by_session(cookie)
         except Unauthenticated:
             if self.needed():
                 raise
-            return Proven(self._engine.caller)  # an old cookie on a server that needs no credential
+            return Proven(self.engine.caller)  # an old cookie on a server that needs no credential
         if method not in SAFE:
             guard = request.headers.get(GUARD, "")
             if not hmac.compare_digest(guard.encode(), session.guard.encode()):
@@ -103,7 +90,7 @@ class Credentials:
         return Proven(caller if session.credential is None else self._trusted(caller), session)
 
     def _trusted(self, caller: Caller) -> Caller:
-        local = self._remote_files and caller.role is Role.OWNER and caller.spaces is None
+        local = self.remote_files and caller.role is Role.OWNER and caller.spaces is None
         return replace(caller, local=local)
 
 
