@@ -151,7 +151,7 @@ class Conversations:
         return Injected(memories=memories, text=fenced(memories), active=active)
 
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
-        """Forget everything that was stored in a conversation; it can be undone as one deed."""
+        """Forget everything that was stored in a conversation; it can be undone as one bulk operation."""
         at = self._at(workspace, conversation)
         if (known := at.records.conversations.get(at.spaces[0], conversation)) is not None:
             access.check_ends(at.caller, known)

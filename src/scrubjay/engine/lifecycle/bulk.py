@@ -1,6 +1,6 @@
 """The same done to many memories: looked at first, done together, undone together.
 
-What a filter names is changed a bounded number at a time, each time in one transaction, all under one deed: so a
+What a filter names is changed a bounded number at a time, each time in one transaction, all as one bulk operation: so a
 client that stored ten thousand poisoned memories is undone by one command, and that command by another.
 """
 
@@ -59,11 +59,11 @@ class Bulk:
 
     def forget(self, filter: Filter, *, reason: str | None = None, deed: str | None = None) -> Done:
         """Soft-delete what a filter matches; `undo` restores it. More than a thousand take further calls, under
-        the same deed."""
+        the same `deed`."""
         return self._engine.transact(Done, self._forgetting(filter, reason=reason, deed=deed))
 
     def forget_all(self, filter: Filter, *, reason: str | None = None) -> Done:
-        """The same, however many there are: a thousand per transaction, all as one deed."""
+        """The same, however many there are: a thousand per transaction, all as one bulk operation."""
         engine = self._engine
         if (kept := engine.earlier_result(Done)) is not None:
             return kept
@@ -99,9 +99,9 @@ class Bulk:
         return self._engine.transact(Done, self._each(chosen, UPDATED, update, reason=reason, deed=None))
 
     def undo(self, deed: str) -> Done:
-        """Bring back what was forgotten as one deed; what was since erased or brought back is passed over.
+        """Restore what one bulk operation forgot; what was erased or restored since is skipped.
 
-        :raises NotFound: if there was no such deed of the caller's
+        :raises NotFound: if the caller has no such bulk operation
         """
         engine = self._engine
         done = engine.records.history.deed(deed)

@@ -2,7 +2,7 @@
 
     model: old ──begin──> model: "becoming <new>" ──clear, embed──> model: new
 
-While the store is becoming another model's, its `model` is no process's: every process searches by words and lets
+While the store is becoming another model's, its `model` belongs to no process: every process searches by words and lets
 new memories wait, so vectors of two models never meet. Each step is a short transaction; killed at any moment, the next
 call goes on. Memories may be stored, changed and erased meanwhile.
 """
