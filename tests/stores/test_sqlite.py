@@ -35,7 +35,7 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.errors import translated_errors
 from scrubjay.stores.sqlite.filters import FEW
-from scrubjay.stores.sqlite.lists import INDEXES, MAX_ARMS
+from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import to_blob
 from scrubjay.stores.words.words import SMALL_ROWS
@@ -499,8 +499,10 @@ def test_an_older_store_is_brought_up_to_date_with_its_reads_and_totals(path: Pa
     _make_first_store(path)
 
     with closing(SqliteStore(path)) as store:
-        found = store.totals(Part(), EVERYTHING, now=NOW)
-        happened = store.activity(Part(), EVERYTHING, since=NOW - timedelta(days=9), until=NOW + timedelta(days=9))
+        found = store.statistics.totals(Part(), EVERYTHING, now=NOW)
+        happened = store.statistics.activity(
+            Part(), EVERYTHING, since=NOW - timedelta(days=9), until=NOW + timedelta(days=9)
+        )
         assert found.states == {State.ACTIVE: 3, State.DELETED: 1, State.PURGED: 1}
         assert found.categories == {Category.FACT: 4, Category.GOAL: 1}
         assert found.levels == {Level.LOW: 1, Level.MEDIUM: 3, Level.HIGH: 1}
@@ -510,7 +512,10 @@ def test_an_older_store_is_brought_up_to_date_with_its_reads_and_totals(path: Pa
         assert found.since == NOW.replace(minute=0, second=0, microsecond=0)
         assert happened.reads == {(4, 4): 5, (5, 3): 2}
         assert happened.deleted == 2
-        assert store.created_before(Part(Of.USER, "ann"), EVERYTHING, [NOW, NOW + timedelta(days=1)]) == [0, 5]
+        assert store.statistics.created_before(Part(Of.USER, "ann"), EVERYTHING, [NOW, NOW + timedelta(days=1)]) == [
+            0,
+            5,
+        ]
         assert [memory.access_count for memory in store.get(["a", "b", "c"], EVERYTHING)] == [5, 0, 2]
         assert listed(store, order=Order.ACCESSES) == ["a", "c", "b"]
         assert got(store, "b").accessed_at == got(store, "b").created_at
@@ -1020,26 +1025,29 @@ LOOKUPS: dict[str, tuple[str, Callable[[SqliteStore], object]]] = {
         lambda store: store.list(Filter(conversation_id="local"), HERE, now=NOW, order=Order.LENGTH),
     ),
     "due": ("memories_by_recovery", lambda store: store.upkeep.due_for_purge(NOW, 9)),
-    "totals": ("totals USING PRIMARY KEY (part=? AND space=?", lambda store: store.totals(Part(), HERE, now=NOW)),
+    "totals": (
+        "totals USING PRIMARY KEY (part=? AND space=?",
+        lambda store: store.statistics.totals(Part(), HERE, now=NOW),
+    ),
     "expired ones": (
         "COVERING INDEX memories_by_expiry (space=? AND expires_at<?)",
-        lambda store: store.totals(Part(Of.CATEGORY, "fact"), HERE, now=NOW),
+        lambda store: store.statistics.totals(Part(Of.CATEGORY, "fact"), HERE, now=NOW),
     ),
     "days": (
         "activity USING PRIMARY KEY (part=? AND hours=? AND at>? AND at<?)",
-        lambda store: store.created_before(Part(), HERE, [NOW]),
+        lambda store: store.statistics.created_before(Part(), HERE, [NOW]),
     ),
     "a part of an hour": (
         "COVERING INDEX memories_by_created (space=? AND state=? AND created_at>? AND created_at<?)",
-        lambda store: store.created_before(Part(Of.USER, "local"), HERE, [NOW]),
+        lambda store: store.statistics.created_before(Part(Of.USER, "local"), HERE, [NOW]),
     ),
     "activity": (
         "activity USING PRIMARY KEY (part=? AND hours=? AND at>? AND at<?)",
-        lambda store: store.activity(Part(), HERE, since=NOW, until=NOW),
+        lambda store: store.statistics.activity(Part(), HERE, since=NOW, until=NOW),
     ),
     "deletions": (
         "COVERING INDEX memories_by_deletion (space=? AND deleted_at>? AND deleted_at<?)",
-        lambda store: store.activity(Part(Of.CONVERSATION, "local"), HERE, since=NOW, until=NOW),
+        lambda store: store.statistics.activity(Part(Of.CONVERSATION, "local"), HERE, since=NOW, until=NOW),
     ),
 }
 HERE = Audience("local", (Scope("default", Sight.OWN),))

@@ -21,7 +21,8 @@ from scrubjay.engine.search import candidates
 from scrubjay.engine.store import embedding, intake, names
 from scrubjay.engine.store.history import Ledger, TextVectors
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
-from scrubjay.stores.promises.memories import Checkup, Reads, Request, SpaceCounts, Store, Transaction
+from scrubjay.stores.promises.memories import Checkup, Reads, Request, Store, Transaction
+from scrubjay.stores.promises.statistics import SpaceCounts
 from scrubjay.values import codec
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import (
@@ -750,7 +751,7 @@ class Engine:
 
     def _with_counts(self, reads: Reads, spaces: Sequence[Space]) -> Sequence[Space]:
         audience = access.audience_in(self.caller, [space.name for space in spaces])
-        known = reads.space_counts(audience, now=self.now())
+        known = reads.statistics.space_counts(audience, now=self.now())
         counts = [known.get(space.name, SpaceCounts()) for space in spaces]
         return [
             replace(space, memories=count.active, superseded=count.superseded)

@@ -157,7 +157,7 @@ def statistics(
     """
     query = _of_caller(query, caller)
     part, audience = _part(query), _audience(caller, spaces, query)
-    totals = records.totals(part, audience, now=now)
+    totals = records.statistics.totals(part, audience, now=now)
     start, end = _range(query, totals, now)
     there_were = partial(_there_were, records, part, audience, present=totals.memories, now=now)
     before, middle, after = there_were([start, start + (end - start) / 2, end + MOMENT])
@@ -371,7 +371,7 @@ def recall_hours(activity: Activity) -> Sequence[Sequence[int]]:
 
 
 def _there_was(records: Reads, part: Part, audience: Audience, since: datetime, until: datetime) -> Activity:
-    return records.activity(part, audience, since=since, until=until)
+    return records.statistics.activity(part, audience, since=since, until=until)
 
 
 def _there_were(
@@ -379,7 +379,7 @@ def _there_were(
 ) -> Sequence[int]:
     """How many memories there were before each moment; past the present, as many as there are."""
     past = [moment for moment in moments if moment <= now]
-    counts = iter(records.created_before(part, audience, past))
+    counts = iter(records.statistics.created_before(part, audience, past))
     return [next(counts) if moment <= now else present for moment in moments]
 
 

@@ -209,10 +209,10 @@ class ArchivesContract:
     def test_totals_count_what_is_packed(self, store: Store) -> None:
         memory = put(store, some("x" * 1000))
         put_away(store, changed(store, memory, status=Status.ARCHIVED), packed=b"12345")
-        away = store.totals(Part(), EVERYTHING, now=NOW)
+        away = store.statistics.totals(Part(), EVERYTHING, now=NOW)
         with store.writing() as tx:
             tx.bring_back(memory, [], at=NOW)
-        back = store.totals(Part(), EVERYTHING, now=NOW)
+        back = store.statistics.totals(Part(), EVERYTHING, now=NOW)
 
         assert (dict(away.text_bytes), dict(away.vector_bytes)) == ({State.ARCHIVED: 5}, {State.ARCHIVED: 0})
         assert dict(back.text_bytes) == {State.ARCHIVED: 1000}
@@ -221,13 +221,13 @@ class ArchivesContract:
     def test_rebuilding_leaves_what_was_put_away(self, store: Store) -> None:
         memory = put(store, some("User lives in Seattle"))
         put_away(store, changed(store, memory, status=Status.ARCHIVED), packed=b"12345")
-        totals = store.totals(Part(), EVERYTHING, now=NOW)
+        totals = store.statistics.totals(Part(), EVERYTHING, now=NOW)
 
         store.rebuild()
 
         assert matched(store, "Seattle", Filter(states=EVERY_STATE)) == [memory.id]
         assert store.upkeep.pending(limit=9) == []
-        assert store.totals(Part(), EVERYTHING, now=NOW) == totals
+        assert store.statistics.totals(Part(), EVERYTHING, now=NOW) == totals
 
     def test_dropping_vectors_lets_what_was_put_away_wait_for_nothing(self, store: Store) -> None:
         memory = put(store, some())

@@ -176,7 +176,7 @@ def purge(store: Store, id: str) -> None:
 
 
 def totals(store: Store, part: Part = Part(), audience: Audience = EVERYTHING) -> Totals:  # noqa: B008 -- frozen
-    return store.totals(part, audience, now=NOW)
+    return store.statistics.totals(part, audience, now=NOW)
 
 
 def put_talk(store: Store, id: str, **fields: Any) -> Conversation:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from scrubjay.errors import Conflict, SpaceNotFound
-from scrubjay.stores.promises.memories import SpaceCounts, Store
+from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.promises.statistics import SpaceCounts
 from scrubjay.values.memory import (
     AT_HAND,
     AccessLevel,
@@ -131,7 +132,7 @@ class SpacesContract:
         for scopes in (*((Scope("work", sight),) for sight in Sight), some_of_both, (Scope(None, Sight.OWN),), ()):
             audience = Audience("ann", scopes)
             for at in (NOW, later(5), later(9)):
-                counted = store.space_counts(audience, now=at)
+                counted = store.statistics.space_counts(audience, now=at)
                 for space in ("default", "work"):
                     seen = store.list(Filter(), audience, now=at, limit=99)
                     both = store.list(Filter(states=AT_HAND), audience, now=at, limit=99)

@@ -126,9 +126,9 @@ class StatisticsContract:
 
     def test_an_empty_store_has_empty_totals(self, store: Store) -> None:
         assert totals(store) == Totals()
-        assert store.created_before(Part(), EVERYTHING, [NOW]) == [0]
-        assert store.created_before(Part(), EVERYTHING, []) == []
-        assert store.activity(Part(), EVERYTHING, since=NOW, until=NOW) == Activity()
+        assert store.statistics.created_before(Part(), EVERYTHING, [NOW]) == [0]
+        assert store.statistics.created_before(Part(), EVERYTHING, []) == []
+        assert store.statistics.activity(Part(), EVERYTHING, since=NOW, until=NOW) == Activity()
 
     def test_totals_count_every_state_category_and_level(self, store: Store) -> None:
         put(store, some("four", category=Category.GOAL, importance=0.7), [QUERY, QUERY])
@@ -168,7 +168,7 @@ class StatisticsContract:
 
         def size(of: Of, name: str) -> int:
             part = Part(of, name)
-            assert store.created_before(part, EVERYTHING, [later(1)]) == [totals(store, part).memories]
+            assert store.statistics.created_before(part, EVERYTHING, [later(1)]) == [totals(store, part).memories]
             return totals(store, part).memories
 
         assert (size(Of.USER, "ann"), size(Of.USER, "bob"), size(Of.USER, "c1")) == (2, 2, 0)
@@ -257,7 +257,7 @@ class StatisticsContract:
                 assert found.squared_reads == sum(reads[memory.id] ** 2 for memory in ever)
                 assert found.read_memories == sum(reads[memory.id] > 0 for memory in ever)
                 moments = [later(9_000 * share / 7 - 3) for share in range(9)]
-                assert store.created_before(part, audience, moments) == [
+                assert store.statistics.created_before(part, audience, moments) == [
                     sum(memory.created_at < moment for memory in ever) for moment in moments
                 ]
 
@@ -266,14 +266,14 @@ class StatisticsContract:
             put(store, some(f"text {n % 3}", created_at=later(90 * n), context=Context(conversation_id="c")))
         store.count_reads({put(store, some()).id: 2}, at=NOW)
         store.flush_reads()
-        before, counts = totals(store), store.created_before(Part(), EVERYTHING, [later(200)])
-        happened = store.activity(Part(), EVERYTHING, since=NOW, until=NOW)
+        before, counts = totals(store), store.statistics.created_before(Part(), EVERYTHING, [later(200)])
+        happened = store.statistics.activity(Part(), EVERYTHING, since=NOW, until=NOW)
 
         store.rebuild()
 
         assert totals(store) == before
-        assert store.created_before(Part(), EVERYTHING, [later(200)]) == counts == [4]
-        assert store.activity(Part(), EVERYTHING, since=NOW, until=NOW) == happened
+        assert store.statistics.created_before(Part(), EVERYTHING, [later(200)]) == counts == [4]
+        assert store.statistics.activity(Part(), EVERYTHING, since=NOW, until=NOW) == happened
 
     def test_a_repeat_is_one_only_while_there_is_a_first(self, store: Store) -> None:
         first, second = put_all(store, [some("same"), some("same")])
@@ -327,7 +327,9 @@ class StatisticsContract:
 
         around = [at + timedelta(milliseconds=step) for at in moments for step in (-1, 0, 1) if at.year > 1970]
 
-        assert store.created_before(Part(), EVERYTHING, around) == [sum(at < one for at in moments) for one in around]
+        assert store.statistics.created_before(Part(), EVERYTHING, around) == [
+            sum(at < one for at in moments) for one in around
+        ]
 
     def test_the_first_hour_is_known(self, store: Store) -> None:
         put(store, some(created_at=later(90)))
@@ -349,13 +351,13 @@ class StatisticsContract:
             store.flush_reads()
 
         def reads(part: Part = Part(), **stretch: float) -> dict[tuple[int, int], int]:  # noqa: B008 -- frozen
-            return dict(store.activity(part, EVERYTHING, since=NOW, until=NOW + timedelta(**stretch)).reads)
+            return dict(store.statistics.activity(part, EVERYTHING, since=NOW, until=NOW + timedelta(**stretch)).reads)
 
         assert reads(days=9) == {(4, 3): 3, (5, 0): 4, (4, 4): 8}
         assert reads(hours=21) == {(4, 3): 3, (5, 0): 4}
         assert reads(minutes=1) == {(4, 3): 3}
         assert reads(Part(Of.CATEGORY, "goal"), days=9) == {(4, 3): 1}
-        assert store.activity(Part(), NOTHING, since=NOW, until=NOW) == Activity()
+        assert store.statistics.activity(Part(), NOTHING, since=NOW, until=NOW) == Activity()
 
     def test_deletions_are_known_by_when_they_were(self, store: Store) -> None:
         for minutes in (-1, 0, 5, 6):
@@ -364,9 +366,9 @@ class StatisticsContract:
         private = some(access_level=AccessLevel.PRIVATE, status=Status.DELETED, deleted_at=later(2))
         purge(store, put(store, private).id)
 
-        assert store.activity(Part(), EVERYTHING, since=NOW, until=later(5)).deleted == 3
+        assert store.statistics.activity(Part(), EVERYTHING, since=NOW, until=later(5)).deleted == 3
         strangers = Audience("stranger", (Scope(None, Sight.OWN),))
-        assert store.activity(Part(), strangers, since=NOW, until=later(5)).deleted == 2
+        assert store.statistics.activity(Part(), strangers, since=NOW, until=later(5)).deleted == 2
 
     def test_consolidations_are_counted(self, store: Store) -> None:
         memory = put(store, some(category=Category.GOAL))
@@ -375,10 +377,10 @@ class StatisticsContract:
             tx.count_consolidation(memory.id, sources=2, at=later(30))
             tx.count_consolidation("unknown", sources=2, at=NOW)
 
-        found = store.activity(Part(Of.CATEGORY, "goal"), EVERYTHING, since=NOW, until=later(60))
+        found = store.statistics.activity(Part(Of.CATEGORY, "goal"), EVERYTHING, since=NOW, until=later(60))
 
         assert (found.consolidations, found.consolidated) == (2, 5)
-        assert store.activity(Part(), EVERYTHING, since=later(60), until=later(120)) == Activity()
+        assert store.statistics.activity(Part(), EVERYTHING, since=later(60), until=later(120)) == Activity()
 
 
 def _counted(values: Iterable[Any]) -> dict[Any, int]:

@@ -196,7 +196,7 @@ class SyncContract:
         assert got(store, memory.id).content == "tea"
         assert matched(store, "tea") == [memory.id]
         assert nearest(store) == [memory.id]
-        states = store.totals(Part(), EVERYTHING, now=NOW).states
+        states = store.statistics.totals(Part(), EVERYTHING, now=NOW).states
         assert states == {State.ACTIVE: 1}
 
     def test_a_replica_on_a_taken_path_is_refused(self, store: Store) -> None:
@@ -294,7 +294,7 @@ class SyncContract:
             tx.set_access_count(memory.id, 5)
 
         assert got(store, memory.id) == replace(memory, access_count=5)
-        assert store.totals(Part(), EVERYTHING, now=NOW).reads == 5
+        assert store.statistics.totals(Part(), EVERYTHING, now=NOW).reads == 5
 
     def test_endpoints_are_kept_by_name(self, store: Store) -> None:
         one = Endpoint(name="one", url="sqlite:////a", spaces=("work",), added_at=NOW, synced_at=later(1))

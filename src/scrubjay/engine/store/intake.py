@@ -107,7 +107,7 @@ def check_quota(engine: Engine, tx: Transaction, memory: Memory) -> None:
     from scrubjay.stores.promises.statistics import Of, Part  # few have a quota
 
     everyone = Audience("", (Scope(memory.space, Sight.ALL),))
-    states = tx.totals(Part(Of.USER, user), everyone, now=engine.now()).states
+    states = tx.statistics.totals(Part(Of.USER, user), everyone, now=engine.now()).states
     if sum(count for state, count in states.items() if state < State.DELETED) >= quota:
         raise QuotaExceeded(
             f"The limit is reached: user {user} may have {quota:,} memories in space {memory.space}.",

@@ -8,14 +8,21 @@ Whether pages are whole is the server's business: it keeps checksums, and `pg_am
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres import signatures as postgres_signatures
+from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.rows import COLUMNS, FIELDS, memory_of
+from scrubjay.stores.postgres.memories import COLUMNS, COUNTED, FIELDS, memory_of
+from scrubjay.stores.postgres.statistics import Counted, count_from_memories
+from scrubjay.stores.postgres.words import passages_of, stems_of
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.tables.rows import content_hash
+
+if TYPE_CHECKING:
+    from scrubjay.stores.postgres.transaction import PostgresTransaction
 
 
 def check(con: Connection, schema: str, *, deep: bool) -> Checkup:
@@ -124,3 +131,132 @@ def _wrong_hashes(con: Connection) -> Iterator[str]:
     )
     for (memory_id,) in packed:
         yield memory_id
+
+
+# What follows from memories rebuilt: words, signatures, totals; and vectors given up for another model's.
+
+
+REBUILT_AT_ONCE = 500
+
+
+def drop_vectors(tx: PostgresTransaction, *, after: int = 0, limit: int | None = None) -> int | None:
+    tx.write_gathered()
+    postgres_vectors.drop_indexes(tx._con)
+    [(last,)] = tx._con.execute(
+        "SELECT max(seq) FROM (SELECT seq FROM memories WHERE seq > %s ORDER BY seq LIMIT %s) AS some_of_them",
+        (after, limit),
+    )
+    if last is None:
+        return None
+    those = "memory > %s AND memory <= %s"
+    for table in ("vectors", "signatures"):
+        tx._con.execute(f"DELETE FROM {table} WHERE {those}", (after, last))
+    tx._con.execute(f"UPDATE pending SET next_part = 0, attempts = 0 WHERE {those}", (after, last))
+    tx._con.execute(
+        # What does not wait has been judged already.
+        """
+        INSERT INTO pending (space, memory, next_part, judged)
+        SELECT space, seq, 0, TRUE
+        FROM memories
+        WHERE state < 4
+        AND packed_bytes IS NULL
+        AND seq > %s
+        AND seq <= %s
+        ON CONFLICT (space, memory) DO NOTHING
+        """,
+        (after, last),
+    )
+    tx._con.execute(
+        # Archived memories get new vectors when they are restored.
+        "UPDATE memories SET parts = 0 WHERE seq > %s AND seq <= %s AND packed_bytes IS NOT NULL",
+        (after, last),
+    )
+    rows = tx._con.execute(
+        f"""
+        UPDATE memories SET vector_bytes = 0
+        FROM (SELECT seq, vector_bytes AS size FROM memories WHERE vector_bytes > 0) AS former
+        WHERE memories.seq = former.seq
+        AND memories.seq > %s
+        AND memories.seq <= %s
+        RETURNING {COUNTED}, former.size
+        """,
+        (after, last),
+    )
+    for *row, size in rows:
+        now = Counted(*row)
+        tx._counts.replaced(now._replace(vector_bytes=size), now)
+    return int(last)
+
+
+def rebuild(tx: PostgresTransaction) -> None:
+    tx.write_gathered()
+    postgres_vectors.drop_indexes(tx._con)
+    _rebuild_words(tx)
+    postgres_signatures.sign_all(tx._con)
+    count_again(tx)
+    tx._con.execute(
+        # The first part without a vector is where embedding goes on; what had all its vectors was judged.
+        """
+        INSERT INTO pending (space, memory, next_part, judged)
+        SELECT memories.space, memories.seq, count(vectors.memory), TRUE
+        FROM memories
+        LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+        WHERE memories.state < 4
+        AND memories.packed_bytes IS NULL
+        GROUP BY memories.space, memories.seq
+        HAVING count(vectors.memory) < greatest(memories.parts, 1)
+        ON CONFLICT (space, memory) DO NOTHING
+        """
+    )
+
+
+def count_again(tx: PostgresTransaction) -> None:
+    """Totals from the memories as they are."""
+    tx.write_gathered()
+    tx._con.execute(
+        """
+        UPDATE memories SET vector_bytes = kept.size
+        FROM (
+            SELECT memories.space, memories.seq, coalesce(sum(4 * vector_dims(vectors.vector)), 0) AS size
+            FROM memories
+            LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+            GROUP BY memories.space, memories.seq
+        ) AS kept
+        WHERE kept.space = memories.space
+        AND kept.seq = memories.seq
+        AND kept.size <> memories.vector_bytes
+        """
+    )
+    count_from_memories(tx._con)
+
+
+def _rebuild_words(tx: PostgresTransaction) -> None:
+    # Archived memories have no text to make words from: the words they have are counted again.
+    tx._con.execute(
+        """
+        DELETE FROM words
+        USING memories
+        WHERE memories.space = words.space AND memories.seq = words.memory AND memories.packed_bytes IS NULL
+        """
+    )
+    tx._con.execute("DELETE FROM vocabulary")
+    tx._con.execute("UPDATE spaces SET passages = 0, passage_words = 0")
+    for space, length, terms in tx._con.execute("SELECT space, length, tsvector_to_array(terms) FROM words"):
+        tx._counts.words(space, stems_of(terms), length)
+    space, seq = "", -1
+    while rows := tx._con.execute(
+        f"""
+        SELECT {COLUMNS}
+        FROM memories
+        WHERE (space, seq) > (%s, %s)
+        AND state < 4
+        AND packed_bytes IS NULL
+        ORDER BY space, seq
+        LIMIT %s
+        """,
+        (space, seq, REBUILT_AT_ONCE),
+    ).fetchall():
+        for row in rows:
+            memory = memory_of(row)
+            space, seq = memory.space, memory.seq
+            tx.write_words(space, seq, passages_of(memory))

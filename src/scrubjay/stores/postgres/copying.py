@@ -19,7 +19,7 @@ from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED, audience_of
-from scrubjay.stores.postgres.rows import FIELDS, memory_of
+from scrubjay.stores.postgres.memories import FIELDS, memory_of
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.postgres.values import vector_bytes, vector_of
@@ -178,7 +178,7 @@ class PostgresCopy(Copyable):
             )
             postgres_signatures.sign_all(con)
             postgres_words.count_anew(con)
-            transaction.count_anew()
+            transaction.count_again()
             for definition in json.loads(transaction.history.fact("copy_indexes") or "[]"):
                 con.execute(definition)
             con.execute("DELETE FROM facts WHERE key = 'copy_indexes'")

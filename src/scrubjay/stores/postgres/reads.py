@@ -14,7 +14,7 @@ from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Condition, joined, restricted, seen, views_of
-from scrubjay.stores.postgres.rows import Row, columns_for, memory_of
+from scrubjay.stores.postgres.memories import Row, columns_for, memory_of
 from scrubjay.stores.postgres.values import Texts
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads, moment
 from scrubjay.stores.tables.rows import maybe_moment

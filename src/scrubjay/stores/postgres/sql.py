@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import seen, views_of
-from scrubjay.stores.postgres.rows import COLUMNS, columns_for, memory_of
+from scrubjay.stores.postgres.memories import COLUMNS, columns_for, memory_of
 from scrubjay.stores.postgres.values import vector_of
 from scrubjay.stores.tables.sql import Clause, Key, Row, Span, Sql, named
 from scrubjay.stores.tables.tally import Tally

@@ -1,24 +1,23 @@
 """The store in a PostgreSQL database with pgvector: the same promises, for many machines at once.
 
 store.py          the store: its verbs that are not a transaction's
-transaction.py    every change; those of memories in memories.py, their sums in counts.py,
-                  what is rebuilt in rebuilding.py
-reads.py          finding memories; links, versions, events … in history.py
+transaction.py    every change of memories; replication.py takes in another store's
+reads.py          finding memories
 words.py          finding by words, vectors.py by meaning, with signatures.py
-statistics.py     totals and what happened when
-sync.py           memories as they travel between stores, endpoints, conflicts
-sql.py            the port for tables that are written once, in `stores/tables`
+statistics.py     totals and what happened when, and how they are added up
+sql.py            the port for what stands beside memories, which is written once, in `stores/tables`
 filters.py        filter and audience as conditions
-rows.py           rows as values; values.py how values cross the wire
-checkup.py        what doctor asks
-connections.py    connections, and the turns of writers; schema.py, errors.py below
-replica.py        searches somewhere else; listening.py hears what others write
+memories.py       columns of memories; values.py how values cross the wire
+checkup.py        what doctor asks, and what is rebuilt
+copying.py        this store as the source or target of a copy
+connections.py    connections, the turns of writers, and a replica for searches; schema.py, errors.py below
+listening.py      hears what others write
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
@@ -30,28 +29,26 @@ from scrubjay.errors import CopyUnfinished, StorageError
 from scrubjay.stores.postgres import checkup as postgres_checkup
 from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres import vectors as postgres_vectors
-from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connection, Connections
+from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connection, Connections, Replica
 from scrubjay.stores.postgres.listening import Listener
-from scrubjay.stores.postgres.replica import Replica
+from scrubjay.stores.postgres.reads import PostgresReads
 from scrubjay.stores.postgres.sql import PostgresSql
 from scrubjay.stores.postgres.statistics import PostgresStatistics
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.promises.memories import Checkup, List, Store, Transaction
 from scrubjay.stores.tables.parts import hold
-from scrubjay.stores.tables.tally import NOTHING, Tally
+from scrubjay.stores.tables.tally import Tally
 from scrubjay.stores.tables.watching import Watch
-from scrubjay.values.memory import Audience, Filter, Match, Recall
+from scrubjay.values.memory import Audience, Filter, Match
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 WRITE_TIMEOUT_SECONDS = 10.0
-FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …
-FLUSH_WAITING = 1_000  # … and no more of them than this
 INDEX_KNOWN_SECONDS = 30.0
 
 
-class PostgresStore(PostgresStatistics, Store):
+class PostgresStore(PostgresReads, Store):
     def __init__(
         self,
         url: str,
@@ -74,12 +71,12 @@ class PostgresStore(PostgresStatistics, Store):
         super().__init__(Tally())
         sql = PostgresSql(self._reading, self._tally)
         hold(self, sql, sql, self._tally)
+        self.statistics = PostgresStatistics(self._reading, self._tally)
         connect = partial(
             Connections, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
         )
         self._connections = connect(url, for_copy=unfinished)
         self._replica = Replica(partial(connect, replica)) if replica else None
-        self._flush_at = time.monotonic() + FLUSH_SECONDS
         self._listener = Listener(self._connections.apart, self._connections.schema)
         self._watch = Watch(self.history.last_events, announced=lambda: self._listener.live)
         self._indexes: dict[int, tuple[int, float]] = {}
@@ -127,8 +124,8 @@ class PostgresStore(PostgresStatistics, Store):
     def one_reader(self) -> AbstractContextManager[None]:
         return self._connections.one_reader()
 
-    def writing(self) -> AbstractContextManager[Transaction]:
-        return self._changing()
+    def writing(self, *, timeout_seconds: float | None = None) -> AbstractContextManager[Transaction]:
+        return self._changing(timeout_seconds)
 
     @contextmanager
     def _changing(self, timeout_seconds: float | None = None) -> Iterator[PostgresTransaction]:
@@ -140,15 +137,6 @@ class PostgresStore(PostgresStatistics, Store):
             transaction.write_reads(batch)
             transaction.write_gathered()
         self._tally.written(batch)
-
-    def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
-        waiting = self._tally.add(reads, at, recall)
-        if waiting >= FLUSH_WAITING or time.monotonic() >= self._flush_at:
-            with suppress(StorageError):  # a replica or a busy writer must not keep anyone from reading
-                self._flush(timeout_seconds=0.0)
-
-    def flush_reads(self) -> None:
-        self._flush(timeout_seconds=None)
 
     @contextmanager
     def listening(self, space: str, ring: Callable[[], None]) -> Iterator[None]:
@@ -192,13 +180,7 @@ class PostgresStore(PostgresStatistics, Store):
         self._watch.close()
         if not self._connections.closed:
             with suppress(StorageError):  # counted reads may be lost; closing always closes
-                self._flush(timeout_seconds=1.0)
+                self.flush_reads(timeout_seconds=1.0)
         self._connections.close()
         if self._replica is not None:
             self._replica.close()
-
-    def _flush(self, timeout_seconds: float | None) -> None:
-        self._flush_at = time.monotonic() + FLUSH_SECONDS
-        if self._tally.batch() != NOTHING:
-            with self._changing(timeout_seconds):
-                pass

@@ -1,80 +1,727 @@
-"""Writing: everything that changes in one transaction. Memories themselves come from below.
+"""Writing: memories, and all that hangs on them (words, tags, vectors, former versions), in one transaction.
 
-What many changes of one transaction would write to the same row again and again (clock, feed numbers, totals) is kept
-in the process and written once, before the next read and at the end.
+A new memory is one statement, so that storing costs few trips to a database that may be far away. What many changes of
+one transaction would write to the same row again and again (clock, feed numbers, totals) is kept in the process and
+written once, before the next read and at the end.
 """
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import psycopg
+
+from scrubjay.errors import Conflict, NotFound, SpaceNotFound
+from scrubjay.stores.postgres import checkup as postgres_checkup
+from scrubjay.stores.postgres import replication
+from scrubjay.stores.postgres import signatures as postgres_signatures
+from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.counts import Counted
-from scrubjay.stores.postgres.rebuilding import PostgresRebuilding
-from scrubjay.stores.postgres.rows import COUNTED
+from scrubjay.stores.postgres.filters import CARRIED, namesakes
+from scrubjay.stores.postgres.memories import (
+    COLUMNS,
+    COUNTED,
+    FIELDS,
+    Row,
+    first_row_of,
+    memory_of,
+    memory_of_columns,
+    row_of,
+)
+from scrubjay.stores.postgres.reads import PostgresReads
 from scrubjay.stores.postgres.sql import PostgresSql
-from scrubjay.stores.postgres.sync import PostgresReplicas
-from scrubjay.stores.promises.memories import milliseconds
+from scrubjay.stores.postgres.statistics import Counted, Counts, PostgresStatistics, count_reads, log_recalls
+from scrubjay.stores.postgres.values import all_vectors, kept
+from scrubjay.stores.postgres.words import Passage, passages_of, stems_of
+from scrubjay.stores.promises.memories import Change, Transaction, milliseconds
+from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.tables.parts import hold_changes
-from scrubjay.stores.tables.rows import as_json
-from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch, Tally
+from scrubjay.stores.tables.rows import as_json, snapshot_of, snapshot_of_memory, without_asides
+from scrubjay.stores.tables.side_rows import EMPTY, emptied
+from scrubjay.stores.tables.tally import HOUR, Batch, Tally
+from scrubjay.stores.words.words import found_by
+from scrubjay.values.memory import AT_HAND, Archive, Memory, State, Version, random_suffix
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+
+HANGING = (  # tables with rows of a memory
+    "aliases", "tags", "versions", "vectors", "signatures", "pending", "words", "archives",
+)  # fmt: skip
+AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
+# Behind files that wait, for those that already do.
+AGAIN = "ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version"
+FOLLOWED = frozenset({*CARRIED, "space", "parts"})  # columns that words or signatures follow
 
 
-class PostgresTransaction(PostgresReplicas, PostgresRebuilding):
+class Known(NamedTuple):
+    """A memory's row as it stands."""
+
+    row: Row
+    counted: Counted
+    fingerprint: bytes | None
+    packed_bytes: int | None  # None: it was not archived
+    seq: int
+
+    @property
+    def memory(self) -> Memory:
+        return memory_of(self.row)
+
+
+class PostgresTransaction(PostgresReads, Transaction):
     def __init__(self, con: Connection, tally: Tally) -> None:
-        super().__init__(con, tally)
+        super().__init__(tally)
+        self._con = con
+        self._raw = psycopg.RawCursor(con)  # takes $1 as it stands; psycopg would read a long statement every time
+        self._counts = Counts()
+        self._ahead: set[tuple[str, int]] = set()  # memories that words and signatures are to follow
         hold_changes(self, PostgresSql(self._reading, tally), tally)
+        self.statistics = PostgresStatistics(self._reading, tally)
 
-    # --- what a store does in a transaction of its own ---
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        self.write_gathered()
+        yield self._con
+
+    def _indexed(self, con: Connection, dimension: int) -> int | None:  # noqa: ARG002 -- the port's
+        return None  # a transaction looks at few memories, and nothing must be missing
+
+    def write_gathered(self) -> None:
+        super().write_gathered()
+        self._counts.write(self._con)
+        if self._ahead:
+            postgres_words.carry(self._con, self._ahead)
+            postgres_signatures.sign(self._con, self._ahead)
+            self._ahead.clear()
+
+    def put(
+        self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
+    ) -> Memory:
+        memory = self._without_asides(memory)
+        known, repeated, mirrored = self._looked_up(memory, fingerprint)
+        columns = row_of(memory) | {"fingerprint": fingerprint}
+        if known is None:
+            return self._insert(memory, columns, vectors or (), parts=parts, repeated=repeated, mirrored=mirrored)
+        if known.packed_bytes is not None:
+            return self._replace_put_away(known, memory, columns, vectors, change)
+        return self._replace(known, memory, columns, vectors, parts=parts, change=change)
+
+    def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
+        row = self._con.execute(
+            f"""
+            SELECT {COUNTED}, seq
+            FROM memories
+            WHERE id = %s
+            AND state < 4
+            AND text_version <= %s
+            AND version >= %s
+            """,
+            (id, version, version),
+        ).fetchone()
+        if row is None:
+            return False
+        counted, seq = Counted(*row[:-1]), row[-1]
+        self._write_vectors(counted.space, seq, first_part, vectors)
+        [(size,)] = self._con.execute(
+            """
+            UPDATE memories
+            SET parts = %s, vector_bytes = (
+                SELECT coalesce(sum(4 * vector_dims(vector)), 0) FROM vectors WHERE space = %s AND memory = %s
+            )
+            WHERE space = %s AND seq = %s
+            RETURNING vector_bytes
+            """,
+            (parts, counted.space, seq, counted.space, seq),
+        )
+        self._counts.replaced(counted, counted._replace(vector_bytes=size))
+        self._con.execute(
+            """
+            UPDATE pending SET next_part = greatest(next_part, %s)
+            WHERE space = %s AND memory = %s AND next_part >= %s
+            """,
+            (first_part + len(vectors), counted.space, seq, first_part),
+        )
+        self._con.execute(
+            "DELETE FROM pending WHERE space = %s AND memory = %s AND next_part >= %s", (counted.space, seq, parts)
+        )
+        return True
+
+    def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
+        known = self._known(id)
+        if known is None or known.counted.state == State.PURGED:
+            return
+        space, seq = known.counted.space, known.seq
+        if known.packed_bytes is not None:
+            self.archives.forget(id, at=at)
+            self._update(space, seq, {"packed_bytes": None})
+        self._remove_words(space, seq)
+        for table in HANGING:
+            self._con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", (space, seq))
+        self._con.execute("UPDATE links SET reason = NULL WHERE source = %s OR target = %s", (id, id))
+        self._con.execute("DELETE FROM asides WHERE memory = %s OR other = %s", (id, id))
+        self.history.forget_results(id)
+        self._con.execute(
+            """
+            UPDATE memories SET
+                content = '', content_length = 0, title = '', path = '', topic = NULL, topic_key = NULL,
+                tags = '[]', auto_tags = '[]', session_id = NULL, metadata = '{}', detail = '{}', flags = '[]',
+                client = '', caller = '', transport = '', dialect = NULL,
+                fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
+                vector_bytes = 0, repeat = 0,
+                status = 'deleted', state = 4, deleted_at = coalesce(deleted_at, %(at)s), recoverable_until = NULL,
+                final = %(final)s
+            WHERE space = %(space)s AND seq = %(seq)s
+            """,
+            {"at": milliseconds(at), "final": int(final), "space": space, "seq": seq},
+        )
+        version = known.memory.version
+        if final:
+            version += 1
+            stamped = replace(known.memory, origin=self.origin)
+            stamp = {
+                "updated_at": milliseconds(at),
+                "hlc": self.sync.tick(at),
+                "origin": stamped.origin,
+                "version": version,
+            }
+            self._update(space, seq, stamp)
+            self._remember(known, stamped)
+        self._con.execute(
+            """
+            UPDATE sync_conflicts
+            SET ours = NULL, theirs = NULL, outcome = coalesce(outcome, 'erased'),
+                settled_at = coalesce(settled_at, %s)
+            WHERE memory = %s
+            """,
+            (milliseconds(at), id),
+        )
+        erased = known.counted._replace(state=int(State.PURGED), text_bytes=0, vector_bytes=0, repeat=0)
+        self._counts.replaced(known.counted, erased)
+        self._seen_gone(id, known.counted, erased)
+        self._mark_repeats(known.fingerprint)
+        if final:
+            self.file_waits(id, space=space, version=version, state=int(State.PURGED), moved=True)
+
+    def file_waits(self, id: str, *, space: str, version: int, state: int, moved: bool) -> None:
+        """A memory has changed: its file, if it is kept as one, is to be written; and if it has moved, those that
+        name it by its path."""
+        self._con.execute(
+            """
+            INSERT INTO files (space, memory, name)
+            SELECT name, %(id)s, ''
+            FROM spaces
+            WHERE name = %(space)s
+            AND mirrored
+            AND %(state)s < 2
+            AND NOT EXISTS (SELECT 1 FROM files WHERE files.memory = %(id)s)
+            """,
+            {"id": id, "space": space, "state": state},
+        )
+        self._con.execute(
+            f"""
+            INSERT INTO outbox (space, memory, version)
+            SELECT space, memory, %s FROM files WHERE memory = %s
+            {AGAIN}
+            """,
+            (version, id),
+        )
+        if moved:
+            self._con.execute(
+                f"""
+                INSERT INTO outbox (space, memory, version)
+                SELECT DISTINCT files.space, files.memory, others.version
+                FROM links
+                JOIN memories AS others ON others.id IN (links.source, links.target)
+                JOIN files ON files.memory = others.id
+                WHERE (links.source = %(id)s OR links.target = %(id)s)
+                AND others.id <> %(id)s
+                {AGAIN}
+                """,
+                {"id": id},
+            )
+
+    def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
+        known = self._known(id)
+        if known is None:
+            raise NotFound(f"No memory {id!r}.")
+        if known.packed_bytes is not None:
+            raise Conflict(f"Memory {id} is already archived.", memory_id=id)
+        memory, place = known.memory, (known.counted.space, known.seq)
+        # What is being embedded just now belongs to a text that is no longer here.
+        left = emptied(memory) | {"packed_bytes": archive.size, "text_version": memory.version}
+        if not keep_vectors:
+            left |= {"parts": 0, "vector_bytes": 0}
+        for table in ("versions", "pending") if keep_vectors else ("versions", "pending", "vectors", "signatures"):
+            self._con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", place)
+        self._update(*place, left)
+        self.archives.keep(id, archive)
+        self._recount(known)
+
+    def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
+        known = self._known(memory.id)
+        if known is None or known.packed_bytes is None:
+            raise NotFound(f"Memory {memory.id} is not archived.")
+        space, seq = known.counted.space, known.seq
+        whole = replace(known.memory, **{name: getattr(memory, name) for name in AWAY})
+        self.archives.forget(memory.id, at=at)
+        columns = row_of(whole) | {"packed_bytes": None}
+        left = {name: columns[name] for name in (*EMPTY, "packed_bytes")}
+        self._update(space, seq, left)
+        self._con.cursor().executemany(
+            """
+            INSERT INTO versions (space, memory, version, id, snapshot, replaced_at, replaced_by, reason)
+            VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+            ON CONFLICT (space, memory, version) DO NOTHING
+            """,
+            [
+                (
+                    space,
+                    seq,
+                    one.memory.version,
+                    one.id,
+                    snapshot_of_memory(one.memory),
+                    milliseconds(one.replaced_at),
+                    one.replaced_by,
+                    one.reason,
+                )
+                for one in versions
+            ],
+        )
+        return self._tally.laid_over(self._recount(known).memory)
+
+    def replicate(
+        self, replica: Replica, *, fingerprint: bytes | None, vectors: Sequence[Vector] | None, change: Change
+    ) -> None:
+        replication.replicate(self, replica, fingerprint=fingerprint, vectors=vectors, change=change)
+
+    def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
+        return postgres_checkup.drop_vectors(self, after=after, limit=limit)
+
+    def rebuild(self) -> None:
+        """What follows from memories, made again from them."""
+        postgres_checkup.rebuild(self)
+
+    def count_again(self) -> None:
+        """Totals from the memories as they are."""
+        postgres_checkup.count_again(self)
 
     def write_reads(self, batch: Batch) -> None:
         """Add a batch to the counters and the recall log; ids of no memory are passed over."""
         if batch.readings:
-            self._count_reads(batch)
+            count_reads(self._con, self._counts, batch)
         if batch.recalls:
-            self._log_recalls(batch)
+            log_recalls(self._con, batch)
 
-    def _count_reads(self, batch: Batch) -> None:
-        readings = batch.readings
-        rows = self._con.execute(
-            # memories_by_id
+    def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
+        known = self._known(memory.id)
+        if known is None or known.counted.state == State.PURGED:
+            return
+        was, (space, seq) = known.memory, (known.counted.space, known.seq)
+        renamed = replace(
+            was,
+            path=memory.path if was.path else "",
+            title=memory.title if was.title else "",
+            auto_tags=memory.auto_tags,
+        )
+        if renamed.path != was.path and was.state in AT_HAND and renamed.path in self.files.taken_paths(renamed):
+            raise Conflict(f"The path {renamed.path!r} is taken.", hint="Choose another path.", path=renamed.path)
+        columns = {"path": renamed.path, "title": renamed.title, "auto_tags": as_json(renamed.auto_tags)}
+        self._update(space, seq, columns)
+        if known.packed_bytes is None and found_by(was) != found_by(renamed):
+            self._remove_words(space, seq)
+            self.write_words(space, seq, passages_of(renamed))
+        if was.auto_tags != renamed.auto_tags:
+            self._write_tags(seq, renamed)
+        self.history.restate(memory.id, former)
+        state, moved = known.counted.state, renamed.path != was.path
+        self.file_waits(was.id, space=space, version=was.version, state=state, moved=moved)
+
+    def amend(self, id: str, columns: Mapping[str, Any]) -> None:
+        known = self._known(id)
+        if known is None or known.counted.state == State.PURGED:
+            return
+        now = self._update(known.counted.space, known.seq, dict(columns))
+        self._counts.replaced(known.counted, now)
+        self._seen_gone(id, known.counted, now)
+        if "state" in columns:
+            self._mark_repeats(known.fingerprint)
+            version = known.memory.version
+            self.file_waits(id, space=now.space, version=version, state=known.counted.state, moved=False)
+
+    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
+        rows = self._con.execute(f"SELECT {COUNTED} FROM memories WHERE id = %s", (id,))
+        for row in rows:
+            self._counts.happened(Counted(*row), milliseconds(at) // HOUR, consolidations=1, consolidated=sources)
+
+    def _seen_gone(self, id: str, before: Counted, now: Counted) -> None:
+        """What is deleted, or has moved away, is in no conversation any more."""
+        if before.state < State.DELETED <= now.state or before.space != now.space:
+            self._con.execute("DELETE FROM injections WHERE space = %s AND memory = %s", (before.space, id))
+
+    def _recount(self, before: Known) -> Known:
+        """The row as it is now; totals follow it."""
+        now = self._known(before.memory.id)
+        assert now is not None
+        self._counts.replaced(before.counted, now.counted)
+        self._seen_gone(before.memory.id, before.counted, now.counted)
+        return now
+
+    def _update(self, space: str, seq: int, columns: dict[str, Any]) -> Counted:
+        """Change columns of a row; what statistics see of it then."""
+        assignments = ", ".join(f"{name} = %({name})s" for name in columns)
+        [row] = self._con.execute(
             f"""
-            UPDATE memories
-            SET access_count = access_count + counted.count, accessed_at = greatest(accessed_at, counted.at)
-            FROM unnest(%s::TEXT[], %s::BIGINT[], %s::BIGINT[]) AS counted (id, count, at)
-            WHERE memories.id = counted.id
-            RETURNING memories.id, {COUNTED}
-            """,  # noqa: S608 -- constants
-            ([*readings], [one.count for one in readings.values()], [one.at for one in readings.values()]),
-        )
-        for memory, *row in rows:
-            now = Counted(*row)
-            self._counts.replaced(now._replace(reads=now.reads - readings[memory].count), now)
-            for hour, count in readings[memory].hours.items():
-                self._counts.happened(now, hour, reads=count)
-
-    def _log_recalls(self, batch: Batch) -> None:
-        cursor = self._con.cursor()
-        cursor.executemany(
-            "INSERT INTO recalls (at, space, user_id, client, memories) VALUES (%s, %s, %s, %s, %s)",
-            [
-                (milliseconds(recall.at), recall.space, recall.user, recall.client, as_json(recall.memories))
-                for recall in batch.recalls
-            ],
-        )
-        cursor.executemany(
-            """
-            INSERT INTO recall_counts (space, user_id, hour, recalls, memories)
-            VALUES (%s, %s, %s, 1, %s)
-            ON CONFLICT (space, user_id, hour) DO UPDATE SET
-                recalls = recall_counts.recalls + 1,
-                memories = recall_counts.memories + excluded.memories
+            UPDATE memories SET {assignments}
+            WHERE space = %(former_space)s AND seq = %(seq)s
+            RETURNING {COUNTED}
             """,
+            columns | {"former_space": space, "seq": seq},
+        )
+        if not FOLLOWED.isdisjoint(columns):
+            self._ahead.add((columns.get("space", space), seq))
+        return Counted(*row)
+
+    def _without_asides(self, memory: Memory) -> Memory:
+        """As its row is to have it: what it says of others to some only is kept elsewhere."""
+        if memory.supersedes is None and memory.superseded_by is None:
+            return memory
+        return without_asides(memory, self.sync.asides(memory.id))
+
+    def _replace_put_away(
+        self, known: Known, memory: Memory, columns: dict[str, Any], vectors: Sequence[Vector] | None, change: Change
+    ) -> Memory:
+        """What the row still holds is changed; the rest is packed."""
+        if vectors is not None:
+            raise Conflict(f"Memory {memory.id} is archived.", hint="Restore it first.", memory_id=memory.id)
+        self._keep_version(known, change)
+        away = {*EMPTY, "content_length", "fingerprint"}
+        self._update(known.counted.space, known.seq, {key: one for key, one in columns.items() if key not in away})
+        now = self._recount(known)
+        self._remember(known, memory)
+        self._mark_repeats(known.fingerprint)
+        self.file_waits(memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False)
+        return self._tally.laid_over(now.memory)
+
+    def _looked_up(self, memory: Memory, fingerprint: bytes) -> tuple[Known | None, bool, bool]:
+        """The row that a memory replaces, whether others have its text, and whether its space is a folder of files.
+
+        :raises Conflict, SpaceNotFound: as `put` does
+        """
+        row = self._con.execute(
+            # the primary key of spaces, aliases_by_alias, memories_by_place, memories_by_fingerprint, memories_by_id
+            f"""
+            SELECT
+                (SELECT mirrored FROM spaces WHERE name = %(space)s),
+                EXISTS (SELECT 1 FROM aliases WHERE alias = %(id)s),
+                EXISTS (
+                    SELECT 1
+                    FROM memories
+                    WHERE space = %(space)s AND path = %(path)s AND state IN (0, 1) AND id <> %(id)s
+                    AND audience = ANY(%(namesakes)s)
+                ),
+                EXISTS (SELECT 1 FROM memories WHERE fingerprint = %(fingerprint)s),
+                found.*
+            FROM (SELECT) AS always
+            LEFT JOIN (
+                SELECT {COLUMNS}, {COUNTED}, memories.fingerprint, memories.packed_bytes
+                FROM memories
+                WHERE id = %(id)s
+            ) AS found ON TRUE
+            """,
+            {
+                "space": memory.space,
+                "id": memory.id,
+                "path": memory.path,
+                "namesakes": namesakes(memory),
+                "fingerprint": fingerprint,
+            },
+        ).fetchone()
+        assert row is not None
+        space, alias, path, repeated = row[:4]
+        known = None if row[4] is None else _known(row[4:])
+        if known is not None:
+            self._check_version(memory, known)
+        elif alias:
+            raise Conflict(f"The id {memory.id!r} is taken.")
+        if space is None:
+            raise SpaceNotFound(f"No space {memory.space!r}.", hint="Create it first.")
+        if path and memory.state in AT_HAND:
+            raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
+        return known, bool(repeated), bool(space)
+
+    def _check_version(self, memory: Memory, known: Known) -> None:
+        if memory.version == 1:
+            raise Conflict(f"The id {memory.id!r} is taken.")
+        version = known.memory.version
+        if version != memory.version - 1 or known.counted.state == State.PURGED:
+            raise Conflict(
+                f"Memory {memory.id} has changed since it was read.",
+                hint="Read it again and repeat the change.",
+                version=version,
+            )
+
+    def _known(self, id: str) -> Known | None:
+        row = self._con.execute(
+            f"SELECT {COLUMNS}, {COUNTED}, memories.fingerprint, memories.packed_bytes FROM memories WHERE id = %s",
+            (id,),
+        ).fetchone()
+        return None if row is None else _known(row)
+
+    def _insert(
+        self,
+        memory: Memory,
+        columns: dict[str, Any],
+        vectors: Sequence[Vector],
+        *,
+        parts: int,
+        repeated: bool,
+        mirrored: bool,
+    ) -> Memory:
+        erased = columns["state"] == State.PURGED
+        placed, passages = all_vectors(vectors), [] if erased else passages_of(memory)
+        columns |= first_row_of(memory) | {"parts": parts, "vector_bytes": placed.size}
+        [(seq,)] = self._raw.execute(
+            _inserting(tuple(columns)),
             [
-                (recall.space, recall.user, milliseconds(recall.at) // HOUR, len(recall.memories))
-                for recall in batch.recalls
+                [] if erased else sorted({*memory.tags, *memory.auto_tags}),
+                [passage.place for passage in passages],
+                [passage.length for passage in passages],
+                [passage.terms(memory.space) for passage in passages],
+                placed,
+                len(placed),
+                parts,
+                *columns.values(),
             ],
         )
-        self._con.execute(
-            # recalls_by_number
-            "DELETE FROM recalls WHERE number <= (SELECT max(number) FROM recalls) - %s",
-            (KEPT_RECALLS,),
+        self._count_words(memory.space, passages)
+        self._counts.arrived(_counted(columns))
+        if repeated:
+            self._mark_repeats(columns["fingerprint"])
+        if mirrored:
+            self.file_waits(memory.id, space=memory.space, version=memory.version, state=columns["state"], moved=False)
+        return self._tally.laid_over(memory_of_columns(columns | {"seq": seq}))
+
+    def _replace(
+        self,
+        known: Known,
+        memory: Memory,
+        columns: dict[str, Any],
+        vectors: Sequence[Vector] | None,
+        *,
+        parts: int,
+        change: Change,
+    ) -> Memory:
+        former, seq = known.memory, known.seq
+        if vectors is not None:
+            columns |= {"text_version": memory.version, "parts": parts, "vector_bytes": all_vectors(vectors).size}
+        self._keep_version(known, change)
+        if former.space != memory.space:
+            self._remove_words(former.space, seq)
+            self._move(former.space, memory.space, seq)
+        self._update(former.space, seq, columns)
+        self._remember(known, memory)
+        now = _counted(
+            {
+                "vector_bytes": known.counted.vector_bytes,
+                "access_count": known.counted.reads,
+                "category_agreed": known.counted.agreed,
+                "repeat": known.counted.repeat,
+            }
+            | columns
         )
+        self._counts.replaced(known.counted, now)
+        self._seen_gone(memory.id, known.counted, now)
+        if (known.fingerprint, known.counted.state) != (columns["fingerprint"], now.state):
+            self._mark_repeats(*{known.fingerprint, columns["fingerprint"]})
+        if found_by(former) != found_by(memory) or former.space != memory.space:
+            self._remove_words(former.space, seq)
+            self.write_words(memory.space, seq, passages_of(memory))
+        if (former.tags, former.auto_tags) != (memory.tags, memory.auto_tags):
+            self._write_tags(seq, memory)
+        if vectors is not None:
+            self._replace_vectors(memory.space, seq, vectors, parts)
+        self.file_waits(
+            memory.id,
+            space=memory.space,
+            version=memory.version,
+            state=now.state,
+            moved=former.path != memory.path,
+        )
+        reads = {"seq": seq, "access_count": former.access_count, "accessed_at": milliseconds(former.accessed_at)}
+        return self._tally.laid_over(memory_of_columns(columns | reads))
+
+    def _move(self, former: str, space: str, seq: int) -> None:
+        """What hangs on a memory goes with it into another space."""
+        for table in (*HANGING, "ancestry") if former != space else ():
+            self._con.execute(f"UPDATE {table} SET space = %s WHERE space = %s AND memory = %s", (space, former, seq))
+
+    def _remember(self, known: Known, memory: Memory) -> None:
+        """Another store's change goes into what this one has seen."""
+        former = known.memory
+        if former.origin != memory.origin:
+            self.sync.note_seen(memory.id, {former.origin: former.hlc})
+
+    def _mark_repeats(self, *fingerprints: bytes | None) -> None:
+        """Of the active and archived memories with the same text all but the first are repeats."""
+        for fingerprint in fingerprints:
+            rows = self._con.execute(
+                # memories_by_fingerprint
+                f"""
+                UPDATE memories
+                SET repeat = 1 - repeat
+                WHERE fingerprint = %(fingerprint)s
+                AND repeat <> CASE
+                    WHEN state IN (0, 2)
+                    AND seq > (SELECT min(seq) FROM memories WHERE fingerprint = %(fingerprint)s AND state IN (0, 2))
+                    THEN 1 ELSE 0 END
+                RETURNING {COUNTED}
+                """,
+                {"fingerprint": fingerprint},
+            )
+            for row in rows:
+                now = Counted(*row)
+                self._counts.replaced(now._replace(repeat=1 - now.repeat), now)
+
+    def _keep_version(self, known: Known, change: Change) -> None:
+        self._con.execute(
+            """
+            INSERT INTO versions (space, memory, version, id, snapshot, replaced_at, replaced_by, reason)
+            VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+            ON CONFLICT (space, memory, version) DO NOTHING
+            """,
+            (
+                known.counted.space,
+                known.seq,
+                known.memory.version,
+                f"ver_{random_suffix()}",
+                snapshot_of(known.row),
+                milliseconds(change.at),
+                change.user,
+                change.reason,
+            ),
+        )
+
+    def write_words(self, space: str, seq: int, passages: Sequence[Passage]) -> None:
+        self._con.execute(
+            f"""
+            INSERT INTO words (space, memory, place, length, terms, {", ".join(CARRIED)})
+            SELECT space, seq, place, length, terms::TSVECTOR, {", ".join(CARRIED)}
+            FROM memories
+            CROSS JOIN unnest(%s::SMALLINT[], %s::INTEGER[], %s::TEXT[]) AS each (place, length, terms)
+            WHERE space = %s AND seq = %s
+            """,
+            (
+                [passage.place for passage in passages],
+                [passage.length for passage in passages],
+                [passage.terms(space) for passage in passages],
+                space,
+                seq,
+            ),
+        )
+        self._count_words(space, passages)
+
+    def _count_words(self, space: str, passages: Sequence[Passage]) -> None:
+        for passage in passages:
+            self._counts.words(space, passage.stems, passage.length)
+
+    def _remove_words(self, space: str, seq: int) -> None:
+        rows = self._con.execute(
+            "DELETE FROM words WHERE space = %s AND memory = %s RETURNING length, tsvector_to_array(terms)",
+            (space, seq),
+        )
+        for length, terms in rows:
+            self._counts.words(space, stems_of(terms), length, -1)
+
+    def _write_tags(self, seq: int, memory: Memory) -> None:
+        self._con.execute("DELETE FROM tags WHERE space = %s AND memory = %s", (memory.space, seq))
+        self._con.execute(
+            "INSERT INTO tags (space, memory, tag) SELECT %s, %s, unnest(%s::TEXT[])",
+            (memory.space, seq, sorted({*memory.tags, *memory.auto_tags})),
+        )
+
+    def _replace_vectors(self, space: str, seq: int, vectors: Sequence[Vector], parts: int) -> None:
+        self._con.execute("DELETE FROM vectors WHERE space = %s AND memory = %s", (space, seq))
+        self._con.execute("DELETE FROM pending WHERE space = %s AND memory = %s", (space, seq))
+        self._write_vectors(space, seq, 0, vectors)
+        if len(vectors) < parts:
+            self._con.execute(
+                "INSERT INTO pending (space, memory, next_part) VALUES (%s, %s, %s)", (space, seq, len(vectors))
+            )
+
+    def _write_vectors(self, space: str, seq: int, first_part: int, vectors: Sequence[Vector]) -> None:
+        if vectors:
+            self._con.execute(
+                """
+                INSERT INTO vectors (space, memory, part, vector)
+                SELECT %s, %s, %s + number - 1, vector
+                FROM unnest(%s) WITH ORDINALITY AS each (vector, number)
+                ON CONFLICT (space, memory, part) DO UPDATE SET vector = excluded.vector
+                """,
+                (space, seq, first_part, all_vectors(vectors)),
+            )
+            self._ahead.add((space, seq))
+
+
+@cache
+def _inserting(columns: tuple[str, ...]) -> str:
+    """The statement that stores a new memory with all that hangs on it; 7 parameters come before the row's."""
+    carried = ", ".join(CARRIED)
+    return f"""
+        WITH arrived AS (
+            INSERT INTO memories (seq, {", ".join(columns)})
+            VALUES (nextval('arrivals'), {", ".join(f"${number}" for number, _ in enumerate(columns, 8))})
+            RETURNING space, seq, {carried}
+        ), tagged AS (
+            INSERT INTO tags (space, memory, tag)
+            SELECT space, seq, tag FROM arrived CROSS JOIN unnest($1::TEXT[]) AS each (tag)
+        ), worded AS (
+            INSERT INTO words (space, memory, place, length, terms, {carried})
+            SELECT space, seq, place, length, terms::TSVECTOR, {carried}
+            FROM arrived
+            CROSS JOIN unnest($2::SMALLINT[], $3::INTEGER[], $4::TEXT[]) AS each (place, length, terms)
+        ), placed AS (
+            INSERT INTO vectors (space, memory, part, vector)
+            SELECT space, seq, number - 1, vector
+            FROM arrived
+            CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
+        ), signed AS (
+            INSERT INTO signatures (space, memory, part, {carried}, bits)
+            SELECT space, seq, number - 1, {carried}, binary_quantize(vector)
+            FROM arrived
+            CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
+        ), waiting AS (
+            INSERT INTO pending (space, memory, next_part)
+            SELECT space, seq, $6::INTEGER FROM arrived WHERE $6::INTEGER < $7::INTEGER
+        )
+        SELECT seq FROM arrived
+        """
+
+
+def _known(row: Row) -> Known:
+    counted = Counted(*row[len(FIELDS) : -2])
+    return Known(row[: len(FIELDS)], counted, row[-2], row[-1], row[0])
+
+
+def _counted(columns: dict[str, Any]) -> Counted:
+    return Counted(
+        space=columns["space"],
+        audience=columns["audience"],
+        user_id=columns["user_id"],
+        conversation_id=columns["conversation_id"],
+        category=str(columns["category"]),
+        state=columns["state"],
+        importance=columns["importance"],
+        text_bytes=sum(len(kept(columns[name]).encode()) for name in ("content", "metadata", "detail")) - 4,
+        vector_bytes=columns["vector_bytes"],
+        reads=columns["access_count"],
+        agreed=columns.get("category_agreed"),
+        repeat=columns.get("repeat", 0),
+        created_at=columns["created_at"],
+    )

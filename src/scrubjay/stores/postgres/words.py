@@ -309,3 +309,8 @@ def _lexeme(text: str) -> str:
         return f"'{text}'"
     escaped = text.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
+
+
+def stems_of(terms: Sequence[str]) -> list[str]:
+    """Without the lexeme that names the space."""
+    return [term for term in terms if not term.startswith("\ue000")]

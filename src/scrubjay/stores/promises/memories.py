@@ -4,7 +4,6 @@ Read it as the specification of a backend; `tests/stores/contract` says the same
 Here is what concerns memories themselves. What stands beside them has a file of its own, as it has in the contract, or
 is held as a part that is written once for every backend (`Reads` names them; `stores/tables` has them):
 
-    statistics.py     what there is, and what happened when
 
 Invariants that callers rely on:
  1. A transaction is all or nothing. When `writing()` ends without an error its changes are durable (they survive
@@ -22,15 +21,15 @@ A store knows nothing of ranking, defaults or limits; those live above it, once.
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.stores.promises.statistics import StatisticsReads
+from scrubjay.errors import StorageError
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import (
@@ -48,6 +47,7 @@ from scrubjay.values.memory import (
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
+    from scrubjay.stores.promises.statistics import Statistics
     from scrubjay.stores.tables.archives import ArchiveChanges, Archives
     from scrubjay.stores.tables.callers import CallerChanges, Callers
     from scrubjay.stores.tables.conversations import ConversationChanges, Conversations
@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.stores.tables.jobs import JobChanges, Jobs
     from scrubjay.stores.tables.spaces import SpaceChanges, Spaces
     from scrubjay.stores.tables.sync import Sync, SyncChanges
+    from scrubjay.stores.tables.tally import Tally
     from scrubjay.stores.tables.upkeep import Upkeep, UpkeepChanges
 
 List = list  # the type's name where `list` is a verb
@@ -106,14 +107,6 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpaceCounts:
-    """How many memories of a space are neither archived, deleted nor expired: as many as `list` would give."""
-
-    active: int = 0
-    superseded: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """Why a memory is written, for its history: who did it, and what for."""
 
@@ -150,7 +143,7 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-class Reads(StatisticsReads):
+class Reads(ABC):
     """What can be asked, of the store as it stands or inside a transaction."""
 
     callers: Callers  # credentials, grants, sessions and the audit
@@ -161,6 +154,7 @@ class Reads(StatisticsReads):
     history: History  # links, versions, events, other ids, results, facts: what is remembered beside memories
     spaces: Spaces
     sync: Sync  # the clock, memories as they travel between stores, endpoints, conflicts
+    statistics: Statistics  # what there is, and what happened when
     upkeep: Upkeep  # what waits to be done, and leases
 
     @property
@@ -240,10 +234,6 @@ class Reads(StatisticsReads):
     @abstractmethod
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         """The vector of each memory's first part; those without are left out."""
-
-    @abstractmethod
-    def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
-        """What each space holds of what the audience sees; spaces without any may be left out. Never a scan."""
 
     @abstractmethod
     def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
@@ -392,6 +382,8 @@ class Transaction(Reads):
 class Store(Reads):
     """One memory's storage. Safe to use from several threads, and together with other processes."""
 
+    _tally: Tally  # reads that are counted and not yet written
+
     @property
     def damaged(self) -> bool:
         """Whether damage was found since it was opened: it can be read as far as that goes, and is not written."""
@@ -407,25 +399,30 @@ class Store(Reads):
         return nullcontext()
 
     @abstractmethod
-    def writing(self) -> AbstractContextManager[Transaction]:
+    def writing(self, *, timeout_seconds: float | None = None) -> AbstractContextManager[Transaction]:
         """Open a transaction: committed when the block ends, undone when it raises.
 
-        Writers wait for each other, at most 10 seconds. Never embed or wait for anything else inside.
+        Writers wait for each other, at most 10 seconds unless told otherwise. Never embed or wait for anything else
+        inside.
 
         :raises StorageBusy: if another writer held the store for too long
         :raises StorageFull: if there is no room; nothing was changed
         """
 
-    @abstractmethod
     def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
         """Note that memories were handed out. Cheap: kept in the process, written in batches, seen by the next call.
 
         Changes neither version nor updated_at nor any clock; what is not yet flushed may be lost in a crash.
         """
+        if self._tally.add(reads, at, recall):
+            with suppress(StorageError):  # a full disk or a busy writer must not keep anyone from reading
+                self.flush_reads(timeout_seconds=0.0)
 
-    @abstractmethod
-    def flush_reads(self) -> None:
+    def flush_reads(self, *, timeout_seconds: float | None = None) -> None:
         """Write the counted reads now."""
+        if self._tally.waits():
+            with self.writing(timeout_seconds=timeout_seconds):
+                pass  # every transaction takes them along
 
     def count_call(
         self,

@@ -68,7 +68,17 @@ class Activity:
     consolidated: int = 0  # memories that went into them
 
 
-class StatisticsReads(ABC):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceCounts:
+    """How many memories of a space are neither archived, deleted nor expired: as many as `list` would give."""
+
+    active: int = 0
+    superseded: int = 0
+
+
+class Statistics(ABC):
+    """Each backend counts by itself."""
+
     @abstractmethod
     def totals(self, part: Part, audience: Audience, *, now: datetime) -> Totals:
         """What there is of a part, as far as the audience sees it; counted reads not yet written included."""
@@ -84,3 +94,7 @@ class StatisticsReads(ABC):
         Reads and consolidations are counted by the hour, so for them the stretch is widened to whole hours. They
         belong to where the memory was then; a memory that is moved takes only its later ones along.
         """
+
+    @abstractmethod
+    def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
+        """What each space holds of what the audience sees; spaces without any may be left out. Never a scan."""

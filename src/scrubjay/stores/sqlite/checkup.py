@@ -14,7 +14,7 @@ import apsw
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1_tables
-from scrubjay.stores.sqlite.rows import COLUMNS, TABLES
+from scrubjay.stores.sqlite.memories import COLUMNS, TABLES
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)

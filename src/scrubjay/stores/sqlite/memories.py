@@ -1,543 +1,68 @@
-"""A memory in the file: its row and all that hangs on it (words, tags, vectors, former versions), changed together."""
+"""The columns of `memories` in SQLite, where names of spaces, users and conversations are numbers."""
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
-from scrubjay.errors import Conflict, NotFound, SpaceNotFound
-from scrubjay.stores.promises.memories import Change, List, Transaction, milliseconds
-from scrubjay.stores.sqlite import vec1_tables
-from scrubjay.stores.sqlite.filters import Restriction, space_number
-from scrubjay.stores.sqlite.rows import COLUMNS, TABLES, audience_of, row_of
-from scrubjay.stores.sqlite.statistics import SqliteStatistics
-from scrubjay.stores.sqlite.words import count_all_passages, count_passages, scope_token
-from scrubjay.stores.tables.rows import FIELDS, Row, as_json, memory_of, snapshot_of, snapshot_of_memory, without_asides
-from scrubjay.stores.tables.side_rows import EMPTY, emptied
-from scrubjay.stores.tables.tally import HOUR, Tally
-from scrubjay.stores.words.words import MAX_PASSAGES, found_by, indexed, passages
-from scrubjay.values.memory import AT_HAND, Archive, Match, Memory, State, Version, random_suffix
+from scrubjay.stores.sqlite.filters import FIRST_PRIVATE, PUBLIC, SHARED, Condition, reach_of, seen
+from scrubjay.stores.tables.rows import FIELDS, columns_of
+from scrubjay.values.memory import AccessLevel, Audience, Memory
 
-if TYPE_CHECKING:
-    from scrubjay.embedders.base import Vector
+NAMES = {"space": "spaces.name", "user": "users.name", "conversation": "conversations.name"}
+COLUMNS = ", ".join(NAMES.get(name, f"memories.{name}") for name in FIELDS)
 
-DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
+# Left joins, so that the planner starts with `memories` and its index whatever else is asked.
+TABLES = """
+    memories
+    LEFT JOIN spaces ON spaces.number = memories.space
+    LEFT JOIN names AS users ON users.number = memories.user
+    LEFT JOIN names AS conversations ON conversations.number = memories.conversation
+"""
 
-AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
-_VERSION = FIELDS.index("version")
+POINTERS = ("supersedes", "superseded_by")
 
 
-class SqliteMemories(SqliteStatistics, Transaction):
-    """The part of a transaction that changes memories."""
-
-    def __init__(self, con: apsw.Connection, tally: Tally) -> None:
-        super().__init__(tally)
-        self._con = con
-        self._change: int | None = None
-        self.erased = False  # whether something was purged or archived: space to give back
-
-    @contextmanager
-    def _reading(self) -> Iterator[apsw.Connection]:
-        self.write_gathered()
-        yield self._con
-
-    def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
-        from scrubjay.stores.sqlite import vectors
-
-        return vectors.scan(con, vector, restriction, limit)  # an index sees committed rows only
-
-    def put(
-        self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
-    ) -> Memory:
-        memory = self._without_asides(memory)
-        stored = self._stored(memory.id)
-        self._check_version(memory, stored)
-        space = space_number(self._con, memory.space)
-        if space is None:
-            raise SpaceNotFound(f"No space {memory.space!r}.", hint="Create it first.")
-        conversation = memory.context.conversation_id
-        columns = row_of(
-            memory,
-            space=space,
-            user=self._number(memory.context.user_id),
-            conversation=None if conversation is None else self._number(conversation),
-        )
-        self._check_path(memory, space)
-        columns |= {"fingerprint": fingerprint, "change": self._changed()}
-        if stored is None:
-            seq = self._insert(columns | _first(memory) | {"parts": parts})
-            self._mark_repeats(fingerprint)
-            self._write_words(seq, memory, space)
-            self._write_tags(seq, memory)
-        elif self._is_put_away(stored[0]):
-            seq = stored[0]
-            if vectors is not None:
-                raise Conflict(f"Memory {memory.id} is archived.", hint="Restore it first.", memory_id=memory.id)
-            self._keep_version(seq, stored, change)
-            away = {*EMPTY, "content_length", "fingerprint"}
-            self._update(seq, {name: value for name, value in columns.items() if name not in away})
-            self._mark_repeats(self._fingerprint(seq))
-        else:
-            seq = stored[0]
-            self._keep_version(seq, stored, change)
-            fingerprints = {self._fingerprint(seq), fingerprint}
-            self._update(seq, columns)
-            self._mark_repeats(*fingerprints)
-            former = memory_of(stored)
-            if found_by(former) != found_by(memory) or former.space != memory.space:
-                self._write_words(seq, memory, space)
-            if (former.tags, former.auto_tags) != (memory.tags, memory.auto_tags):
-                self._write_tags(seq, memory)
-        if vectors is not None or stored is None:
-            self._replace_vectors(seq, memory.version, vectors or (), parts)
-        return self._written(seq)
-
-    def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
-        row = self._con.execute(
-            "SELECT seq FROM memories WHERE id = ? AND state < 4 AND text_version <= ? AND version >= ?",
-            (id, version, version),
-        ).fetchone()
-        if row is None:
-            return False
-        [seq] = row
-        self._write_vectors(seq, first_part, vectors)
-        self._con.execute("UPDATE memories SET parts = ?, change = ? WHERE seq = ?", (parts, self._changed(), seq))
-        self._con.execute(
-            "UPDATE pending SET next_part = max(next_part, ?) WHERE memory = ? AND next_part >= ?",
-            (first_part + len(vectors), seq, first_part),
-        )
-        self._con.execute("DELETE FROM pending WHERE memory = ? AND next_part >= ?", (seq, parts))
-        return True
-
-    def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
-        row = self._con.execute("SELECT seq FROM memories WHERE id = ? AND state <> 4", (id,)).fetchone()
-        if row is None:
-            return
-        [seq] = row
-        fingerprint = self._fingerprint(seq)
-        if self._is_put_away(seq):
-            self._take_out(seq, id, at=at)
-            self._con.execute("INSERT INTO archived_words (archived_words) VALUES ('optimize')")
-        for table in ("versions", "vectors", "pending", "tags", "aliases"):
-            self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
-        self._con.execute(DELETE_WORDS, (seq,))
-        count_passages(self._con, seq)
-        self._con.execute("UPDATE links SET reason = NULL WHERE source = ?1 OR target = ?1", (id,))
-        self._con.execute("DELETE FROM asides WHERE memory = ?1 OR other = ?1", (id,))
-        self.history.forget_results(id)
-        self._con.execute("UPDATE memories SET repeat = 0 WHERE seq = ? AND repeat = 1", (seq,))
-        self._con.execute(
-            """
-            UPDATE memories SET
-                content = '', content_length = 0, title = '', path = '', topic = NULL, topic_key = NULL,
-                tags = '[]', auto_tags = '[]', session = NULL, metadata = '{}', detail = '{}', flags = '[]',
-                client = '', caller = '', transport = '', dialect = NULL,
-                fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
-                status = 'deleted', state = 4, deleted_at = coalesce(deleted_at, :at), recoverable_until = NULL,
-                change = :change, final = :final
-            WHERE seq = :seq
-            """,
-            {"at": milliseconds(at), "change": self._changed(), "final": int(final), "seq": seq},
-        )
-        if final:
-            self._con.execute(
-                """
-                UPDATE memories SET
-                    updated_at = :at, version = version + 1, hlc = :hlc,
-                    origin = (SELECT value FROM facts WHERE key = 'origin')
-                WHERE seq = :seq
-                """,
-                {"at": milliseconds(at), "hlc": self.sync.tick(at), "seq": seq},
-            )
-        self._mark_repeats(fingerprint)
-        self.erased = True
-
-    def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
-        stored = self._stored(id)
-        if stored is None:
-            raise NotFound(f"No memory {id!r}.")
-        memory, seq = memory_of(stored), stored[0]
-        if self._is_put_away(seq):
-            raise Conflict(f"Memory {id} is already archived.", memory_id=id)
-        space = space_number(self._con, memory.space)
-        assert space is not None
-        self.erased = True
-        if not keep_vectors:
-            self._con.execute("DELETE FROM vectors WHERE memory = ?", (seq,))
-            self._con.execute("UPDATE memories SET parts = 0 WHERE seq = ?", (seq,))
-        for table in ("versions", "pending"):
-            self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
-        self._con.execute(DELETE_WORDS, (seq,))
-        self._con.executemany(
-            "INSERT INTO archived_words (rowid, text, scope) VALUES (?, ?, ?)",
-            [
-                (seq * MAX_PASSAGES + place, indexed(passage), scope_token(space))
-                for place, passage in enumerate(passages(found_by(memory)))
-            ],
-        )
-        # What is being embedded just now belongs to a text that is no longer here.
-        self._update(seq, emptied(memory) | {"text_version": memory.version, "change": self._changed()})
-        self.archives.keep(id, archive)
-        count_passages(self._con, seq)
-
-    def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
-        stored = self._stored(memory.id)
-        if stored is None or not self._is_put_away(stored[0]):
-            raise NotFound(f"Memory {memory.id} is not archived.")
-        seq, now = stored[0], memory_of(stored)
-        whole = replace(now, **{name: getattr(memory, name) for name in AWAY})
-        space = space_number(self._con, now.space)
-        assert space is not None
-        self._take_out(seq, memory.id, at=at)
-        columns = row_of(whole, space=space, user=0, conversation=None)
-        self._update(seq, {name: columns[name] for name in EMPTY} | {"change": self._changed()})
-        self._write_words(seq, whole, space)
-        self._con.executemany(
-            """
-            INSERT INTO versions (memory, version, id, snapshot, replaced_at, replaced_by, reason)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (memory, version) DO NOTHING
-            """,
-            [
-                (
-                    seq,
-                    one.memory.version,
-                    one.id,
-                    snapshot_of_memory(one.memory),
-                    milliseconds(one.replaced_at),
-                    one.replaced_by,
-                    one.reason,
-                )
-                for one in versions
-            ],
-        )
-        return self._written(seq)
-
-    def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
-        stored = self._stored(memory.id)
-        if stored is None or self._purged(stored[0]):
-            return
-        seq, known = stored[0], memory_of(stored)
-        space = space_number(self._con, known.space)
-        assert space is not None
-        away = self._is_put_away(seq)
-        renamed = replace(
-            known,
-            path=memory.path if known.path else "",
-            title=memory.title if known.title else "",
-            auto_tags=memory.auto_tags,
-        )
-        self._check_path(renamed, space)
-        columns = {"path": renamed.path, "title": renamed.title, "auto_tags": as_json(renamed.auto_tags)}
-        # The version as it is, so that its file, if it has one, is written again (0004).
-        self._update(seq, columns | {"change": self._changed(), "version": known.version})
-        if not away and found_by(known) != found_by(renamed):
-            self._write_words(seq, renamed, space)
-        if known.auto_tags != renamed.auto_tags:
-            self._write_tags(seq, renamed)
-        self.history.restate(memory.id, former)
-
-    def amend(self, id: str, columns: Mapping[str, Any]) -> None:
-        # The version as it is, so that its file, if it has one, is written again (0004).
-        again = ", version = version" if "state" in columns else ""
-        assignments = ", ".join(f"{name} = :{name}" for name in columns)
-        self._con.execute(
-            f"UPDATE memories SET {assignments}, change = :change{again} WHERE id = :id AND state < 4",
-            {**columns, "change": self._changed(), "id": id},
-        )
-        if "state" in columns and self._con.changes():
-            [(fingerprint,)] = self._con.execute("SELECT fingerprint FROM memories WHERE id = ?", (id,))
-            self._mark_repeats(bytes(fingerprint))
-
-    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
-        self._con.execute(
-            """
-            INSERT INTO happened
-            SELECT space, audience, user, conversation, category, ?, 0, 0, 1, ?
-            FROM memories
-            WHERE id = ?
-            """,
-            (milliseconds(at) // HOUR, sources, id),
-        )
-
-    @property
-    def change(self) -> int | None:
-        """The number that it has given to what it changed; None if it has changed no memory."""
-        return self._change
-
-    def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
-        vec1_tables.retire_all(self._con)
-        [(last,)] = self._con.execute(
-            "SELECT max(seq) FROM (SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?)",
-            (after, -1 if limit is None else limit),
-        )
-        if last is None:
-            return None
-        self._con.execute("DELETE FROM vectors WHERE memory > ? AND memory <= ?", (after, last))
-        self._con.execute(
-            "UPDATE pending SET next_part = 0, attempts = 0 WHERE memory > ? AND memory <= ?", (after, last)
-        )
-        self._con.execute(
-            # Archived memories get new vectors when they are restored.
-            "UPDATE memories SET parts = 0 WHERE seq > ? AND seq <= ? AND seq IN (SELECT memory FROM archives)",
-            (after, last),
-        )
-        self._con.execute(
-            # What does not wait has been judged already.
-            """
-            INSERT INTO pending (memory, next_part, judged)
-            SELECT seq, 0, 1
-            FROM memories
-            WHERE state < 4
-            AND seq > ?
-            AND seq <= ?
-            AND seq NOT IN (SELECT memory FROM archives)
-            ON CONFLICT (memory) DO NOTHING
-            """,
-            (after, last),
-        )
-        self._con.execute(
-            "UPDATE memories SET change = ? WHERE state < 4 AND seq > ? AND seq <= ?", (self._changed(), after, last)
-        )
-        return int(last)
-
-    def rebuild(self) -> None:
-        [(definition,)] = self._con.execute("SELECT sql FROM sqlite_schema WHERE name = 'words'")
-        self._con.execute("DROP TABLE words")  # what is damaged cannot be deleted row by row
-        self._con.execute(definition)
-        self._con.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
-        rows = self._con.execute(
-            # Archived memories have their words elsewhere, and no text here to make them from.
-            f"""
-            SELECT {COLUMNS}, memories.space
-            FROM {TABLES}
-            WHERE memories.state < 4
-            AND memories.seq NOT IN (SELECT memory FROM archives)
-            """
-        )
-        for row in rows:
-            memory = memory_of(row[: len(FIELDS)])
-            self._write_words(memory.seq, memory, row[-1])
-        self._con.execute(
-            # The first part without a vector is where embedding goes on; what had all its vectors was judged.
-            """
-            INSERT INTO pending (memory, next_part, judged)
-            SELECT seq, (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq) AS done, 1
-            FROM memories
-            WHERE state < 4
-            AND seq NOT IN (SELECT memory FROM archives)
-            AND done < max(parts, 1)
-            ON CONFLICT (memory) DO NOTHING
-            """
-        )
-        count_all_passages(self._con)
-        self._rebuild_totals()
-        vec1_tables.retire_all(self._con)
-
-    def tend(self, plan: vec1_tables.Plan | None, model: bytes | None) -> bool:
-        """One step towards the index that there should be; False if nothing more can be done here."""
-        if not vec1_tables.able(self._con):
-            return False
-        for table in vec1_tables.tables(self._con, "retired")[:1]:
-            vec1_tables.empty(self._con, table)
-            return True
-        for table in vec1_tables.tables(self._con, "filling")[:1]:
-            vec1_tables.fill(self._con, table)
-            return True
-        if plan is not None and model is not None:
-            vec1_tables.begin(self._con, plan, model)
-            return True
-        return False
-
-    def _rebuild_totals(self) -> None:
-        """As the schema fills them; when memories were handed out is known nowhere else and stays."""
-        self._con.execute("DELETE FROM totals")
-        self._con.execute(
-            """
-            INSERT INTO counted
-            SELECT
-                space, audience, user, conversation, category, state, importance,
-                memories, text_bytes, vector_bytes, reads, squared_reads, read_memories, judged, agreed, repeats
-            FROM counts_of_memories
-            """
-        )
-        self._con.execute("UPDATE activity SET created = 0")
-        self._con.execute(
-            """
-            INSERT INTO happened
-            SELECT space, audience, user, conversation, category, created_at / 3600000, 1, 0, 0, 0
-            FROM memories
-            """
-        )
-
-    def _is_put_away(self, seq: int) -> bool:
-        return self._con.execute("SELECT 1 FROM archives WHERE memory = ?", (seq,)).fetchone() is not None
-
-    def _take_out(self, seq: int, id: str, *, at: datetime) -> None:
-        """Forget what is packed of a memory, and the words by which it was found."""
-        self._con.execute("DELETE FROM archived_words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255", (seq,))
-        self.archives.forget(id, at=at)
-
-    def _without_asides(self, memory: Memory) -> Memory:
-        """As its row is to have it: what it says of others to some only is kept elsewhere."""
-        if memory.supersedes is None and memory.superseded_by is None:
-            return memory
-        return without_asides(memory, self.sync.asides(memory.id))
-
-    def _stored(self, id: str) -> Row | None:
-        return self._con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.id = ?", (id,)).fetchone()
-
-    def _check_version(self, memory: Memory, stored: Row | None) -> None:
-        if stored is None:
-            if self._con.execute("SELECT 1 FROM aliases WHERE alias = ?", (memory.id,)).fetchone():
-                raise Conflict(f"The id {memory.id!r} is taken.")
-            return
-        version = stored[_VERSION]
-        if memory.version == 1:
-            raise Conflict(f"The id {memory.id!r} is taken.")
-        if version != memory.version - 1 or self._purged(stored[0]):
-            raise Conflict(
-                f"Memory {memory.id} has changed since it was read.",
-                hint="Read it again and repeat the change.",
-                version=version,
-            )
-
-    def _purged(self, seq: int) -> bool:
-        return self._con.execute("SELECT state FROM memories WHERE seq = ?", (seq,)).fetchone() == (State.PURGED,)
-
-    def _check_path(self, memory: Memory, space: int) -> None:
-        if memory.state not in AT_HAND:
-            return
-        taken = self._con.execute(
-            # memories_by_place
-            """
-            SELECT 1
-            FROM memories
-            WHERE space = ?
-            AND path = ?
-            AND max(audience, 1) = max(?, 1)
-            AND state IN (0, 1)
-            AND id <> ?
-            """,
-            (space, memory.path, audience_of(memory.access_level, self._number(memory.context.user_id)), memory.id),
-        ).fetchone()
-        if taken:
-            raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
-
-    def _number(self, name: str) -> int:
-        """The number of a user or conversation, given on first sight."""
-        self._con.execute("INSERT INTO names (name) VALUES (?) ON CONFLICT (name) DO NOTHING", (name,))
-        [(number,)] = self._con.execute("SELECT number FROM names WHERE name = ?", (name,))
-        return int(number)
-
-    def _changed(self) -> int:
-        """This transaction's number in the order of changes; caches ask for what has a higher one than they saw."""
-        if self._change is None:
-            [(self._change,)] = self._con.execute("UPDATE counters SET change = change + 1 RETURNING change")
-        return self._change
-
-    def _insert(self, columns: dict[str, Any]) -> int:
-        names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
-        self._con.execute(f"INSERT INTO memories ({names}) VALUES ({values})", columns)
-        return self._con.last_insert_rowid()
-
-    def _update(self, seq: int, columns: dict[str, Any]) -> None:
-        assignments = ", ".join(f"{name} = :{name}" for name in columns)
-        self._con.execute(f"UPDATE memories SET {assignments} WHERE seq = :seq", columns | {"seq": seq})
-
-    def _fingerprint(self, seq: int) -> bytes:
-        [(fingerprint,)] = self._con.execute("SELECT fingerprint FROM memories WHERE seq = ?", (seq,))
-        return bytes(fingerprint)
-
-    def _mark_repeats(self, *fingerprints: bytes) -> None:
-        """Of the active and archived memories with the same text all but the first are repeats."""
-        self._con.executemany(
-            # memories_by_fingerprint
-            """
-            UPDATE memories
-            SET repeat = NOT repeat
-            WHERE fingerprint = ?1
-            AND repeat <> (
-                state IN (0, 2)
-                AND seq > (SELECT min(seq) FROM memories WHERE fingerprint = ?1 AND state IN (0, 2))
-            )
-            """,
-            [(fingerprint,) for fingerprint in fingerprints],
-        )
-
-    def _keep_version(self, seq: int, stored: Row, change: Change) -> None:
-        self._con.execute(
-            """
-            INSERT INTO versions (memory, version, id, snapshot, replaced_at, replaced_by, reason)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """,
-            (
-                seq,
-                stored[_VERSION],
-                f"ver_{random_suffix()}",
-                snapshot_of(stored),
-                milliseconds(change.at),
-                change.user,
-                change.reason,
-            ),
-        )
-
-    def _write_words(self, seq: int, memory: Memory, space: int) -> None:
-        self._con.execute(DELETE_WORDS, (seq,))
-        self._con.executemany(
-            "INSERT INTO words (rowid, text, scope) VALUES (?, ?, ?)",
-            [
-                (seq * MAX_PASSAGES + place, indexed(passage), scope_token(space))
-                for place, passage in enumerate(passages(found_by(memory)))
-            ],
-        )
-        count_passages(self._con, seq)
-
-    def _write_tags(self, seq: int, memory: Memory) -> None:
-        self._con.execute("DELETE FROM tags WHERE memory = ?", (seq,))
-        self._con.executemany(
-            "INSERT INTO tags (memory, tag) VALUES (?, ?)",
-            [(seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})],
-        )
-
-    def _replace_vectors(self, seq: int, version: int, vectors: Sequence[Vector], parts: int) -> None:
-        self._con.execute("UPDATE memories SET text_version = ?, parts = ? WHERE seq = ?", (version, parts, seq))
-        self._con.execute("DELETE FROM vectors WHERE memory = ?", (seq,))
-        self._con.execute("DELETE FROM pending WHERE memory = ?", (seq,))
-        self._write_vectors(seq, 0, vectors)
-        if len(vectors) < parts:
-            self._con.execute("INSERT INTO pending (memory, next_part) VALUES (?, ?)", (seq, len(vectors)))
-
-    def _write_vectors(self, seq: int, first_part: int, vectors: Sequence[Vector]) -> None:
-        if not vectors:
-            return
-        from scrubjay.stores.sqlite.vectors import to_blob
-
-        self._con.executemany(
-            """
-            INSERT INTO vectors (memory, part, vector)
-            VALUES (?, ?, ?)
-            ON CONFLICT (memory, part) DO UPDATE SET vector = excluded.vector
-            """,
-            [(seq, part, to_blob(vector)) for part, vector in enumerate(vectors, first_part)],
-        )
-
-    def _written(self, seq: int) -> Memory:
-        [row] = self._con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.seq = ?", (seq,))
-        return self._tally.laid_over(memory_of(row))
+def columns_for(con: apsw.Connection, audience: Audience) -> Condition:
+    """The columns of a memory as this audience is told them, and what to put there."""
+    if con.execute("SELECT 1 FROM asides LIMIT 1").fetchone() is None:
+        return COLUMNS, []
+    pointers = {name: pointer_for(con, audience, name) for name in POINTERS}
+    own = {name: NAMES.get(name, f"memories.{name}") for name in FIELDS}
+    columns = ", ".join(pointers[name][0] if name in pointers else own[name] for name in FIELDS)
+    return columns, [value for name in POINTERS for value in pointers[name][1]]
 
 
-def _first(memory: Memory) -> dict[str, Any]:
-    """What only a new memory's row is given: an imported one brings its reads along; later ones are counted here."""
-    return {
-        "text_version": memory.version,
-        "access_count": memory.access_count,
-        "accessed_at": milliseconds(memory.accessed_at),
+def pointer_for(con: apsw.Connection, audience: Audience, name: str) -> Condition:
+    """A column that names another memory, or what it names to this audience only."""
+    visible, values = seen(reach_of(con, audience), "others")
+    aside = f"""
+        SELECT asides.other
+        FROM asides
+        CROSS JOIN memories AS others ON others.id = asides.other
+        WHERE asides.memory = memories.id
+        AND asides.role = '{name}'
+        AND others.state < 3
+        AND {visible}
+        ORDER BY asides.hlc DESC, asides.other
+        LIMIT 1
+    """
+    return f"coalesce(memories.{name}, ({aside}))", values
+
+
+def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -> dict[str, Any]:
+    """The columns of `memories` that follow from the memory; names come as their numbers."""
+    return columns_of(memory) | {
+        "space": space,
+        "audience": audience_of(memory.access_level, user),
+        "user": user,
+        "conversation": conversation,
+        "session": memory.context.session_id,
     }
+
+
+def audience_of(level: AccessLevel, user: int) -> int:
+    return {AccessLevel.PUBLIC: PUBLIC, AccessLevel.SHARED: SHARED, AccessLevel.PRIVATE: FIRST_PRIVATE + user}[level]

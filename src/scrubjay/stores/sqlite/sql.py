@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from scrubjay.stores.sqlite.filters import seen, views_of
-from scrubjay.stores.sqlite.rows import COLUMNS, TABLES, columns_for
+from scrubjay.stores.sqlite.memories import COLUMNS, TABLES, columns_for
 from scrubjay.stores.tables.rows import as_json, memory_of
 from scrubjay.stores.tables.sql import Clause, Key, Row, Span, Sql, named
 from scrubjay.stores.tables.tally import Tally

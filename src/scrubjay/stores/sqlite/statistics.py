@@ -11,14 +11,15 @@ The schema (0002) says what a part is. Moments within an hour are settled by the
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 
 import apsw
 
-from scrubjay.stores.promises.memories import List, SpaceCounts, milliseconds, moment
-from scrubjay.stores.promises.statistics import Activity, Of, Part, Totals
+from scrubjay.stores.promises.memories import milliseconds, moment
+from scrubjay.stores.promises.statistics import Activity, Of, Part, SpaceCounts, Statistics, Totals
 from scrubjay.stores.sqlite.filters import (
     Condition,
     View,
@@ -29,13 +30,17 @@ from scrubjay.stores.sqlite.filters import (
     superseded_for,
     views_of,
 )
-from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.tables import sums
-from scrubjay.stores.tables.tally import HOUR
+from scrubjay.stores.tables.rows import as_json
+from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch, Tally, hourly
 from scrubjay.values.memory import Audience, State
 
 
-class SqliteStatistics(SqliteReads):
+class SqliteStatistics(Statistics):
+    def __init__(self, reading: Callable[[], AbstractContextManager[apsw.Connection]], tally: Tally) -> None:
+        self._reading = reading
+        self._tally = tally
+
     def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
         with self._reading() as con:
             views = views_of(con, audience)
@@ -96,7 +101,7 @@ class SqliteStatistics(SqliteReads):
                 since=_since(con, among),
             )
 
-    def created_before(self, part: Part, audience: Audience, moments: Sequence[datetime]) -> List[int]:
+    def created_before(self, part: Part, audience: Audience, moments: Sequence[datetime]) -> list[int]:
         with self._reading() as con:
             among = _Seen(con, part, audience)
             if among.nothing or not moments:
@@ -155,7 +160,7 @@ class SqliteStatistics(SqliteReads):
         )
         return int(reads), int(squares), int(memories)
 
-    def _uncounted_by_hour(self, con: apsw.Connection, among: _Seen, first: int, last: int) -> List[tuple[int, int]]:
+    def _uncounted_by_hour(self, con: apsw.Connection, among: _Seen, first: int, last: int) -> list[tuple[int, int]]:
         if (waiting := self._tally.by_hours()) == "[]":
             return []
         where, values = among.memories()
@@ -288,3 +293,52 @@ def _since(con: apsw.Connection, among: _Seen) -> datetime | None:
         values,
     ).fetchone()
     return None if row is None else moment(row[0] * HOUR)
+
+
+# Counted reads, written into the file.
+
+
+def write_reads(con: apsw.Connection, batch: Batch) -> None:
+    """Add a batch to the counters and the recall log; ids of no memory are passed over."""
+    if batch.readings:
+        con.execute(
+            """
+            INSERT INTO happened
+            SELECT space, audience, user, conversation, category, counted.value ->> 1, 0, sum(counted.value ->> 2), 0, 0
+            FROM json_each(?) AS counted
+            CROSS JOIN memories ON memories.id = counted.value ->> 0
+            GROUP BY space, audience, user, conversation, category, counted.value ->> 1
+            """,
+            (hourly(batch),),
+        )
+        con.executemany(
+            """
+            UPDATE memories
+            SET access_count = access_count + ?2, accessed_at = max(accessed_at, ?3)
+            WHERE id = ?1
+            """,
+            [(memory, reading.count, reading.at) for memory, reading in batch.readings.items()],
+        )
+    if not batch.recalls:
+        return
+    con.executemany(
+        "INSERT INTO recalls (at, space, user, client, memories) VALUES (?, ?, ?, ?, ?)",
+        [
+            (milliseconds(recall.at), recall.space, recall.user, recall.client, as_json(recall.memories))
+            for recall in batch.recalls
+        ],
+    )
+    con.executemany(
+        """
+        INSERT INTO recall_counts (space, user, hour, recalls, memories)
+        VALUES (?, ?, ?, 1, ?)
+        ON CONFLICT (space, user, hour) DO UPDATE SET
+            recalls = recalls + 1,
+            memories = memories + excluded.memories
+        """,
+        [
+            (recall.space, recall.user, milliseconds(recall.at) // HOUR, len(recall.memories))
+            for recall in batch.recalls
+        ],
+    )
+    con.execute("DELETE FROM recalls WHERE number <= (SELECT max(number) FROM recalls) - ?", (KEPT_RECALLS,))

@@ -1,23 +1,21 @@
 """The store in one SQLite file: rows, words, vectors, history and events, written together or not at all.
 
 store.py          the store: its verbs that are not a transaction's
-transaction.py    every change; those of memories in memories.py
-reads.py          finding memories; links, versions, events … in history.py
+transaction.py    every change of memories; replication.py takes in another store's
+reads.py          finding memories, and pages of lists
 words.py          finding by words; by meaning: vectors.py, and vec1.py with vec1_tables.py in a large store
-sync.py           memories as they travel between stores, endpoints, conflicts
-statistics.py     totals and what happened when
-sql.py            the port for tables that are written once, in `stores/tables`
+statistics.py     totals and what happened when, and how counted reads are written
+sql.py            the port for what stands beside memories, which is written once, in `stores/tables`
 filters.py        filter and audience as conditions
-rows.py           columns of memories; rows as values, as everywhere: tables/rows.py, side_rows.py
-tally.py          how counted reads are written; tables/tally.py has those that are not yet
+memories.py       columns of memories; rows as values, as everywhere: tables/rows.py, side_rows.py
 checkup.py        what doctor asks; backup.py copies of a store, salvage.py what is left of one
-connections.py    readers, the writer, its lock and its bracket; file.py, errors.py below
+copying.py        this store as the source or target of a copy
+connections.py    readers, the writer and its bracket; file.py, errors.py below
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,28 +27,26 @@ from scrubjay.errors import CopyUnfinished, StorageDamaged, StorageError
 from scrubjay.stores.promises.memories import LOST, Checkup, List, Store, Transaction
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import tally as sqlite_tally
 from scrubjay.stores.sqlite import vec1_tables
 from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.filters import Restriction
+from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql
-from scrubjay.stores.sqlite.statistics import SqliteStatistics
+from scrubjay.stores.sqlite.statistics import SqliteStatistics, write_reads
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
 from scrubjay.stores.tables.watching import Watch
-from scrubjay.values.memory import Match, Recall
+from scrubjay.values.memory import Match
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.stores.sqlite.vectors import VectorIndex
 
 WRITE_TIMEOUT_SECONDS = 10.0
-FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …
-FLUSH_WAITING = 1_000  # … and no more of them than this
 
 
-class SqliteStore(SqliteStatistics, Store):
+class SqliteStore(SqliteReads, Store):
     def __init__(
         self,
         path: Path,
@@ -71,12 +67,12 @@ class SqliteStore(SqliteStatistics, Store):
         """
         super().__init__(Tally())
         hold(self, SqliteSql(self._reading, self._tally), SqliteSql(self._alone, self._tally), self._tally)
+        self.statistics = SqliteStatistics(self._reading, self._tally)
         self._connections = Connections(
             sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds, for_copy=unfinished
         )
         self._index = index
         self._index_from = index_from
-        self._flush_at = time.monotonic() + FLUSH_SECONDS
         self._watch = Watch(self.history.last_events)
         if not unfinished and self.unfinished:
             self._connections.close()
@@ -106,8 +102,8 @@ class SqliteStore(SqliteStatistics, Store):
     def one_reader(self) -> AbstractContextManager[None]:
         return self._connections.one_reader()
 
-    def writing(self) -> AbstractContextManager[Transaction]:
-        return self._changing()
+    def writing(self, *, timeout_seconds: float | None = None) -> AbstractContextManager[Transaction]:
+        return self._changing(timeout_seconds)
 
     @contextmanager
     def _changing(self, timeout_seconds: float | None = None) -> Iterator[SqliteTransaction]:
@@ -120,7 +116,7 @@ class SqliteStore(SqliteStatistics, Store):
                 vec1_tables.mirror(con, transaction.change)
             batch = self._tally.batch()
             if batch != NOTHING:
-                sqlite_tally.write(con, batch)
+                write_reads(con, batch)
             if self._connections.behind:
                 transaction.history.set_fact(LOST, datetime.now(UTC).isoformat(timespec="seconds"))
             con.execute("COMMIT")
@@ -135,15 +131,6 @@ class SqliteStore(SqliteStatistics, Store):
         """The connection of a transaction of its own."""
         with self._changing() as transaction, transaction._reading() as con:
             yield con
-
-    def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
-        waiting = self._tally.add(reads, at, recall)
-        if waiting >= FLUSH_WAITING or time.monotonic() >= self._flush_at:
-            with suppress(StorageError):  # a full disk or a busy writer must not keep anyone from reading
-                self._flush(timeout_seconds=0.0)
-
-    def flush_reads(self) -> None:
-        self._flush(timeout_seconds=None)
 
     def listening(self, space: str, ring: Callable[[], None]) -> AbstractContextManager[None]:
         return self._watch.listening(space, ring)
@@ -190,11 +177,5 @@ class SqliteStore(SqliteStatistics, Store):
         self._watch.close()
         if not self._connections.closed:
             with suppress(StorageError):  # counted reads may be lost; closing always closes
-                self._flush(timeout_seconds=1.0)
+                self.flush_reads(timeout_seconds=1.0)
         self._connections.close()
-
-    def _flush(self, timeout_seconds: float | None) -> None:
-        self._flush_at = time.monotonic() + FLUSH_SECONDS
-        if self._tally.batch() != NOTHING:
-            with self._changing(timeout_seconds):
-                pass

@@ -19,7 +19,7 @@ import apsw
 import numpy as np
 
 from scrubjay.embedders.base import Vector
-from scrubjay.stores.sqlite import scope as sqlite_scope
+from scrubjay.stores.sqlite import filters as sqlite_filters
 from scrubjay.stores.sqlite.filters import Condition, Restriction, View, among, joined
 from scrubjay.stores.sqlite.vec1_tables import BROKEN, PARTS, Table, able, code, tables, thousandths
 from scrubjay.stores.sqlite.vectors import Candidates, ExactIndex, VectorIndex, matrix, scan, snapshot, to_blob
@@ -34,7 +34,7 @@ MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be
 class Vec1Index(VectorIndex):
     """Uses the store's vec1 table where there is one of use, else compares exactly."""
 
-    def __init__(self, *, few: int = sqlite_scope.FEW) -> None:
+    def __init__(self, *, few: int = sqlite_filters.SMALL) -> None:
         self._few = few
         self._exact = ExactIndex()
         self._broken: set[int] = set()  # tables that failed; others may still be fine
@@ -42,8 +42,8 @@ class Vec1Index(VectorIndex):
     def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
         table = self._table(con, len(vector))
         if table is not None:
-            if self._few and sqlite_scope.small(con, restriction, self._few):
-                return scan(con, vector, restriction, limit, table=sqlite_scope.memories(restriction))
+            if self._few and sqlite_filters.is_small(con, restriction, self._few):
+                return scan(con, vector, restriction, limit, table=sqlite_filters.small_table(restriction))
             try:
                 with snapshot(con):
                     found = near(con, table, vector, restriction, limit)

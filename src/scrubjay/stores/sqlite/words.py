@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import apsw
 
-from scrubjay.stores.sqlite import scope as sqlite_scope
+from scrubjay.stores.sqlite import filters as sqlite_filters
 from scrubjay.stores.sqlite.filters import Condition, Restriction, Value, View, among, seen
 from scrubjay.stores.words.stems import TOKENIZER
 from scrubjay.stores.words.words import COMMON_FROM_ROWS, SMALL_ROWS, query_words, rarity_of, term, weights_of
@@ -121,7 +121,7 @@ def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: i
     best = sum(weights.values())
     asked = (_formula(shown, [weights[word] for word in known]), _expression(known, scope))
     depth = limit + limit // 4
-    narrow = shown.rows >= COMMON_FROM_ROWS and sqlite_scope.small(con, restriction)
+    narrow = shown.rows >= COMMON_FROM_ROWS and sqlite_filters.is_small(con, restriction)
     within, values = _within(restriction, words) if narrow else ("", [])
     ranking = f"-bm25({words}, 1.0, 0.0)" if shown.whole and shown.rows >= SMALL_ROWS else f"own_bm25({words}, ?1)"
     tables, visible, hidden_out = words, "", list[Value]()
@@ -185,7 +185,10 @@ def _formula(shown: Seen, weights: Sequence[float]) -> str:
 
 def _within(restriction: Restriction, words: str) -> Condition:
     where, values = restriction.condition()
-    return f"AND {words}.rowid / 256 IN (SELECT seq FROM {sqlite_scope.memories(restriction)} WHERE {where})", values
+    return (
+        f"AND {words}.rowid / 256 IN (SELECT seq FROM {sqlite_filters.small_table(restriction)} WHERE {where})",
+        values,
+    )
 
 
 def _admitted(con: apsw.Connection, passages: Iterable[tuple[int, float]], restriction: Restriction) -> list[Found]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,6 +19,8 @@ from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Memory, Recall
 
 KEPT_RECALLS = 10_000
+FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …
+FLUSH_WAITING = 1_000  # … and no more of them than this
 HOUR = 3_600_000
 
 
@@ -46,15 +49,22 @@ class Tally:
         self._lock = threading.Lock()
         self._readings: dict[str, Reading] = {}
         self._recalls: deque[Recall] = deque(maxlen=KEPT_RECALLS)
+        self._flush_at = time.monotonic() + FLUSH_SECONDS
 
-    def add(self, reads: Mapping[str, int], at: datetime, recall: Recall | None) -> int:
-        """Count; gives how much is waiting."""
+    def add(self, reads: Mapping[str, int], at: datetime, recall: Recall | None) -> bool:
+        """Count; gives whether it is time to write."""
         with self._lock:
             for memory, count in reads.items():
                 self._merge(memory, count, milliseconds(at))
             if recall is not None:
                 self._recalls.append(recall)
-            return len(self._readings) + len(self._recalls)
+            waiting = len(self._readings) + len(self._recalls)
+        return waiting >= FLUSH_WAITING or time.monotonic() >= self._flush_at
+
+    def waits(self) -> bool:
+        """Whether anything is to be written; whoever asks is about to do it."""
+        self._flush_at = time.monotonic() + FLUSH_SECONDS
+        return self.batch() != NOTHING
 
     def laid_over(self, memory: Memory) -> Memory:
         """The memory with the reads that are not written yet."""
