@@ -13,11 +13,12 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-from training.model import matrices
+from training.model import WINDOW, matrices
 from training.pairs import BUILD
 from training.worlds import LABELS
 
 LARGEST = 23_000_000  # bytes
+POSITIONS = "embeddings.position_embeddings.weight"  # those past the window are never read
 
 
 def network(source: Path, weights: dict[str, torch.Tensor]) -> onnx.ModelProto:
@@ -29,6 +30,8 @@ def network(source: Path, weights: dict[str, torch.Tensor]) -> onnx.ModelProto:
             values = weights[named[constant.name]].T
         elif constant.name in weights:
             values = weights[constant.name]
+            if constant.name == POSITIONS:
+                values = values[:WINDOW]
         else:
             continue
         constant.CopyFrom(numpy_helper.from_array(values.contiguous().numpy(), constant.name))
