@@ -406,16 +406,16 @@ class HistoryChanges(History):
         """Remember the result for a day, or until one of the memories that it mentions is purged."""
         columns, of, values = self._sql.result
         self._sql.run(
+            "DELETE FROM results WHERE caller = :caller AND key = :key", caller=request.caller, key=request.key
+        )
+        self._sql.run(
             # results_by_time; what a result says of memories goes with it
             f"""
             DELETE FROM results
-            WHERE (caller = :caller AND key = :key)
-            OR ({", ".join(of)}) IN (
+            WHERE ({", ".join(of)}) IN (
                 SELECT {", ".join(of)} FROM results WHERE at <= :before ORDER BY at LIMIT :limit
             )
             """,
-            caller=request.caller,
-            key=request.key,
             before=milliseconds(at - RESULTS_KEPT),
             limit=DROPPED_AT_ONCE,
         )
