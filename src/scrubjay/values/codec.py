@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache, partial
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -23,21 +23,21 @@ def plain(value: Any, *, leave_out: tuple[str, ...] = (), nulls: bool = False) -
 
     `leave_out` names fields of values, however deep; what mappings hold is data and stays.
     """
-    inner = partial(plain, leave_out=leave_out, nulls=nulls)
+    # Called by its own name at each step: anything between would take a part of the depth that data may have.
     if is_dataclass(value):
         named = ((entry.name, getattr(value, entry.name)) for entry in fields(value) if entry.name not in leave_out)
-        return {name: inner(one) for name, one in named if nulls or one is not None}
+        return {name: plain(one, leave_out=leave_out, nulls=nulls) for name, one in named if nulls or one is not None}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, Mapping):
         # An enum's word is not yet plain text.
-        return {str(name): inner(one) for name, one in value.items()}
+        return {str(name): plain(one, leave_out=leave_out, nulls=nulls) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [inner(one) for one in value]
+        return [plain(one, leave_out=leave_out, nulls=nulls) for one in value]
     if isinstance(value, frozenset):
-        return sorted(inner(one) for one in value)
+        return sorted(plain(one, leave_out=leave_out, nulls=nulls) for one in value)
     return value
 
 
