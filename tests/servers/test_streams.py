@@ -126,7 +126,8 @@ def test_three_hundred_idle_streams_ask_no_more_than_one(stack, address, store, 
     wait_until(lambda: store.asked["last events"] >= 4)
 
     assert store.asked["events"] == 0
-    assert store.asked["anything"] == store.asked["last events"]
+    # The six credentials are checked again every few seconds; three hundred streams that ask would ask 1,200 times.
+    assert store.asked["anything"] - store.asked["last events"] < 100
     assert [thread.name for thread in threading.enumerate()].count("watching") == 1
     stored = jay.store("The harbour freezes in January.").memory.id
     assert {told(lines)["memory"] for _, lines in followers} == {stored}
