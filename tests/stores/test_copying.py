@@ -169,7 +169,7 @@ def test_everything_moves_and_is_found_again(
     assert matched(target, "conspiraci", ARCHIVED) == matched(source, "conspiraci", ARCHIVED)
     assert nearest(target) == nearest(source) != []
     assert totals(target) == totals(source)
-    assert target.statistics.activity(Part(), EVERYTHING, since=NOW, until=later(90)) == source.activity(
+    assert target.statistics.activity(Part(), EVERYTHING, since=NOW, until=later(90)) == source.statistics.activity(
         Part(), EVERYTHING, since=NOW, until=later(90)
     )
     known = source.get(["another"], EVERYTHING)
