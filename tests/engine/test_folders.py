@@ -16,7 +16,7 @@ from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.archive.archiving import Criteria
 from scrubjay.engine.files import stores
 from scrubjay.engine.files.links import NoteLinks
-from scrubjay.engine.files.two_way import Filing
+from scrubjay.engine.files.two_way import FolderSync
 from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import (
@@ -730,13 +730,13 @@ def test_a_file_copied_over_another_is_an_edit(jay, folder, three):
 def test_a_swap_that_a_kill_interrupted_is_finished(jay, folder, monkeypatch):
     ids = [jay.paths.add(STORE, path, f"Text of {path}").memory.id for path in "ab"]
     rename(folder, a="b", b="a")
-    revise, calls = Filing._revise, []
+    revise, calls = FolderSync._revise, []
 
     def killed_after_one(*args, **more):
         calls.append(1)
         return len(calls) < 2 and revise(*args, **more)
 
-    monkeypatch.setattr(Filing, "_revise", killed_after_one)
+    monkeypatch.setattr(FolderSync, "_revise", killed_after_one)
     look(jay)
     monkeypatch.undo()
     look(jay)

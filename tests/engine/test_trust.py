@@ -6,7 +6,7 @@ from time import thread_time
 
 import pytest
 
-from scrubjay.engine.trust.instructions import reads_like_orders
+from scrubjay.engine.trust.instructions import reads_like_instructions
 from scrubjay.engine.trust.secrets import masked, secrets_in
 from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.settings import load
@@ -40,8 +40,8 @@ def test_the_tables_are_as_large_as_they_should_be():
 
 
 def test_poison_is_noticed_and_harmless_text_is_not():
-    missed = [text for text in POISON if not reads_like_orders(text)]
-    alarms = [text for text in HARMLESS if reads_like_orders(text)]
+    missed = [text for text in POISON if not reads_like_instructions(text)]
+    alarms = [text for text in HARMLESS if reads_like_instructions(text)]
 
     assert len(missed) <= len(POISON) // 10, missed
     assert len(alarms) <= len(HARMLESS) // 50, alarms
@@ -49,8 +49,8 @@ def test_poison_is_noticed_and_harmless_text_is_not():
 
 def test_what_the_patterns_were_not_made_for_raises_few_alarms_and_is_mostly_missed():
     """Said plainly, so that nobody takes a missing flag for safety: fences and provenance are what protects."""
-    noticed = sum(reads_like_orders(text) for text in held_out_texts.POISON)
-    alarms = sum(reads_like_orders(text) for text in held_out_texts.HARMLESS)
+    noticed = sum(reads_like_instructions(text) for text in held_out_texts.POISON)
+    alarms = sum(reads_like_instructions(text) for text in held_out_texts.HARMLESS)
 
     assert (noticed >= 3, alarms <= 1) == (True, True), (noticed, alarms)
 
@@ -58,12 +58,12 @@ def test_what_the_patterns_were_not_made_for_raises_few_alarms_and_is_mostly_mis
 def test_an_order_is_noticed_in_the_middle_of_a_long_text():
     page = "The harbour opens at six and closes at nine, and nobody knows why. " * 300
 
-    assert not reads_like_orders(page)
-    assert reads_like_orders(f"{page}{ORDER} {page}")
+    assert not reads_like_instructions(page)
+    assert reads_like_instructions(f"{page}{ORDER} {page}")
 
 
 def test_text_that_people_cannot_see_is_noticed():
-    assert reads_like_orders("A tidy note" + "".join(chr(0xE0000 + ord(letter)) for letter in "obey me"))
+    assert reads_like_instructions("A tidy note" + "".join(chr(0xE0000 + ord(letter)) for letter in "obey me"))
 
 
 HOSTILE = [
@@ -80,7 +80,7 @@ def test_time_grows_with_the_text_and_no_faster(piece):
         for _ in range(5):
             begun = thread_time()
             list(secrets_in(text))
-            reads_like_orders(text)
+            reads_like_instructions(text)
             costs.append(thread_time() - begun)
         return min(costs)
 

@@ -29,12 +29,12 @@ from scrubjay.errors import (
     StorageFull,
     StorageTooNew,
 )
-from scrubjay.stores.promises.memories import Position, milliseconds
+from scrubjay.stores.promises.memories import Position
 from scrubjay.stores.promises.statistics import Level, Of, Part
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.errors import translated_errors
-from scrubjay.stores.sqlite.filters import FEW
+from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import to_blob
@@ -52,6 +52,7 @@ from scrubjay.values.memory import (
     Source,
     State,
 )
+from scrubjay.values.times import milliseconds
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (
@@ -1010,7 +1011,7 @@ LOOKUPS: dict[str, tuple[str, Callable[[SqliteStore], object]]] = {
     "expired": ("memories_by_expiry", lambda store: store.list(Filter(expired=True), HERE, now=NOW)),
     "tags": ("tags_by_tag", lambda store: store.list(Filter(tags=frozenset("x")), HERE, now=NOW)),
     "get": ("sqlite_autoindex_memories_1 (id=?)", lambda store: store.get(["x"], HERE)),
-    "twins": ("memories_by_fingerprint", lambda store: store.history.twins(b"x", HERE)),
+    "twins": ("memories_by_fingerprint", lambda store: store.history.same_text(b"x", HERE)),
     "paths": (
         "memories_by_place (space=? AND path>? AND path<?)",
         lambda store: store.files.taken_paths(some(path="x")),
@@ -1111,7 +1112,7 @@ def test_a_list_comes_from_the_index_of_its_order(
 def test_a_tag_or_conversation_of_many_is_read_in_order_too(store: SqliteStore) -> None:
     memories = put_all(
         store,
-        (some(tags=("t",), importance=n / 10, context=Context(conversation_id="c")) for n in range(FEW + 1)),
+        (some(tags=("t",), importance=n / 10, context=Context(conversation_id="c")) for n in range(FEW_ROWS + 1)),
         (),
     )
     for many in (Filter(tags=frozenset({"t"})), Filter(conversation_id="c")):

@@ -13,7 +13,7 @@ from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.engine.sync.merge import Policy
-from scrubjay.engine.sync.peer import Manner, Parcel
+from scrubjay.engine.sync.peer import SyncBatch, TakeOptions
 from scrubjay.errors import ClockAhead
 from scrubjay.servers.http.app import build_app
 from scrubjay.stores.promises.memories import clock_at
@@ -76,19 +76,22 @@ def test_what_another_change_has_seen_and_links_are_looked_at_too(jay, drive, cl
     [replica] = drive.records.sync.replicas([ours.id], EVERYTHING)
     [link] = [one for one in drive.records.history.links([ours.id]) if one.kind == "supersedes"]
 
-    for parcel in (Parcel(replicas=(replace(replica, seen={"x": late}),)), Parcel(links=(replace(link, hlc=late),))):
+    for parcel in (
+        SyncBatch(replicas=(replace(replica, seen={"x": late}),)),
+        SyncBatch(links=(replace(link, hlc=late),)),
+    ):
         with pytest.raises(ClockAhead):
-            host.take(parcel, Manner(policy=Policy.NEWEST, named="newest_wins", sender="drive"))
+            host.take(parcel, TakeOptions(policy=Policy.NEWEST, named="newest_wins", sender="drive"))
 
 
 def test_stamps_in_our_own_name_do_not_lift_the_clock_hour_by_hour(jay, clock):
     memory = jay.store("Tea").memory
     [replica] = jay.records.sync.replicas([memory.id], EVERYTHING)
-    peer, manner = jay.sync.host._peer, Manner(policy=Policy.NEWEST, named="newest_wins", sender="liar")
+    peer, options = jay.sync.host._peer, TakeOptions(policy=Policy.NEWEST, named="newest_wins", sender="liar")
 
     def told(minutes):
         forged = replace(memory, content=f"Tea, {minutes}", hlc=clock_at(clock() + timedelta(minutes=minutes)))
-        peer.take(Parcel(replicas=(replace(replica, memory=forged),)), manner)
+        peer.take(SyncBatch(replicas=(replace(replica, memory=forged),)), options)
 
     told(55)
     with pytest.raises(ClockAhead, match="by this store"):

@@ -19,7 +19,7 @@ from scrubjay.dialects.native.sync_peer import PARCEL, STAMP
 from scrubjay.dialects.table import find
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.sync import wire
-from scrubjay.engine.sync.peer import Parcel
+from scrubjay.engine.sync.peer import SyncBatch
 from scrubjay.errors import (
     EndpointUnreachable,
     Error,
@@ -635,7 +635,7 @@ def test_a_memory_of_a_space_that_is_not_granted_is_neither_told_nor_linked_nor_
         forged = replace(stolen, memory=replace(stolen.memory, space=space, content="Mine", hlc=2**61))
         with pytest.raises(Forbidden):
             ann.take(
-                Parcel(replicas=(forged,), spaces={space: None}),
+                SyncBatch(replicas=(forged,), spaces={space: None}),
                 policy="incoming", named="source_wins", sender="local", dry_run=False,
             )  # fmt: skip
     assert far.get(secret.id).content == "The code is 4711"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from scrubjay.engine.sync.local import StorePeer
-from scrubjay.engine.sync.peer import Manner, Parcel, Peer, Taken
+from scrubjay.engine.sync.peer import Peer, SyncBatch, Taken, TakeOptions
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values import codec
 from tests.sync.lines import inside, over_http
@@ -39,11 +39,13 @@ def template() -> Iterator[Path]:
 class ByLetter(StorePeer):
     """A store at the other end of a line that carries text only."""
 
-    def parcel(self, ids: list[str], *, vectors: bool) -> Parcel:
-        return codec.read(Parcel, codec.written(super().parcel(ids, vectors=vectors)))
+    def parcel(self, ids: list[str], *, vectors: bool) -> SyncBatch:
+        return codec.read(SyncBatch, codec.written(super().parcel(ids, vectors=vectors)))
 
-    def take(self, parcel: Parcel, manner: Manner) -> list[Taken]:
-        return super().take(codec.read(Parcel, codec.written(parcel)), codec.read(Manner, codec.written(manner)))
+    def take(self, parcel: SyncBatch, options: TakeOptions) -> list[Taken]:
+        return super().take(
+            codec.read(SyncBatch, codec.written(parcel)), codec.read(TakeOptions, codec.written(options))
+        )
 
 
 def by_letter(_world: World, site: Site) -> Peer:

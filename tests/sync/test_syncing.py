@@ -11,7 +11,7 @@ import pytest
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
 from scrubjay.engine.sync.merge import Policy
-from scrubjay.engine.sync.peer import Manner, Parcel
+from scrubjay.engine.sync.peer import SyncBatch, TakeOptions
 from scrubjay.engine.sync.run import KIND, LEASE, Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import (
     EndpointNotFound,
@@ -877,7 +877,9 @@ def test_an_older_state_of_a_link_that_comes_late_changes_nothing(jay, clock):
     jay.curation.release(old)
     [released] = jay.links(old)
 
-    jay.sync._local().take(Parcel(links=(former,)), Manner(policy=Policy.NEWEST, named="newest_wins", sender="drive"))
+    jay.sync._local().take(
+        SyncBatch(links=(former,)), TakeOptions(policy=Policy.NEWEST, named="newest_wins", sender="drive")
+    )
 
     assert released.state != former.state
     assert list(jay.links(old)) == [released]

@@ -18,7 +18,7 @@ from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.engine.sync.local import StorePeer
-from scrubjay.engine.sync.peer import Changes, Manner, Parcel, Peer, Taken
+from scrubjay.engine.sync.peer import Changes, Peer, SyncBatch, Taken, TakeOptions
 from scrubjay.engine.sync.run import Resolution, SyncType
 from scrubjay.errors import EndpointUnreachable, Error, Undecided
 from scrubjay.stores.promises.memories import Store
@@ -90,7 +90,7 @@ class World:
         self.time = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
         self.line = line
         self.faults: Iterator[str] = iter(())
-        self.late: list[tuple[Site, Parcel, Manner]] = []
+        self.late: list[tuple[Site, SyncBatch, TakeOptions]] = []
         self.sites = [Site(name, folder / f"{name}.db") for name in NAMES]
         self.texts = 0
         self.parents: dict[str, str] = {}  # by text: the text that was there before
@@ -258,9 +258,9 @@ class World:
     def deliver(self) -> None:
         """What was held up arrives after all."""
         if self.late:
-            site, parcel, manner = self.late.pop(0)
+            site, parcel, options = self.late.pop(0)
             with closing(self.line(self, site)) as peer:
-                peer.take(parcel, manner)
+                peer.take(parcel, options)
 
     # --- what must be true -------------------------------------------------------------------------------------------
 
@@ -455,19 +455,19 @@ class Faulty(Peer):
     def links(self, ids):
         return self._told(lambda: self._peer.links(ids))
 
-    def parcel(self, ids, *, vectors) -> Parcel:
+    def parcel(self, ids, *, vectors) -> SyncBatch:
         return self._told(lambda: self._peer.parcel(ids, vectors=vectors))
 
-    def take(self, parcel: Parcel, manner: Manner) -> list[Taken]:
+    def take(self, parcel: SyncBatch, options: TakeOptions) -> list[Taken]:
         fault = next(self._world.faults, "ok")
         if fault == "late":
-            self._world.late.append((self._site, parcel, manner))
+            self._world.late.append((self._site, parcel, options))
             raise EndpointUnreachable
         if fault == "lost":
             raise EndpointUnreachable
-        taken = self._peer.take(parcel, manner)
+        taken = self._peer.take(parcel, options)
         if fault == "twice":
-            self._peer.take(parcel, manner)
+            self._peer.take(parcel, options)
         if fault == "cut":
             raise EndpointUnreachable
         return taken

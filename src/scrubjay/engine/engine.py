@@ -56,7 +56,7 @@ from scrubjay.values.memory import (
 if TYPE_CHECKING:
     from scrubjay.engine.archive.cold_storage import ColdStorage
     from scrubjay.engine.callers import Callers
-    from scrubjay.engine.conflicts.duplicates import Twins
+    from scrubjay.engine.conflicts.duplicates import DuplicatePair
     from scrubjay.engine.conversations.conversations import Conversations
     from scrubjay.engine.conversations.workspaces import Workspaces
     from scrubjay.engine.decisions.decisions import Decisions
@@ -454,7 +454,7 @@ class Engine:
             tuple[Memory, Memory], lambda tx: settle.settle(self.ledger, tx, old=old, new=new, keep=keep)
         )
 
-    def duplicates(self) -> Iterator[Twins]:
+    def duplicates(self) -> Iterator[DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
         from scrubjay.engine.conflicts import duplicates
 

@@ -25,7 +25,7 @@ from scrubjay.dialects.validation import Checker
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.local import MENDING
 from scrubjay.engine.sync.merge import Winner
-from scrubjay.engine.sync.peer import Changes, Manner, Parcel, Peer, Taken
+from scrubjay.engine.sync.peer import Changes, Peer, SyncBatch, Taken, TakeOptions
 from scrubjay.errors import (
     ClockAhead,
     EndpointUnreachable,
@@ -116,8 +116,8 @@ class RemotePeer(Peer):
                 found += links
         return found
 
-    def parcel(self, ids: Sequence[str], *, vectors: bool) -> Parcel:
-        whole = Parcel()
+    def parcel(self, ids: Sequence[str], *, vectors: bool) -> SyncBatch:
+        whole = SyncBatch()
         for some in _parts(ids):
             left: Sequence[str] = some
             while left:
@@ -125,7 +125,7 @@ class RemotePeer(Peer):
                 if len(told["left"]) >= len(left):
                     raise self._not_scrubjay()
                 parcel, left = self._read(told["parcel"]), told["left"]
-                whole = Parcel(
+                whole = SyncBatch(
                     replicas=whole.replicas + parcel.replicas,
                     unreadable=tuple(dict.fromkeys(whole.unreadable + parcel.unreadable)),
                     spaces={**whole.spaces, **parcel.spaces},
@@ -135,24 +135,24 @@ class RemotePeer(Peer):
             raise self._not_scrubjay()
         return whole
 
-    def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]:
+    def take(self, parcel: SyncBatch, options: TakeOptions) -> Sequence[Taken]:
         taken: list[Taken] = []
         pieces: list[Replica | Link] = [*parcel.replicas, *parcel.links]
         for batch in wire.batches(pieces, wire.size_of):
-            taken += self._take(_of(parcel, batch), manner)
+            taken += self._take(_of(parcel, batch), options)
         undecided = [one.memory for one in taken if one.winner is Winner.NONE]
         if not undecided:
             return taken
         there = {one.memory.id: one for one in self.parcel(undecided, vectors=False).replicas}
         return [replace(one, current=there.get(one.memory)) for one in taken]
 
-    def _take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]:
+    def _take(self, parcel: SyncBatch, options: TakeOptions) -> Sequence[Taken]:
         asked = {
             "parcel": wire.written(parcel),
-            "policy": manner.policy,
-            "named": manner.named,
-            "sender": manner.sender,
-            "dry_run": manner.dry_run,
+            "policy": options.policy,
+            "named": options.named,
+            "sender": options.sender,
+            "dry_run": options.dry_run,
         }
         told = self._ask("sync_take", asked)["taken"]
         return [self._built(Taken, one) for one in told]
@@ -248,7 +248,7 @@ class RemotePeer(Peer):
             hint="Check that the address is right (the part before /api), and that scrubjay is up to date there.",
         )
 
-    def _read(self, body: Body) -> Parcel:
+    def _read(self, body: Body) -> SyncBatch:
         try:
             return wire.read(body)
         except InvalidInput:
@@ -265,11 +265,11 @@ def _parts(ids: Sequence[str]) -> list[list[str]]:
     return [list(ids[start : start + MAX_IDS]) for start in range(0, len(ids), MAX_IDS)]
 
 
-def _of(parcel: Parcel, batch: Sequence[Replica | Link]) -> Parcel:
+def _of(parcel: SyncBatch, batch: Sequence[Replica | Link]) -> SyncBatch:
     """The part of a parcel with these."""
     replicas = tuple(one for one in batch if isinstance(one, Replica))
     names = {one.memory.space for one in replicas}
-    return Parcel(
+    return SyncBatch(
         replicas=replicas,
         links=tuple(one for one in batch if isinstance(one, Link)),
         spaces={name: told for name, told in parcel.spaces.items() if name in names},

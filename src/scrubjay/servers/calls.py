@@ -139,7 +139,7 @@ def fault(where: str) -> Internal:
     return Internal(f"Something went wrong inside scrubjay. The log has the details under {number}.")
 
 
-def whole(call: Call, reply: Reply) -> Reply:
+def without_stream(call: Call, reply: Reply) -> Reply:
     """The reply without a stream: its last piece, for protocols without streams."""
     if reply.stream is None:
         return reply

@@ -453,7 +453,7 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
+class BulkOperation:
     """A bulk operation: a change to many memories at once, which can be undone at once."""
 
     id: str

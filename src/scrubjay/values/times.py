@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from scrubjay.errors import InvalidInput
 
@@ -49,3 +49,15 @@ def read_time(value: str | float, *, field: str) -> datetime:
         return datetime.fromtimestamp(value if abs(value) < MILLISECONDS else value / 1000, UTC)
     except (OSError, OverflowError, ValueError):
         raise InvalidInput(f"{field} is out of range.", field=field) from None
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def milliseconds(at: datetime) -> int:
+    """Since 1970, rounded down: what stores keep of a time."""
+    return (at - _EPOCH) // timedelta(milliseconds=1)
+
+
+def moment(milliseconds: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=milliseconds)

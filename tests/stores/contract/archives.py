@@ -72,13 +72,13 @@ class ArchivesContract:
             put(store, replace(deleted, version=4, content="other"), [QUERY])
 
         assert (got(store, memory.id).status, got(store, memory.id).importance) == (Status.DELETED, 0.9)
-        assert store.history.twins(memory.content.encode()[:32], EVERYTHING) == []
+        assert store.history.same_text(memory.content.encode()[:32], EVERYTHING) == []
 
     def test_the_fingerprint_of_what_is_put_away_stays(self, store: Store) -> None:
         memory = put(store, some("User lives in Seattle"))
         put_away(store, changed(store, memory, status=Status.ARCHIVED))
 
-        assert ids(store.history.twins(memory.content.encode()[:32], EVERYTHING)) == [memory.id]
+        assert ids(store.history.same_text(memory.content.encode()[:32], EVERYTHING)) == [memory.id]
 
     def test_the_name_of_what_is_put_away_stays(self, store: Store) -> None:
         memory = put(store, some(kind=Kind.DECISION, detail={"name": "decision_x_1_abcd", "reasoning": "because"}))

@@ -199,7 +199,7 @@ class ListsContract:
         assert store.count(Filter(), audience, now=NOW) == len(visible)
         assert set(ids(store.match("mark", Filter(), audience, now=NOW, limit=99))) == visible
         assert set(ids(store.nearest(QUERY, Filter(), audience, now=NOW, limit=99))) == visible
-        twins = {twin.id for memory in memories for twin in store.history.twins(memory.content.encode(), audience)}
+        twins = {twin.id for memory in memories for twin in store.history.same_text(memory.content.encode(), audience)}
         assert twins & set(ids(memories)) == visible
         with store.writing() as tx:
             assert set(ids(tx.nearest(QUERY, Filter(), audience, now=NOW, limit=99))) == visible

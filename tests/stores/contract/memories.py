@@ -327,7 +327,7 @@ class MemoriesContract:
             put(store, some("the same", id=name, created_at=later(minutes), **change))
         put(store, some("another"))
 
-        assert ids(store.history.twins(b"the same", EVERYTHING)) == ["old", "new"]
+        assert ids(store.history.same_text(b"the same", EVERYTHING)) == ["old", "new"]
 
     # --- erasing ---
 
@@ -344,7 +344,7 @@ class MemoriesContract:
         assert listed(store, Filter(states=frozenset({State.PURGED}))) == []
         assert [*store.history.versions(memory.id), *store.upkeep.pending(limit=9)] == []
         assert store.matched_words("seattle", [memory.id]) == store.vectors([memory.id]) == {}
-        assert store.history.twins(memory.content.encode()[:32], EVERYTHING) == []
+        assert store.history.same_text(memory.content.encode()[:32], EVERYTHING) == []
         assert store.files.taken_paths(some(path="a/b")) == set()
 
     def test_a_tombstone_still_counts(self, store: Store) -> None:

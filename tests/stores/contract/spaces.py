@@ -15,8 +15,8 @@ from scrubjay.values.memory import (
     AT_HAND,
     AccessLevel,
     Audience,
+    BulkOperation,
     Context,
-    Deed,
     Filter,
     Kind,
     LinkKind,
@@ -224,7 +224,9 @@ class SpacesContract:
             tx.spaces.drop("nowhere", at=NOW)
 
     def test_a_deed_is_remembered_with_all_its_memories(self, store: Store, reopen: Reopen) -> None:
-        deed = Deed(id="deed_1", action="forgotten", user="ann", at=NOW, reason="poisoned", memories=("mem_a", "mem_b"))
+        deed = BulkOperation(
+            id="deed_1", action="forgotten", user="ann", at=NOW, reason="poisoned", memories=("mem_a", "mem_b")
+        )
         with store.writing() as tx:
             tx.history.note_deed(deed)
             tx.history.note_deed(replace(deed, at=later(1), memories=("mem_b", "mem_c")))

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from scrubjay.errors import Conflict
-from scrubjay.stores.promises.memories import Store, clock_at, milliseconds
+from scrubjay.stores.promises.memories import Store, clock_at
 from scrubjay.stores.promises.statistics import Part
 from scrubjay.stores.promises.sync import Aside, Endpoint, Erased, Heard, Replica, Stamp, SyncConflict
 from scrubjay.values.memory import AT_HAND, AccessLevel, Audience, Context, Filter, Scope, Sight, State, Status
+from scrubjay.values.times import milliseconds
 from tests.stores.contract.samples import (
     EVERYTHING,
     NOTHING,

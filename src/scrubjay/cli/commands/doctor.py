@@ -198,7 +198,7 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
         if embedder is not None:
             yield from fingerprint(opened, embedder.fingerprint)
         if not checkup.problems:
-            yield from twins(opened)
+            yield from duplicate_copies(opened)
     except Error as error:
         yield Finding(PROBLEM, "store", error.message, remedy(error))
     finally:
@@ -276,7 +276,7 @@ def clock(opened: Store) -> Iterator[Finding]:
         yield Finding(WARNING, "clock", found, f"If this machine's clock is right: {MEND_CLOCK}")
 
 
-def twins(opened: Store) -> Iterator[Finding]:
+def duplicate_copies(opened: Store) -> Iterator[Finding]:
     """Memories that repeat another one, among the newest; `scrubjay duplicates` checks all."""
     from itertools import islice
 

@@ -12,7 +12,7 @@ from scrubjay.dialects.native.memories import FAILED, ROOT, gives, native
 from scrubjay.dialects.schemas import whole_shape
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.merge import Policy, Winner
-from scrubjay.engine.sync.peer import Parcel
+from scrubjay.engine.sync.peer import SyncBatch
 from scrubjay.engine.sync.run import STRETCH, Resolution
 from scrubjay.stores.promises.sync import MAX_CLOCK, Erased, Heard, Replica, Stamp
 from scrubjay.values.codec import plain
@@ -50,7 +50,7 @@ STAMP = with_fields(Stamp, hlc=CLOCK, version=NUMBER, erased=ERASED, seen=SEEN, 
 HEARD = with_fields(Heard, number=NUMBER)
 LINK = with_fields(Link, hlc=CLOCK)
 PARCEL = with_fields(
-    Parcel,
+    SyncBatch,
     replicas=array(REPLICA),
     links=array(LINK),
     spaces={"type": "object", "additionalProperties": {"type": ["string", "null"]}},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrubjay.dialects.base import Body, Reach, Route, object_schema, record
 from scrubjay.dialects.native.memories import LARGE, NAME, ROOT, gives, many, native
 from scrubjay.dialects.schemas import shape, shown
-from scrubjay.engine.conflicts.duplicates import Twins
+from scrubjay.engine.conflicts.duplicates import DuplicatePair
 from scrubjay.engine.files.stores import Indexed
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.values.memory import Job
@@ -28,7 +28,7 @@ JOB = gives({"job": shape(Job)})
     changes=False,
     route=Route("GET", f"{ROOT}/duplicates"),
     takes=object_schema({"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 20}}),
-    gives=gives({"duplicates": many(Twins)}, optional=LARGE),
+    gives=gives({"duplicates": many(DuplicatePair)}, optional=LARGE),
 )
 def list_duplicates(engine: Engine, args: Body) -> Body:
     """Pairs of memories with the same words; spelling, case and punctuation may differ."""

@@ -33,7 +33,7 @@ OPENERS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Twins:
+class DuplicatePair:
     """Two memories that say the same, the newer one first."""
 
     newer: Memory
@@ -68,15 +68,15 @@ def numbers(words: Iterable[str]) -> list[str]:
 # --- in a store ------------------------------------------------------------------------------------------------------
 
 
-def found(reads: Reads, audience: Audience, *, now: datetime) -> Iterator[Twins]:
-    """Twins among the active memories, newest first; each pair once. Only what has a vector is looked at."""
+def found(reads: Reads, audience: Audience, *, now: datetime) -> Iterator[DuplicatePair]:
+    """DuplicatePair among the active memories, newest first; each pair once. Only what has a vector is looked at."""
     seen: set[str] = set()
     for memory, neighbours in beside(reads, audience, now=now):
         seen.add(memory.id)
         others = [name for name in neighbours if name not in seen]
         for other in reads.get(others, audience) if others else ():
             if same_said(memory.text, other.text):
-                yield Twins(memory, other, neighbours[other.id])
+                yield DuplicatePair(memory, other, neighbours[other.id])
 
 
 def beside(reads: Reads, audience: Audience, *, now: datetime) -> Iterator[tuple[Memory, dict[str, float]]]:

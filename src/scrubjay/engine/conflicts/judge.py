@@ -231,7 +231,7 @@ def find_proposals(
     engine: Engine, memory: Memory, neighbours: Neighbours, audience: Audience, fingerprint: bytes
 ) -> list[Proposal]:
     """What a memory may outdate, among what its user may see."""
-    same_words = [one for one in engine.records.history.twins(fingerprint, audience) if one.kind is Kind.MEMORY]
+    same_words = [one for one in engine.records.history.same_text(fingerprint, audience) if one.kind is Kind.MEMORY]
     return engine.parts.judge.proposals(
         memory, neighbours, engine.records, audience, same_words=same_words, now=engine.now()
     )

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
-from scrubjay.engine.files.two_way import Filing, Problem, Progress, still_reading
+from scrubjay.engine.files.two_way import FolderSync, Problem, Progress, still_reading
 from scrubjay.engine.jobs import no_progress
 from scrubjay.engine.store import intake
 from scrubjay.errors import (
@@ -333,7 +333,7 @@ class Folders:
         if monotonic() - shelf.looked_at < self._registry.walk_seconds:
             return True
         try:
-            unchanged = self._filing(space, folder, shelf).unchanged()
+            unchanged = self._folder_sync(space, folder, shelf).unchanged()
         except Error:  # told by the look that follows
             return False
         if unchanged:
@@ -394,7 +394,7 @@ class Folders:
         with self._at(name, until=None) as shelf:
             self._write(name)
             shelf.problems.clear()
-            done = self._filing(name, folder, shelf).take_in(embed=True, progress=self._told(shelf, progress))
+            done = self._folder_sync(name, folder, shelf).take_in(embed=True, progress=self._told(shelf, progress))
             self._write(name)
             shelf.looked_at, shelf.complete = monotonic(), folder.root
         return Indexed(**done, problems=tuple(self.problems(name)))
@@ -455,7 +455,7 @@ class Folders:
     def _take_in(self, space: str, folder: Folder, shelf: Shelf, *, until: float | None) -> None:
         self._write(space)
         try:
-            self._filing(space, folder, shelf).take_in(until=until, progress=self._told(shelf))
+            self._folder_sync(space, folder, shelf).take_in(until=until, progress=self._told(shelf))
         except StillReading:
             reader = Folders(self._engine.bound_to(progress=no_progress))
             self._shelves.read_on(space, lambda: reader.read_on(space, folder))
@@ -498,7 +498,7 @@ class Folders:
         try:
             with self._needed().lock.held(seconds=60 if seconds is None else seconds) as had:
                 if had:
-                    self._filing(space, folder, shelf).write_out(seconds=seconds, progress=progress)
+                    self._folder_sync(space, folder, shelf).write_out(seconds=seconds, progress=progress)
             shelf.failure = None if had else "Another process is writing files."
         except StorageError as error:
             shelf.failure = error.message
@@ -510,7 +510,7 @@ class Folders:
         store = None if self._registry is None else self._registry.find(space)
         return None if store is None else Folder(store.path)
 
-    def _filing(self, space: str, folder: Folder, shelf: Shelf) -> Filing:
+    def _folder_sync(self, space: str, folder: Folder, shelf: Shelf) -> FolderSync:
         sealed = space in self._needed().read_only()
         identity = self._engine.parts.owner.identity
         owner = replace(
@@ -522,7 +522,7 @@ class Folders:
             expected_version=None,
             from_files=True,
         )
-        return Filing(owner, space, folder, shelf.problems, self._shelves.closing, read_only=sealed)
+        return FolderSync(owner, space, folder, shelf.problems, self._shelves.closing, read_only=sealed)
 
     @contextmanager
     def _at(self, space: str, *, until: float | None) -> Iterator[Shelf]:

@@ -85,7 +85,7 @@ class Change:
     file: File | None = None  # None: a new memory
 
 
-class Filing:
+class FolderSync:
     """Works as the machine's owner, who owns its files."""
 
     def __init__(

@@ -16,7 +16,7 @@ from scrubjay.engine.store import intake
 from scrubjay.errors import InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Deed, Filter, Memory, Role, State, Status, random_suffix
+from scrubjay.values.memory import BulkOperation, Filter, Memory, Role, State, Status, random_suffix
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -156,7 +156,9 @@ class Bulk:
             ids = tuple(memory.id for memory in found)
             name = deed or f"deed_{random_suffix()}"
             tx.history.note_deed(
-                Deed(id=name, action=action, user=engine.caller.user, at=engine.now(), reason=reason, memories=ids)
+                BulkOperation(
+                    id=name, action=action, user=engine.caller.user, at=engine.now(), reason=reason, memories=ids
+                )
             )
             return Done(deed=name, action=action, count=len(ids), left=left, memories=ids)
 

@@ -117,7 +117,7 @@ def check_quota(engine: Engine, tx: Transaction, memory: Memory) -> None:
 
 def check_unique(engine: Engine, tx: Transaction, fingerprint: bytes) -> None:
     """:raises Duplicate: if its user has the same words in this space already"""
-    for same in tx.history.twins(fingerprint, access.EVERYTHING):
+    for same in tx.history.same_text(fingerprint, access.EVERYTHING):
         if same.superseded_by is None and not same.expired(engine.now()):
             archived = same.status is Status.ARCHIVED
             raise Duplicate(

@@ -14,7 +14,7 @@ from scrubjay.engine import access
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.local import StorePeer
 from scrubjay.engine.sync.merge import Policy
-from scrubjay.engine.sync.peer import Changes, Manner, Parcel, Taken
+from scrubjay.engine.sync.peer import Changes, SyncBatch, Taken, TakeOptions
 from scrubjay.errors import Conflict, Forbidden
 from scrubjay.stores.promises.sync import Heard, Stamp
 from scrubjay.values.memory import Audience, Link
@@ -53,7 +53,7 @@ class Host:
         some = next(wire.batches(found[offset:], wire.size_of), ())
         return some, offset + len(some) < len(found)
 
-    def parcel(self, ids: Sequence[str], *, vectors: bool) -> tuple[Parcel, Sequence[str]]:
+    def parcel(self, ids: Sequence[str], *, vectors: bool) -> tuple[SyncBatch, Sequence[str]]:
         """As many as fit, and which did not."""
         parcel = self._peer.parcel(list(self.stamps(ids)), vectors=vectors)
         some = next(wire.batches(parcel.replicas, wire.size_of), ())
@@ -62,7 +62,7 @@ class Host:
         told = {name: description for name, description in parcel.spaces.items() if name in names}
         return replace(parcel, replicas=some, spaces=told), left
 
-    def take(self, parcel: Parcel, *, policy: Policy, named: str, sender: str, dry_run: bool) -> Sequence[Taken]:
+    def take(self, parcel: SyncBatch, *, policy: Policy, named: str, sender: str, dry_run: bool) -> Sequence[Taken]:
         """What became of each; a state that needs a decision is asked for by itself.
 
         :raises Forbidden: if a memory of it lies in a space that is not the caller's, here or by its own words, or in
@@ -78,7 +78,7 @@ class Host:
             access.check_unsealed(self._engine.caller, memory.space)
         taken = self._peer.take(
             self._with_our_vectors(replace(parcel, links=tuple(self._among_visible(parcel.links)))),
-            Manner(policy=policy, named=named, sender=sender, dry_run=dry_run),
+            TakeOptions(policy=policy, named=named, sender=sender, dry_run=dry_run),
         )
         self._engine.write_files()
         return [replace(one, current=None) for one in taken]
@@ -110,7 +110,7 @@ class Host:
         )
         return [link for link in links if not {link.source, link.target} & set(hidden)]
 
-    def _with_our_vectors(self, parcel: Parcel) -> Parcel:
+    def _with_our_vectors(self, parcel: SyncBatch) -> SyncBatch:
         """Without vectors of another length than ours, which could not be compared: those are made here."""
         embedder = self._engine.parts.embedding.embedder
         length = embedder.dimension if embedder is not None else 0  # 0: not known yet

@@ -20,12 +20,13 @@ from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.lifecycle.supersession import PLAIN, SUPERSEDES
 from scrubjay.engine.store import intake, names
 from scrubjay.engine.sync.merge import Joined, Winner, differing, includes, joined
-from scrubjay.engine.sync.peer import Changes, Manner, Parcel, Peer, Taken
+from scrubjay.engine.sync.peer import Changes, Peer, SyncBatch, Taken, TakeOptions
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, ClockAhead
-from scrubjay.stores.promises.memories import Change, Reads, Store, Transaction, clock_at, milliseconds
+from scrubjay.stores.promises.memories import Change, Reads, Store, Transaction, clock_at
 from scrubjay.stores.promises.sync import Erased, Heard, Replica, Stamp, SyncConflict
 from scrubjay.values import codec
 from scrubjay.values.memory import Archive, Event, Kind, Link, Memory, Provenance, Status, Tier
+from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
     from scrubjay.archives.base import Objects
@@ -101,12 +102,12 @@ class StorePeer(Peer):
     def links(self, ids: Sequence[str]) -> Sequence[Link]:
         return self._store.history.links(ids) if ids else ()
 
-    def parcel(self, ids: Sequence[str], *, vectors: bool) -> Parcel:
+    def parcel(self, ids: Sequence[str], *, vectors: bool) -> SyncBatch:
         found = self._store.sync.replicas(ids, access.EVERYTHING, vectors=vectors)
         away = self._put_away(self._store, found)
         replicas = tuple(whole(one, away) for one in found if away.get(one.memory.id, NOT_AWAY) is not None)
         names = {one.memory.space for one in replicas}
-        return Parcel(
+        return SyncBatch(
             replicas=replicas,
             unreadable=tuple(name for name, kept in away.items() if kept is None),
             spaces={name: told for name, told in self._store.spaces.described().items() if name in names},
@@ -124,19 +125,19 @@ class StorePeer(Peer):
                 found[name] = None
         return found
 
-    def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]:
-        self._check_clocks(parcel, manner)
+    def take(self, parcel: SyncBatch, options: TakeOptions) -> Sequence[Taken]:
+        self._check_clocks(parcel, options)
         taken: list[Taken] = []
         with suppress(_Undone), self._store.writing() as tx:
             for name, description in parcel.spaces.items():
                 tx.spaces.create(name, at=self._now(), description=description)
-            taken += self._take_memories(tx, parcel, manner)
+            taken += self._take_memories(tx, parcel, options)
             linked = self._take_links(tx, parcel.links)
             # Also of those that only took another stamp: what follows from links came along as it was there.
             self._settle(tx, {one.memory for one in taken} | linked)
-            if manner.dry_run:
+            if options.dry_run:
                 raise _Undone
-        if self._wake is not None and not manner.dry_run and any(one.change for one in taken):
+        if self._wake is not None and not options.dry_run and any(one.change for one in taken):
             self._wake()
         return taken
 
@@ -157,7 +158,7 @@ class StorePeer(Peer):
 
     # --- memories ----------------------------------------------------------------------------------------------------
 
-    def _take_memories(self, tx: Transaction, parcel: Parcel, manner: Manner) -> Iterable[Taken]:
+    def _take_memories(self, tx: Transaction, parcel: SyncBatch, options: TakeOptions) -> Iterable[Taken]:
         ids = [one.memory.id for one in parcel.replicas]
         found = tx.sync.replicas(ids, access.EVERYTHING)
         away = self._put_away(tx, found)
@@ -173,19 +174,19 @@ class StorePeer(Peer):
             if elsewhere or (away.get(name, NOT_AWAY) is None and not incoming.erased):
                 yield Taken(memory=name, change=None, failed=True)
             else:
-                yield self._take(tx, here.get(name), incoming, manner, carried=carried, away=away.get(name))
+                yield self._take(tx, here.get(name), incoming, options, carried=carried, away=away.get(name))
 
     def _take(
         self,
         tx: Transaction,
         current: Replica | None,
         incoming: Replica,
-        manner: Manner,
+        options: TakeOptions,
         *,
         carried: bool,
         away: Away | None,
     ) -> Taken:
-        outcome = joined(current, incoming, manner.policy, latest=self._latest)
+        outcome = joined(current, incoming, options.policy, latest=self._latest)
         change = None
         if outcome.state is not None:
             state = self._stamped(tx, outcome.state) if outcome.stamped_anew else outcome.state
@@ -196,12 +197,12 @@ class StorePeer(Peer):
             self._write(tx, current, state, carried=carried)
             if state.archive is not None and state.memory.status is not Status.ACTIVE:
                 self._put_away_again(tx, state)
-            if manner.recorded:
+            if options.recorded:
                 self._settle_conflicts(tx, state, outcome.winner if outcome.conflict else "elsewhere")
             change = _change(current, state)
-        if outcome.conflict and outcome.winner is not Winner.NONE and manner.recorded:
+        if outcome.conflict and outcome.winner is not Winner.NONE and options.recorded:
             assert current is not None
-            self._note(tx, current, incoming, outcome, manner)
+            self._note(tx, current, incoming, outcome, options)
         return Taken(
             memory=incoming.memory.id,
             change=change,
@@ -247,7 +248,7 @@ class StorePeer(Peer):
         """What is stamped later than this is from the future."""
         return clock_at(self._now() + USUAL_SKEW)
 
-    def _check_clocks(self, parcel: Parcel, manner: Manner) -> None:
+    def _check_clocks(self, parcel: SyncBatch, options: TakeOptions) -> None:
         """:raises ClockAhead: for a stamp that no working clock has made, before anything is written"""
         now, clock = self._now(), self._store.sync.clock()
         # Where our own clock was set back, stamps of before are ahead: ours, and those of who synced with us.
@@ -258,7 +259,7 @@ class StorePeer(Peer):
             if hlc > (own if origin == self.origin else latest):
                 whose = "this store" if origin == self.origin else "another store"
                 raise ClockAhead(
-                    f"Sync with {manner.sender} is refused: a change to {name} was stamped by {whose} "
+                    f"Sync with {options.sender} is refused: a change to {name} was stamped by {whose} "
                     f"{ahead(hlc, now)} ahead of this machine's clock; at most an hour is accepted.",
                     hint=MENDING,
                     memory_id=name,
@@ -329,13 +330,15 @@ class StorePeer(Peer):
             )
         )
 
-    def _note(self, tx: Transaction, current: Replica, incoming: Replica, outcome: Joined, manner: Manner) -> None:
+    def _note(
+        self, tx: Transaction, current: Replica, incoming: Replica, outcome: Joined, options: TakeOptions
+    ) -> None:
         now, erased = self._now(), Erased.FINAL in (current.erased, incoming.erased)
         tx.sync.note_conflict(
             SyncConflict(
                 memory=current.memory.id,
-                endpoint=manner.sender,
-                policy=manner.named,
+                endpoint=options.sender,
+                policy=options.named,
                 at=now,
                 outcome=outcome.winner,
                 settled_at=now,
@@ -385,7 +388,7 @@ class StorePeer(Peer):
             supersession.settle(tx, memory)
 
 
-def _stamps(parcel: Parcel) -> Iterator[tuple[str, str, int]]:
+def _stamps(parcel: SyncBatch) -> Iterator[tuple[str, str, int]]:
     """Every stamp that travels: of which memory, by which store."""
     for one in parcel.replicas:
         yield one.memory.id, one.memory.origin, one.memory.hlc

@@ -33,7 +33,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
+class SyncBatch:
     """What travels at once."""
 
     replicas: tuple[Replica, ...] = ()
@@ -56,7 +56,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class TakeOptions:
     """How a parcel is to be taken in."""
 
     policy: Policy
@@ -98,11 +98,11 @@ class Peer(ABC):
     def links(self, ids: Sequence[str]) -> Sequence[Link]: ...
 
     @abstractmethod
-    def parcel(self, ids: Sequence[str], *, vectors: bool) -> Parcel:
+    def parcel(self, ids: Sequence[str], *, vectors: bool) -> SyncBatch:
         """These memories, without links."""
 
     @abstractmethod
-    def take(self, parcel: Parcel, manner: Manner) -> Sequence[Taken]: ...
+    def take(self, parcel: SyncBatch, options: TakeOptions) -> Sequence[Taken]: ...
 
     @abstractmethod
     def mark(self) -> str | None:

@@ -26,7 +26,7 @@ from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.engine.sync.local import MOST_AHEAD, StorePeer, without_vectors
 from scrubjay.engine.sync.merge import Policy, Winner
-from scrubjay.engine.sync.peer import Manner, Parcel, Peer, Taken
+from scrubjay.engine.sync.peer import Peer, SyncBatch, Taken, TakeOptions
 from scrubjay.engine.upkeep.repairs import Repairs
 from scrubjay.errors import (
     EndpointNotFound,
@@ -255,8 +255,8 @@ class Syncing:
             Keep.MERGED: Policy.MERGE,
         }[decision]
         self._local().take(
-            Parcel(replicas=(theirs,)),
-            Manner(policy=policy, named=Resolution.MANUAL, sender=conflict.endpoint, recorded=False),
+            SyncBatch(replicas=(theirs,)),
+            TakeOptions(policy=policy, named=Resolution.MANUAL, sender=conflict.endpoint, recorded=False),
         )
         with self._records.writing() as tx:
             tx.sync.settle_conflict(number, decision, at=self.engine.now())
@@ -574,7 +574,7 @@ class Run:
             some = ids[start : start + PARCEL]
             theirs, ours = speaker.stamps(some), listener.stamps(some)
             wanted = [one for one in some if one in theirs and theirs[one] != ours.get(one)]
-            parcel = speaker.parcel(wanted, vectors=self._vectors) if wanted else Parcel()
+            parcel = speaker.parcel(wanted, vectors=self._vectors) if wanted else SyncBatch()
             replicas = tuple(one for one in parcel.replicas if self._admits(one.memory, listener))
             self._failed.update(parcel.unreadable)
             left_out = {one.memory.id for one in parcel.replicas} - {one.memory.id for one in replicas}
@@ -582,7 +582,7 @@ class Run:
             links = self._news(speaker.links(known), listener.links(known))
             self._checked.update(known)
             if replicas or links:
-                taken = listener.take(replace(parcel, replicas=replicas, links=links), self._manner(speaker))
+                taken = listener.take(replace(parcel, replicas=replicas, links=links), self._take_options(speaker))
                 self._note(taken, replicas, speaker)
             self._engine.progress(len(self._checked), None, "memories compared")
 
@@ -598,7 +598,7 @@ class Run:
             if here.get((link.kind, link.source, link.target), (0, "")) < (link.hlc, link.origin)
         )
 
-    def _manner(self, speaker: Peer) -> Manner:
+    def _take_options(self, speaker: Peer) -> TakeOptions:
         incoming_is_source = speaker is self._source
         policy = {
             Resolution.SOURCE_WINS: Policy.INCOMING if incoming_is_source else Policy.CURRENT,
@@ -607,7 +607,7 @@ class Run:
             Resolution.MERGE: Policy.MERGE,
             Resolution.MANUAL: Policy.MANUAL,
         }[self._request.resolution]
-        return Manner(
+        return TakeOptions(
             policy=policy,
             named=self._request.resolution,
             sender=self._request.source if incoming_is_source else self._request.destination,

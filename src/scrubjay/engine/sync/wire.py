@@ -1,6 +1,6 @@
 """What travels between two scrubjays as JSON and back, and what is refused of what came from afar.
 
-    written(parcel) -> JSON body -> read(body) -> Parcel, every memory of it checked
+    written(parcel) -> JSON body -> read(body) -> SyncBatch, every memory of it checked
 
 A body has the shape of the values themselves (`codec.plain`), but for vectors: each is base64 of its little-endian
 32-bit numbers. Both sides must speak the same `PROTOCOL`; a test fails when the shape changes and the number does not.
@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrubjay.engine.store import intake
-from scrubjay.engine.sync.peer import Parcel
+from scrubjay.engine.sync.peer import SyncBatch
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.values import codec
@@ -48,14 +48,14 @@ class Greeting:
     mark: str | None = None  # by which a store recognises itself
 
 
-def written(parcel: Parcel) -> Body:
+def written(parcel: SyncBatch) -> Body:
     body: Body = codec.plain(replace(parcel, replicas=tuple(map(_flattened, parcel.replicas))))
     return body
 
 
-def read(body: Mapping[str, Any]) -> Parcel:
+def read(body: Mapping[str, Any]) -> SyncBatch:
     """:raises InvalidInput: for what no store of ours would hold"""
-    parcel = built(Parcel, body)
+    parcel = built(SyncBatch, body)
     replicas = tuple(replace(checked(one), vectors=vectors_of(one)) for one in parcel.replicas)
     for name in parcel.spaces:
         intake.check_space(name)

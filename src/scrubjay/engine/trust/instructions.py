@@ -154,7 +154,7 @@ SIGNS: Signs = []
 KINDS: list[tuple[int, re.Pattern[str], bool]] = []  # groups, pattern, whether it may cross the end of a sentence
 
 
-def reads_like_orders(text: str) -> bool:
+def reads_like_instructions(text: str) -> bool:
     """Whether a text gives a model orders."""
     if HIDDEN.search(text):
         return True

@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from scrubjay.engine.trust.instructions import reads_like_orders
+from scrubjay.engine.trust.instructions import reads_like_instructions
 from scrubjay.engine.trust.secrets import Found, masked, secrets_in
 from scrubjay.errors import Unprocessable
 from scrubjay.values.memory import Memory
@@ -39,7 +39,7 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
         if secrets is Policy.MASK:
             memory = _masked_memory(memory)
         flags.append(SECRET)
-    if instructions is not Policy.OFF and reads_like_orders(f"{memory.title}\n{memory.text}"):
+    if instructions is not Policy.OFF and reads_like_instructions(f"{memory.title}\n{memory.text}"):
         if instructions is Policy.REFUSE:
             raise Unprocessable(
                 "The text reads like instructions to a model.", hint="Store facts, not instructions to a model."

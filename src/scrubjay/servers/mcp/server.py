@@ -48,7 +48,7 @@ from scrubjay import __version__
 from scrubjay.dialects.base import Dialect, Reply
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
-from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, whole
+from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, without_stream
 from scrubjay.servers.headers import expected_version, idempotency_key
 from scrubjay.servers.mcp.resources import resource_handlers
 from scrubjay.servers.mcp.sampling import ASK_SECONDS, Asking, Context, client_model, reporter
@@ -183,7 +183,7 @@ class Tools:
         def shape(reply: Reply, rate: Rate | None) -> CallToolResult:
             if rate is not None and ctx.request is not None:
                 ctx.request.state.rate = rate
-            return shaped(whole(call, reply), rate)
+            return shaped(without_stream(call, reply), rate)
 
         user = ctx.request.state.engine.caller.user if ctx.request is not None else LOCAL_USER
         return await self.service.answer(call, lambda: self.engine(ctx), shape, user=user)

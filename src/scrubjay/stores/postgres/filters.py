@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.stores.postgres.values import Texts
-from scrubjay.stores.promises.memories import milliseconds
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel, Audience, Filter, Memory, Sight, State, topic_key
+from scrubjay.values.times import milliseconds
 
 PUBLIC, SHARED, PRIVATE = "public", "shared", "private:"  # a private memory's audience ends in its user's name
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay.stores.postgres.filters import Condition, audience_of, reach_of, seen
-from scrubjay.stores.promises.memories import milliseconds
 from scrubjay.stores.tables.rows import FIELDS, Row, columns_of, memory_of
 from scrubjay.values.memory import Audience, Memory
+from scrubjay.values.times import milliseconds
 
 _RENAMED = {"user": "user_id", "conversation": "conversation_id", "session": "session_id"}
 

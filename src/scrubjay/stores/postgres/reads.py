@@ -16,10 +16,11 @@ from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Condition, joined, restricted, seen, views_of
 from scrubjay.stores.postgres.memories import Row, columns_for, memory_of
 from scrubjay.stores.postgres.values import Texts
-from scrubjay.stores.promises.memories import OPENING, List, Position, Reads, moment
+from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.tables.rows import maybe_moment
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
+from scrubjay.values.times import moment
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

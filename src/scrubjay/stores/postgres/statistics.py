@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Condition, joined, seen, superseded_for, views_of
 from scrubjay.stores.postgres.memories import COUNTED
-from scrubjay.stores.promises.memories import milliseconds, moment
 from scrubjay.stores.promises.statistics import Activity, Of, Part, SpaceCounts, Statistics, Totals
 from scrubjay.stores.tables import sums
 from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.sums import DAY
 from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch, Reading, Tally
 from scrubjay.values.memory import Audience
+from scrubjay.values.times import milliseconds, moment
 
 TOTALS = (
     "memories", "text_bytes", "vector_bytes", "reads", "squared_reads", "read_memories", "judged", "agreed", "repeats",

@@ -40,7 +40,7 @@ from scrubjay.stores.postgres.sql import PostgresSql
 from scrubjay.stores.postgres.statistics import Counted, Counts, PostgresStatistics, count_reads, log_recalls
 from scrubjay.stores.postgres.values import all_vectors, kept
 from scrubjay.stores.postgres.words import Passage, passages_of, stems_of
-from scrubjay.stores.promises.memories import Change, Transaction, milliseconds
+from scrubjay.stores.promises.memories import Change, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.tables.parts import hold_changes
 from scrubjay.stores.tables.rows import as_json, snapshot_of, snapshot_of_memory, without_asides
@@ -48,6 +48,7 @@ from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Batch, Tally
 from scrubjay.stores.words.words import found_by
 from scrubjay.values.memory import AT_HAND, Archive, Memory, State, Version, random_suffix
+from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ from scrubjay.values.memory import (
     Topic,
     Version,
 )
+from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
@@ -65,21 +66,9 @@ RESULTS_KEPT = timedelta(hours=24)  # how long the result of a write is remember
 OPENING = 300  # characters of a text that a glimpse shows
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def milliseconds(at: datetime) -> int:
-    """Since 1970, rounded down: what stores keep of a time."""
-    return (at - _EPOCH) // timedelta(milliseconds=1)
-
-
 def clock_at(moment: datetime) -> int:
     """The highest value of a store's clock that shows this time: milliseconds, and a count in the lower 16 bits."""
     return (milliseconds(moment) << 16) | 0xFFFF
-
-
-def moment(milliseconds: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -119,11 +119,11 @@ class Connections:
         its place.
         """
         noted = self._lock.noted()  # before the store is asked, which may go on meanwhile
-        return noted > sqlite_file.last_change(con)
+        return noted > _last_change(con)
 
     def note_change(self, con: apsw.Connection) -> None:
         """Say beside the store how far it has come. The caller holds the write lock."""
-        self._lock.note(sqlite_file.last_change(con))
+        self._lock.note(_last_change(con))
         self.behind = False
 
     def erase_log(self, con: apsw.Connection) -> None:
@@ -250,6 +250,11 @@ class Connections:
             if con is self._writer:
                 self._writer = None
             con.close(force=True)
+
+
+def _last_change(con: apsw.Connection) -> int:
+    [(change,)] = con.execute("SELECT change FROM counters")
+    return int(change)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -214,11 +214,6 @@ def schema_version(con: apsw.Connection) -> int:
     return version
 
 
-def last_change(con: apsw.Connection) -> int:
-    [(change,)] = con.execute("SELECT change FROM counters")
-    return int(change)
-
-
 def damaged(path: Path) -> bool:
     """Look for damage where there may be some: a file that is cut off, or one that was not closed.
 

@@ -15,13 +15,13 @@ from datetime import datetime
 
 import apsw
 
-from scrubjay.stores.promises.memories import milliseconds
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel, Audience, Filter, Sight, State, topic_key
+from scrubjay.values.times import milliseconds
 
 PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's is its user's number plus the last
 
-FEW = 2_000  # rows that are sorted faster than the space is read in order
+FEW_ROWS = 2_000  # rows that are sorted faster than the space is read in order
 
 Value = str | int | float | bytes
 Condition = tuple[str, list[Value]]  # SQL over `memories`, and its parameters
@@ -351,8 +351,8 @@ def _at_levels(levels: frozenset[AccessLevel]) -> Condition:
 
 def _few(con: apsw.Connection, table: str, condition: Condition) -> bool:
     where, values = condition
-    [(rows,)] = con.execute(f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT {FEW + 1})", values)
-    return int(rows) <= FEW
+    [(rows,)] = con.execute(f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT {FEW_ROWS + 1})", values)
+    return int(rows) <= FEW_ROWS
 
 
 def number_of(con: apsw.Connection, name: str | None) -> int | None:

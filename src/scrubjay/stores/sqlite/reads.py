@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from scrubjay.stores.promises.memories import OPENING, List, Position, Reads, moment
+from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Condition, Restriction, among, joined, restricted, seen, views_of
 from scrubjay.stores.sqlite.memories import TABLES, columns_for
@@ -31,6 +31,7 @@ from scrubjay.values.memory import (
     State,
     Topic,
 )
+from scrubjay.values.times import moment
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

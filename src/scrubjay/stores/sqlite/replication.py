@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.errors import SpaceNotFound
-from scrubjay.stores.promises.memories import Change, milliseconds
+from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Erased, Replica
 from scrubjay.stores.sqlite.filters import space_number
 from scrubjay.stores.sqlite.memories import row_of
 from scrubjay.stores.tables.rows import Row, memory_of
 from scrubjay.stores.words.words import found_by
 from scrubjay.values.memory import State
+from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

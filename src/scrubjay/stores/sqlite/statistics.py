@@ -18,7 +18,6 @@ from functools import partial
 
 import apsw
 
-from scrubjay.stores.promises.memories import milliseconds, moment
 from scrubjay.stores.promises.statistics import Activity, Of, Part, SpaceCounts, Statistics, Totals
 from scrubjay.stores.sqlite.filters import (
     Condition,
@@ -34,6 +33,7 @@ from scrubjay.stores.tables import sums
 from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch, Tally, hourly
 from scrubjay.values.memory import Audience, State
+from scrubjay.values.times import milliseconds, moment
 
 
 class SqliteStatistics(Statistics):

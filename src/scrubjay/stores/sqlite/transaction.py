@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
-from scrubjay.stores.promises.memories import Change, List, Transaction, milliseconds
+from scrubjay.stores.promises.memories import Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.sqlite import replication, vec1_tables
 from scrubjay.stores.sqlite.filters import Restriction, space_number
@@ -28,6 +28,7 @@ from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Tally
 from scrubjay.stores.words.words import MAX_PASSAGES, found_by, indexed, passages
 from scrubjay.values.memory import AT_HAND, Archive, Match, Memory, State, Version, random_suffix
+from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from scrubjay.stores.promises.memories import milliseconds
 from scrubjay.stores.tables.side_rows import archive_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Archive
+from scrubjay.values.times import milliseconds
 
 
 class Archives:

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from scrubjay.errors import Conflict
-from scrubjay.stores.promises.memories import milliseconds, moment
 from scrubjay.stores.tables.rows import maybe_milliseconds
 from scrubjay.stores.tables.side_rows import act_of, credential_of, session_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Act, ActFilter, Credential, Grant, Session
+from scrubjay.values.times import milliseconds, moment
 
 
 class Callers:

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
-from scrubjay.stores.promises.memories import milliseconds, moment
 from scrubjay.stores.tables.side_rows import conversation_of, message_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Audience, Conversation, Injection, Message, Sight
+from scrubjay.values.times import milliseconds, moment
 
 List = list  # below, `list` is a verb
 

@@ -12,12 +12,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
-from scrubjay.stores.promises.memories import RESULTS_KEPT, Request, milliseconds, moment
+from scrubjay.stores.promises.memories import RESULTS_KEPT, Request
 from scrubjay.stores.tables.rows import as_json, event_of, link_of, snapshot_of_memory
 from scrubjay.stores.tables.side_rows import version_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.stores.tables.tally import Tally
-from scrubjay.values.memory import Audience, Deed, Event, Link, LinkKind, Memory, Recall, Version
+from scrubjay.values.memory import Audience, BulkOperation, Event, Link, LinkKind, Memory, Recall, Version
+from scrubjay.values.times import milliseconds, moment
 
 LINK = """
     links.kind, links.source, links.target, links.score, links.state, links.given, links.reason, links.created_at,
@@ -103,7 +104,7 @@ class History:
         )
         return [link_of(row) for row in rows]
 
-    def twins(self, fingerprint: bytes, audience: Audience) -> list[Memory]:
+    def same_text(self, fingerprint: bytes, audience: Audience) -> list[Memory]:
         """Active and archived memories with this fingerprint, oldest first."""
         return self._sql.memories(
             # memories_by_fingerprint
@@ -177,14 +178,14 @@ class History:
         ]
         return [*self._tally.recalls_of(memory), *written][:limit]
 
-    def deed(self, id: str) -> Deed | None:
+    def deed(self, id: str) -> BulkOperation | None:
         """What was done to many memories at once under this id."""
         row = self._sql.one(f"SELECT id, action, {self._sql.user}, at, reason FROM deeds WHERE id = :id", id=id)
         if row is None:
             return None
         memories = self._sql.all("SELECT memory FROM deed_memories WHERE deed = :id ORDER BY memory", id=id)
         name, action, user, at, reason = row
-        return Deed(
+        return BulkOperation(
             id=name,
             action=action,
             user=user,
@@ -353,7 +354,7 @@ class HistoryChanges(History):
             alias=alias,
         )
 
-    def note_deed(self, deed: Deed) -> None:
+    def note_deed(self, deed: BulkOperation) -> None:
         """Remember what was done to these memories together; a deed noted before is given more of them."""
         self._sql.run(
             f"""

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from scrubjay.stores.promises.memories import milliseconds
 from scrubjay.stores.tables.side_rows import job_of, row_of_job
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Job
+from scrubjay.values.times import milliseconds
 
 List = list  # below, `list` is a verb
 

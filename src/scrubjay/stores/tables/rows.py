@@ -11,7 +11,6 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from scrubjay.stores.promises.memories import milliseconds, moment
 from scrubjay.stores.promises.sync import Aside
 from scrubjay.values.memory import (
     AccessLevel,
@@ -27,6 +26,7 @@ from scrubjay.values.memory import (
     Status,
     topic_key,
 )
+from scrubjay.values.times import milliseconds, moment
 
 Row = Sequence[Any]
 

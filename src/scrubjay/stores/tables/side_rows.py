@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from scrubjay.stores.promises.files import Entry, File
-from scrubjay.stores.promises.memories import milliseconds, moment
 from scrubjay.stores.promises.sync import Endpoint, Erased, SyncConflict
 from scrubjay.stores.tables.rows import Row, as_json, maybe_milliseconds, maybe_moment, memory_of_snapshot
 from scrubjay.values.memory import (
@@ -29,6 +28,7 @@ from scrubjay.values.memory import (
     Tier,
     Version,
 )
+from scrubjay.values.times import milliseconds, moment
 
 # What leaves the row. The length stays: lists are sorted by it.
 EMPTY = {"content": "", "title": "", "path": "", "metadata": "{}", "detail": "{}", "content_hash": None}

@@ -7,10 +7,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from scrubjay.errors import Conflict, SpaceNotFound
-from scrubjay.stores.promises.memories import milliseconds, moment
 from scrubjay.stores.tables.conversations import PARTS
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Space
+from scrubjay.values.times import milliseconds, moment
 
 List = list  # below, `list` is a verb
 

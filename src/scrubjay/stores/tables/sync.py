@@ -12,13 +12,13 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.errors import CopyUnfinished
-from scrubjay.stores.promises.memories import milliseconds
 from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, Replica, Stamp, SyncConflict
 from scrubjay.stores.tables.history import HistoryChanges
 from scrubjay.stores.tables.rows import as_json, maybe_milliseconds
 from scrubjay.stores.tables.side_rows import endpoint_of, erased_of, sync_conflict_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import AT_HAND, Audience, random_suffix
+from scrubjay.values.times import milliseconds
 
 STAMPED = ("memories", "links", "ancestry")  # tables with clock values
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from scrubjay.stores.promises.memories import milliseconds, moment
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Memory, Recall
+from scrubjay.values.times import milliseconds, moment
 
 KEPT_RECALLS = 10_000
 FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from scrubjay.stores.promises.memories import Pending, milliseconds
+from scrubjay.stores.promises.memories import Pending
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Memory
+from scrubjay.values.times import milliseconds
 
 
 class Upkeep:
