@@ -46,8 +46,9 @@ test-long: .venv/ready-dev model
 
 # How much of the code the tests of `make quick` run. What other tests start as a process of its own is not counted.
 coverage: .venv/ready-dev
-	@mkdir -p build
-	$(RUN) -m coverage run -m pytest tests --quick
+	@mkdir -p build && rm -f build/coverage.*
+	$(RUN) -m coverage run -m pytest tests --quick -n 2 --dist worksteal
+	$(RUN) -m coverage combine --quiet
 	$(RUN) -m coverage report
 
 # The pictures of the page in docs/, taken again.

@@ -47,7 +47,12 @@ def slow_imports(file: Path) -> frozenset[str]:
     for name in imports(file):
         found |= {slow for slow in SLOW_IMPORTS if f"{name}.".startswith(f"{slow}.")}
         helper = ROOT / f"{name.replace('.', '/')}.py"
-        if name.startswith("tests.") and helper.name != "conftest.py" and helper != file and helper.exists():
+        if (
+            name.startswith(("tests.", "bench."))
+            and helper.name != "conftest.py"
+            and helper != file
+            and helper.exists()
+        ):
             found |= slow_imports(helper)
     return frozenset(found)
 

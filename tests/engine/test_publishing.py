@@ -88,7 +88,7 @@ def test_a_version_that_others_may_not_see_is_not_there_for_them(ann, bob):
     assert bob.history(id) == []
     with pytest.raises(NotFound, match="no version 1"):
         bob.curation.diff(id, old=1)
-    with pytest.raises(NotFound, match="no former version 1"):
+    with pytest.raises(NotFound, match="no earlier version 1"):
         bob.restore_version(id, 1)
     assert bob.get(id).content == CLEAN
     assert [one.memory.version for one in ann.history(id)] == [2, 1]

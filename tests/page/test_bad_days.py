@@ -126,6 +126,6 @@ def test_a_reader_without_the_right_is_told(serve, look):
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("button", name="Forget").click()
 
-    expect(page.get_by_role("alert")).to_contain_text("read")
+    expect(page.get_by_role("alert")).to_contain_text("Readers cannot make changes.")
     page.goto(f"{site.url}/#/access")
     expect(page.get_by_text("Only owners can see keys.")).to_be_visible()

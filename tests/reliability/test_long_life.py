@@ -21,7 +21,7 @@ from tests.servers.peer import Peer
 # --- old work --------------------------------------------------------------------------------------------------------
 
 
-@short_and_long(("memories", "waiting"), (1_000, 600), (100_000, 20_000))
+@short_and_long(("memories", "waiting"), (1_000, 1_500), (100_000, 20_000))
 def test_texts_that_wait_for_vectors_delay_neither_the_first_answer_nor_the_first_store(tmp_path, memories, waiting):
     """They were stored while there was no model. The server embeds them beside its work, and all of them in the end."""
     path = tmp_path / "memories.db"

@@ -131,7 +131,7 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "links_open",
     ),
     "equal texts": (
-        lambda sql: HistoryChanges(sql, Tally()).twins(b"x", EVERYTHING),
+        lambda sql: HistoryChanges(sql, Tally()).same_text(b"x", EVERYTHING),
         "memories_by_fingerprint",
         "memories_by_fingerprint",
     ),

@@ -8,6 +8,7 @@ import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg  # noqa: F401 -- every class is looked at, those for PostgreSQL too
 import pytest
 
 import scrubjay
