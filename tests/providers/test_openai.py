@@ -44,7 +44,16 @@ def test_any_other_status_is_an_error(site, status):
 
 @pytest.mark.parametrize(
     "raw",
-    [b"<html></html>", b"", b"data: no json\n\n", b"data: {}\n\n", b'data: {"choices": [7]}\n\n', b"data: \xff\n\n"],
+    [
+        b"<html></html>",
+        b"",
+        b"data: no json\n\n",
+        b"data: {}\n\n",
+        b'data: {"choices": [7]}\n\n',
+        b"data: \xff\n\n",
+        b"data: " + b"[" * 200_000 + b"\n\n",
+    ],
+    ids=lambda raw: ascii(raw[:20]),
 )
 def test_anything_but_a_completion_is_an_error(site, raw):
     site.raw = raw

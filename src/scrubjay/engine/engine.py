@@ -202,10 +202,19 @@ class Engine:
         now = self.now()
         kept = tx.history.result_of(self.request, now=now)
         if kept is not None:
-            return codec.read(kind, kept)
+            return self._replay(kind, kept)
         result = work(tx)
-        memories = sorted(set(codec.memories_in(result)))
-        tx.history.keep_result(self.request, codec.written(result), memories=memories, at=now)
+        memories = sorted({memory.id for memory in codec.memories_in(result)})
+        tx.history.keep_result(self.request, codec.written(without_erased_text(result)), memories=memories, at=now)
+        return result
+
+    def _replay(self, kind: type[Result], kept: str) -> Result:
+        """:raises NotFound: if the caller has since lost the right to see what was changed"""
+        result = codec.read(kind, kept)
+        seen = access.audience_anywhere(self.caller)
+        for memory in codec.memories_in(result):
+            if not access.sees(seen, memory):
+                raise NotFound(f"No memory {memory.id}.", memory_id=memory.id)
         return result
 
     def earlier_result(self, kind: type[Result]) -> Result | None:
@@ -214,7 +223,7 @@ class Engine:
             return None
         with self.records.writing() as tx:
             kept = tx.history.result_of(self.request, now=self.now())
-        return None if kept is None else codec.read(kind, kept)
+        return None if kept is None else self._replay(kind, kept)
 
     def write_files(self, *, patient: bool = False) -> None:
         """Let files say what memories say, after a change; with patience all of them, however many."""
@@ -903,3 +912,11 @@ def batches(items: Iterable[Any]) -> Iterator[list[Any]]:
     rest = iter(items)
     while batch := list(islice(rest, BATCH)):
         yield batch
+
+
+def without_erased_text(result: Any) -> Any:
+    """What may be kept of a result: not a word of a memory that was erased for good."""
+    if not isinstance(result, Forgotten) or not result.hard:
+        return result
+    bare = replace(result.memory, content="", title="", path="", topic=None, tags=(), auto_tags=())
+    return replace(result, memory=replace(bare, metadata={}, detail={}))

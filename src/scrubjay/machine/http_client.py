@@ -58,14 +58,14 @@ class Limits(NamedTuple):
 class Reply:
     """An answer whose body is still on the line."""
 
-    def __init__(self, response: http.client.HTTPResponse, most: int) -> None:
+    def __init__(self, response: http.client.HTTPResponse, most: int, late: threading.Event) -> None:
         self._response = response
         self._left = most
+        self._late = late
         self.status = response.status
         self.headers = {name.lower(): value for name, value in response.getheaders()}
-        self.has_an_end = (
-            response.length is not None or response.chunked
-        )  # otherwise it ends wherever the connection is cut
+        # Otherwise it ends wherever the connection is cut.
+        self.has_an_end = response.length is not None or response.chunked
 
     def read(self, count: int = CHUNK) -> bytes:
         """The next bytes; none at the end."""
@@ -90,6 +90,8 @@ class Reply:
             raise TooLong
         if not piece and self._response.length:  # promised, and not sent
             raise http.client.IncompleteRead(b"", self._response.length)
+        if not piece and not self.has_an_end and self._late.is_set():  # this side has cut it
+            raise TimeoutError
         return piece
 
 
@@ -136,12 +138,14 @@ class Client:
     def open(self, method: str, path: str = "", body: bytes | None = None) -> Iterator[Reply]:
         """As `ask`; a broken connection is noticed when reading."""
         connection = self._idle_connection() or self._new_connection()
-        with self._in_time(connection):
+        with self._in_time(connection) as late:
             with _told_as_ours():
                 connection.request(method, f"{self._prefix}{path}", body=body, headers=self._headers)
                 response = connection.getresponse()
+            if late.is_set():  # headers that were cut off look complete
+                raise TimeoutError
             with closing(response):
-                yield Reply(response, self._limits.bytes)
+                yield Reply(response, self._limits.bytes, late)
                 read_to_the_end = response.isclosed()
         if self._keep_alive and read_to_the_end and not response.will_close:
             self._idle.append(connection)
@@ -153,18 +157,16 @@ class Client:
             self._idle.pop().close()
 
     @contextmanager
-    def _in_time(self, connection: http.client.HTTPConnection) -> Iterator[None]:
+    def _in_time(self, connection: http.client.HTTPConnection) -> Iterator[threading.Event]:
         """However slowly data trickles in: after that long, this side closes the connection."""
         late = threading.Event()
         timer = threading.Timer(self._limits.answer_seconds, _cut, (connection.sock, late))
         timer.daemon = True
         timer.start()
         try:
-            yield
-        except (
-            BaseException
-        ) as error:  # also Ctrl-C: half an answer is still unread, so the connection cannot be reused
-            connection.close()
+            yield late
+        except BaseException as error:
+            connection.close()  # also after Ctrl-C: half an answer is still unread, so it cannot be reused
             if late.is_set() and isinstance(error, NETWORK_ERRORS):
                 raise TimeoutError from None
             raise

@@ -83,7 +83,7 @@ def text_of(reply: bytes) -> str:
     """The text of a complete answer."""
     try:
         text = json.loads(reply)["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise ProviderError(NOT_AGREED) from None
     if not isinstance(text, str) or not text.strip():
         raise ProviderError("The provider's answer is empty.")
@@ -96,6 +96,6 @@ def piece_of(data: bytes) -> str:
         event = json.loads(data)
         choices = event["choices"]
         piece = choices[0]["delta"].get("content") if choices else None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ProviderError(NOT_AGREED) from None
     return piece if isinstance(piece, str) else ""

@@ -56,10 +56,10 @@ def built(kind: type[Value], raw: Any, read_leaf: ReadLeaf | None = None) -> Val
     return result
 
 
-def memories_in(value: Any) -> Iterator[str]:
-    """The ids of all memories that a value holds."""
+def memories_in(value: Any) -> Iterator[Memory]:
+    """All memories that a value holds."""
     if isinstance(value, Memory):
-        yield value.id
+        yield value
     elif isinstance(value, list | tuple):
         for one in value:
             yield from memories_in(one)

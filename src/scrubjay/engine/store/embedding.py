@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from scrubjay.engine.store.history import TextVectors
-from scrubjay.errors import EmbeddingError, Error, ModelMissing
+from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -125,12 +125,12 @@ class Embedding:
         if self._why_down is not None and monotonic() < self._down_until:
             raise EmbeddingError(self._why_down)
         deadline = monotonic() + self._wait_seconds
-        loading = self.warm()
-        assert loading is not None
-        assert self._pool is not None
+        loading, pool = self.warm(), self._pool
+        if loading is None or pool is None:
+            raise StorageError("The store is closed.")
         try:
             loading.result(timeout=self._wait_seconds)
-            vector = self._pool.submit(work, self.embedder).result(timeout=max(0.0, deadline - monotonic()))
+            vector = pool.submit(work, self.embedder).result(timeout=max(0.0, deadline - monotonic()))
         except TimeoutError:
             self._down("The embedding model did not answer in time.")
             raise EmbeddingError("The embedding model did not answer in time.") from None
