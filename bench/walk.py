@@ -162,7 +162,7 @@ def stdio() -> Walk:
 
 
 class ServerTracer(Tracer):
-    """Begins anew with every line that the server reads, and writes down what it has before every answer."""
+    """Starts over with every line that the server reads, and writes down what it has before every answer."""
 
     def __init__(self, target: Path) -> None:
         super().__init__()

@@ -5,6 +5,7 @@ import struct
 import numpy as np
 import pytest
 
+import scrubjay
 from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.e5 import BLOCK, E5File, encoder, repacked
 from scrubjay.embedders.local import LocalEmbedder
@@ -45,6 +46,14 @@ def test_questions_find_what_was_said_in_another_language(multilingual):
     found = [int(np.argmax(texts @ multilingual.embed_query(question))) for question in MEMORIES.values()]
 
     assert sum(place == number for number, place in enumerate(found)) >= 7
+
+
+def test_a_search_finds_what_was_said_in_another_language(multilingual, tmp_path):
+    with scrubjay.open(tmp_path / "memories.db", embedder=multilingual) as jay:
+        jay.store_many({"content": text} for text in MEMORIES)
+        found = {text: [hit.memory.content for hit in jay.search(question)] for text, question in MEMORIES.items()}
+
+    assert sum(hits[:1] == [text] for text, hits in found.items()) >= 6
 
 
 def test_answers_are_calibrated_above_other_memories(multilingual):
