@@ -51,6 +51,7 @@ _HOMES = {
             "State",
             "Status",
             "Stored",
+            "Verdict",
             "Version",
         ),
         "scrubjay.values.memory",

@@ -253,7 +253,7 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
 def search_memories(engine: Engine, args: Body) -> Body:
     """Search for relevant memories based on a query. Automatically filters out superseded memories."""
     hits = engine.search(Query(text=args["query"], limit=int(args.get("limit", 5))))
-    memories = [{**shown(hit.memory), "relevance_score": round(hit.score, 4)} for hit in hits]
+    memories = [{**shown(hit.memory), "relevance_score": round(hit.score, 4)} for hit in hits.answers]
     return {"memories": memories, **present(degraded=hits.degraded)}
 
 

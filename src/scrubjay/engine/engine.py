@@ -472,10 +472,10 @@ class Engine:
     # --- finding -----------------------------------------------------------------------------------------------------
 
     def search(self, query: Query | str, **options: Any) -> Hits:
-        """Find memories by words and by meaning, best first; nothing relevant is an empty answer."""
+        """Find memories by words and by meaning, best first; `verdict` says whether they answer it."""
         query = intake.query(query, options)
         found = candidates.search(self, query, self.audience(query.filter), query.now or self.now())
-        self.count_reads([hit.memory for hit in found])
+        self.count_reads([hit.memory for hit in found.answers])
         return found
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:

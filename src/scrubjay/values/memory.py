@@ -678,22 +678,37 @@ class Factors:
     combined: float
 
 
+class Verdict(StrEnum):
+    """Whether what was found answers the question."""
+
+    STRONG = "strong"  # it probably does
+    WEAK = "weak"  # it may
+    NONE = "none"  # nothing here is about that
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     memory: Memory
     score: float  # calibrated: means the same for every query
+    verdict: Verdict = Verdict.STRONG
     explanation: Explanation | None = None
     factors: Factors | None = None  # only if weights were given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hits:
-    """The answer to a query, best first."""
+    """The answer to a query, best first; filled even if nothing answers it: see `verdict` and `answers`."""
 
     hits: tuple[Hit, ...] = ()
+    verdict: Verdict = Verdict.NONE  # on the best of all candidates, whatever the page
     total: int = 0  # candidates before paging
     degraded: str | None = None  # why only words were used, if so
     periods: tuple[Period, ...] = ()  # the times that the question names: what is from then comes first
+
+    @property
+    def answers(self) -> tuple[Hit, ...]:
+        """The hits, unless nothing here is about the question."""
+        return () if self.verdict is Verdict.NONE else self.hits
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -24,7 +24,7 @@ from scrubjay.dialects.base import (
 from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.engine.store import intake
 from scrubjay.errors import Error
-from scrubjay.values.memory import Filter, Hit, Memory, NewMemory, Order, Query, Recall, Version
+from scrubjay.values.memory import Filter, Hit, Memory, NewMemory, Order, Query, Recall, Verdict, Version
 from scrubjay.values.times import parse_time
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def recover_memory(engine: Engine, args: Body) -> Body:
     changes=False,
     route=Route("POST", f"{ROOT}/search"),
     takes=object_schema({"query": {"type": "string", "minLength": 1}, **PAGE, **FILTER}, required=("query",)),
-    gives=gives({"hits": many(Hit), "total": COUNT}, optional=LARGE),
+    gives=gives({"hits": many(Hit), "verdict": shape(Verdict), "total": COUNT}, optional=LARGE),
 )
 def search(engine: Engine, args: Body) -> Body:
     """Find memories by words and by meaning, best first, each with the reasons why it was found."""
@@ -208,7 +208,8 @@ def search(engine: Engine, args: Body) -> Body:
             explain=True,
         )
     )
-    return {"hits": shown(hits.hits), "total": hits.total, **present(degraded=hits.degraded)}
+    found = {"hits": shown(hits.hits), "verdict": str(hits.verdict), "total": hits.total}
+    return found | present(degraded=hits.degraded)
 
 
 @native.operation(

@@ -451,7 +451,7 @@ class Conversations:
         if said:
             query = "\n".join(one.content for one in said)[-MAX_CONTENT:]
             audience, now = at.audience(Filter()), at.now()
-            yield from (hit.memory for hit in search(at, Query(text=query, limit=limit), audience, now).hits)
+            yield from (hit.memory for hit in search(at, Query(text=query, limit=limit), audience, now).answers)
         stored = self._stored_in(at, conversation)
         yield from at.records.list(stored, at.audience(stored), now=at.now(), limit=limit)
 

@@ -286,7 +286,7 @@ class Decisions:
         wanted = Filter(states=AT_HAND, kinds=frozenset(kinds))
         query = intake.query(Query(text=question, limit=limit, filter=wanted), {})
         now, audience = engine.now(), engine.audience(wanted)
-        candidates, vector, degraded, _ = find(engine, query, audience, now)
+        candidates, vector, degraded, *_ = find(engine, query, audience, now)
         named = self._by_id(question, wanted)
         hits = [*named, *engine.records.get([one.memory for one in candidates[:limit]], audience)]
         page = self._unfolded(hits, wanted, limit)

@@ -15,12 +15,20 @@ from collections.abc import Iterable, Sequence
 from scrubjay.engine.conflicts.grammar import CALENDAR, SENTENCE
 from scrubjay.engine.search.pronouns import SECOND_PERSON, says, speaks, words_of
 from scrubjay.stores.words.words import query_words
+from scrubjay.values.memory import Verdict
 
 FIRST = 5  # how many are looked at; the one that looks most like an answer speaks for the list
 SIGN = 0.3  # what share of a score each sign takes off
 ABSENT = 0.5  # how much it counts that no one the question names is named, in a memory that does not say who speaks
 
+STRONG = 0.35  # score from which on a hit probably answers
+
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
+
+
+def verdict(score: float) -> Verdict:
+    """What a hit's score says."""
+    return Verdict.STRONG if score >= STRONG else Verdict.WEAK if score > 0 else Verdict.NONE
 
 
 def likeliest(first: Iterable[tuple[float, str]], question: str) -> float:

@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrubjay.engine.search import ranking
+from scrubjay.engine.search import answerability, ranking
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Filter, Hit, Hits, Match, Period, Query
+from scrubjay.values.memory import Audience, Filter, Hit, Hits, Match, Period, Query, Verdict
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -29,6 +29,7 @@ class Found(NamedTuple):
     vector: Vector | None  # the question's
     degraded: str | None  # why there is none
     periods: tuple[Period, ...]  # the times that the question names
+    verdict: Verdict  # on the best
 
 
 def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> Hits:
@@ -37,7 +38,13 @@ def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> H
     with engine.records.one_reader():
         found = _find(engine, query, asked, audience, now)
         hits = read_page(engine, found.candidates, query, audience, now)
-    return Hits(hits=hits, total=len(found.candidates), degraded=found.degraded, periods=found.periods)
+    return Hits(
+        hits=hits,
+        verdict=found.verdict,
+        total=len(found.candidates),
+        degraded=found.degraded,
+        periods=found.periods,
+    )
 
 
 def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> Found:
@@ -69,7 +76,8 @@ def _find(
         embed=lambda text: embed_query(engine, text)[0],
     )
     found, periods = search.candidates(vector)
-    return Found(found, vector, degraded, periods)
+    best = max((one.score for one in found), default=0.0)
+    return Found(found, vector, degraded, periods, answerability.verdict(best))
 
 
 def read_page(
@@ -91,6 +99,7 @@ def read_page(
         Hit(
             memory=memories[one.memory],
             score=one.score,
+            verdict=answerability.verdict(one.score),
             explanation=None if words is None else ranking.explained(one, words.get(one.memory, ())),
         )
         for one in page

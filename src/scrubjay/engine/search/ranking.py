@@ -255,7 +255,15 @@ def by_weights(scores: Mapping[str, float], memories: Iterable[Memory], weights:
     """Memories in the order that the weights make, with what each factor was worth."""
     weighted = [(weighed(scores[memory.id], memory, weights, now), memory) for memory in memories]
     weighted.sort(key=lambda pair: -pair[0].combined)
-    return [Hit(memory=memory, score=scores[memory.id], factors=factors) for factors, memory in weighted]
+    return [
+        Hit(
+            memory=memory,
+            score=scores[memory.id],
+            verdict=answerability.verdict(scores[memory.id]),
+            factors=factors,
+        )
+        for factors, memory in weighted
+    ]
 
 
 def weighed(score: float, memory: Memory, weights: Weights, now: datetime) -> Factors:
