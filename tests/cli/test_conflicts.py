@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import pytest
 
+import scrubjay
+from scrubjay.embedders.hashing import HashingEmbedder
+from tests.conflict import open_conflict
+
 
 @pytest.fixture
-def pair(stored):
-    """The same words twice: a proposal for which no model is needed."""
-    return stored("User drinks tea"), stored("User drinks tea")
+def pair(stored, home):
+    older, newer = stored("User drinks tea"), stored("User drinks coffee")
+    with scrubjay.open(home / "memories.db", embedder=HashingEmbedder()) as jay:
+        open_conflict(jay, jay.get(newer), jay.get(older))
+    return older, newer
+
+
+def test_the_same_said_again_is_noted_and_opens_no_conflict(call, stored):
+    older = stored("User drinks tea")
+
+    done = call("store", "user drinks tea")
+
+    assert f"It says the same as: User drinks tea ({older})" in done.err
+    assert "supersede" not in done.err
+    assert call("conflicts", "--json").json == []
 
 
 def test_nothing_is_in_doubt_in_an_empty_memory(call):
@@ -48,10 +64,12 @@ def test_a_wrong_pair_is_refused(call, pair, options, code):
     assert len(call("conflicts", "--json").json) == 1
 
 
-def test_duplicates_are_listed(call, pair):
+def test_duplicates_are_listed(call, stored):
+    twins = stored("User drinks tea"), stored("User drinks tea")
+
     [found] = call("duplicates", "--json").json
 
-    assert (found["older"]["id"], found["newer"]["id"]) == pair
+    assert (found["older"]["id"], found["newer"]["id"]) == twins
     assert "drinks tea" in call("duplicates").out
 
 
@@ -61,7 +79,10 @@ def test_no_duplicates_is_no_error(call, stored):
     assert (call("duplicates").code, call("duplicates").out) == (0, "")
 
 
-def test_doctor_tells_of_duplicates(call, pair):
+def test_doctor_tells_of_duplicates(call, stored):
+    for _ in range(2):
+        stored("User drinks tea")
+
     findings = {one["check"]: one for one in call("doctor", "--json").json["findings"]}
 
     assert findings["duplicates"]["state"] == "warning"

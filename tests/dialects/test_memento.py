@@ -196,23 +196,27 @@ def test_m14_strange_and_very_long_text_is_stored_and_found(jay):
     assert len(found(jay, "漢字")) == 1
 
 
-def test_a1_3_several_outdated_memories_give_one_sentence_each(jay):
-    twins = [stored(jay, "User lives in Seattle") for _ in range(2)]
+def test_twins_are_listed_as_the_same_and_ask_for_nothing(jay):
+    """An identical text is a repetition, not an outdated fact (A1-3 and A1-11 of the contract are replaced)."""
+    twins = [stored(jay, "User lives in Seattle") for _ in range(4)]
 
     body = ok(jay, "store_memory", content="user lives in seattle")
 
-    assert {memory["id"] for memory in body["similar"]} == set(twins)
-    assert body["action_required"].count("Call supersede_memory(") == 2
+    assert body["created"]["id"] not in twins
+    assert [(memory["id"], memory["same"]) for memory in body["similar"]] == [(id, True) for id in twins[:0:-1]]
+    assert body["action_required"] is None
 
 
-def test_a1_11_an_exact_twin_is_stored_again_and_proposed_first(real_jay):
-    stored(real_jay, "User moved to Austin")
+def test_the_action_names_one_memory_and_the_twin_comes_after_it(real_jay):
     twin = stored(real_jay, "User lives in Seattle")
+    outdated = stored(real_jay, "User moved to Austin")
 
     body = ok(real_jay, "store_memory", content="User lives in Seattle")
 
-    assert body["similar"][0]["id"] == twin
-    assert body["created"]["id"] != twin
+    assert [memory["id"] for memory in body["similar"]] == [outdated, twin]
+    assert [memory.get("same") for memory in body["similar"]] == [None, True]
+    assert body["action_required"].count("supersede_memory") == 1
+    assert outdated in body["action_required"]
 
 
 def test_times_are_utc_with_milliseconds(jay):

@@ -18,6 +18,7 @@ from scrubjay.servers.http.app import build_app
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Caller, Provenance, Role
 from scrubjay.wiring import open_peer
+from tests.conflict import open_conflict
 from tests.servers.sites import client_of
 
 
@@ -138,8 +139,18 @@ def test_links_supersession_and_release(site):
     assert "superseded_by" not in site.ask("POST", f"{way}/release", {})["memory"]
 
 
-def test_conflicts_are_listed_and_settled(site):
-    older, newer = site.store("The crane lifts nine tons"), site.store("The crane lifts nine tons")
+def test_the_same_said_again_is_a_candidate_and_opens_no_conflict(site):
+    older = site.store("The crane lifts nine tons")
+
+    stored = site.ask("POST", "/memories", {"content": "The crane lifts nine tons"}, status=201)
+
+    assert [one["id"] for one in stored["candidates"]] == stored["same"] == [older["id"]]
+    assert (stored["similar"], site.ask("GET", "/conflicts")["conflicts"]) == ([], [])
+
+
+def test_conflicts_are_listed_and_settled(site, jay):
+    older, newer = site.store("The crane lifts nine tons"), site.store("The crane lifts ten tons")
+    open_conflict(jay, jay.get(newer["id"]), jay.get(older["id"]))
 
     [conflict] = site.ask("GET", "/conflicts")["conflicts"]
     assert (conflict["old"]["id"], conflict["new"]["id"]) == (older["id"], newer["id"])

@@ -7,11 +7,13 @@ import pytest
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.values.codec import plain
 from scrubjay.values.memory import AccessLevel, Caller, LinkKind, Role
+from tests.conflict import open_conflict
 
 
 def conflicting(jay):
     older = jay.store("The harbour master is called Ottilie").memory
-    newer = jay.store("The harbour master is called Ottilie").memory  # a restatement is always proposed
+    newer = jay.store("The harbour master is called Ada").memory
+    open_conflict(jay, newer, older)
     return older, newer
 
 

@@ -10,6 +10,7 @@ from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.upkeep.repairs import Repairs
 from scrubjay.errors import NotFound
 from scrubjay.values.memory import AT_HAND, AccessLevel, Caller, Filter, LinkKind, Role, State
+from tests.conflict import open_conflict
 from tests.stores.contract.suite import a_link
 
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
@@ -223,14 +224,14 @@ def test_a_private_decision_leaves_the_shared_head_of_its_topic_to_the_others(pe
 
 
 def test_a_conflict_that_ann_has_settled_privately_is_still_open_for_bob(people):
-    older = people["bob"].store(OLD).memory.id
-    people["bob"].store(OLD)
+    older, newer = (people["bob"].store(text).memory for text in (OLD, "The harbour office opens at eight"))
+    open_conflict(people["bob"], newer, older)
     assert len(people["bob"].open_conflicts()) == 1
     private = people["ann"].store(NEW, access_level=AccessLevel.PRIVATE).memory.id
-    people["ann"].supersede(old=older, new=private)
+    people["ann"].supersede(old=older.id, new=private)
 
     assert len(people["bob"].open_conflicts()) == 1
-    assert older not in [pair.old.id for pair in people["ann"].open_conflicts()]
+    assert older.id not in [pair.old.id for pair in people["ann"].open_conflicts()]
 
 
 def test_a_mirrored_file_does_not_name_a_hidden_memory(people, tmp_path):

@@ -15,9 +15,10 @@ from scrubjay.embedders.base import Embedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.settings import load
-from scrubjay.values.memory import LinkKind, Memory, Provenance, Query
+from scrubjay.values.memory import Memory, Provenance, Query
 from scrubjay.values.times import utc_now
 from scrubjay.wiring import open_embedder, open_store
+from tests.conflict import open_conflict
 
 FACTS = [
     # days ago, client, category, tags, importance, text
@@ -133,10 +134,10 @@ class Demo:
         agent = self._through("claude-desktop", "cortex")
         led = "Amadou leads the tide team since Ottilie moved to the port authority"
         newer = agent.store(led, category="relationship", tags=("people",)).memory
-        propose(self.engine, newer, self.facts["Ottilie leads the tide team; Amadou is her deputy until March"])
+        open_conflict(self.engine, newer, self.facts["Ottilie leads the tide team; Amadou is her deputy until March"])
         lamp = agent.store("The mole light flashes white every five seconds", tags=("lights",)).memory
         refit = agent.store("The mole light flashes green every five seconds since the refit", tags=("lights",)).memory
-        propose(self.engine, refit, lamp)
+        open_conflict(self.engine, refit, lamp)
         self._through("web-clipper", "cortex").store(CLIPPED, tags=("clipped",))
         self.engine.forget(agent.store("A note that was wrong").memory.id)
 
@@ -160,12 +161,6 @@ class Demo:
                 if at.weekday() < 5 or chance.random() < 0.2:
                     self.engine.search(Query(text=chance.choice(ASKED), limit=chance.randrange(1, 4)))
         self.weeks.ago(0)
-
-
-def propose(engine: Engine, newer: Memory, older: Memory) -> None:
-    """An open conflict; the embedder of tests finds none by itself."""
-    with engine.records.writing() as tx:
-        engine.ledger.link(tx, LinkKind.MAY_OUTDATE, newer, older, score=0.9, given=False)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from scrubjay.values.memory import Provenance
-from tests.page.demo import propose
+from tests.conflict import open_conflict
 
 ROOT = Path(__file__).parent.parent.parent
 BUILT = ROOT / "src" / "scrubjay" / "web"
@@ -60,7 +60,7 @@ def test_stored_text_is_only_ever_text(site, look):
             memories.append(agent.store(text, **given).memory)
             decisions.append(agent.decisions.save(text, text, reasoning=text).memory)
             agent.decisions.mark(decisions[-1].name, "failed", reason=text)
-            propose(jay, agent.store(f"{text} again").memory, memories[-1])
+            open_conflict(jay, agent.store(f"{text} again").memory, memories[-1])
             agent.update(memories[-1].id, content=f"{text} changed", reason=text)
             talk = jay.conversations.create(title=text).id
             jay.conversations.say(talk, text)
@@ -83,7 +83,7 @@ def test_every_view_is_accessible(site, look, scheme):
     with site.engine() as jay:
         memory = jay.store("A text: user lives in Seattle", tags=("home",)).memory
         jay.update(memory.id, content="A text: user lives in Austin")
-        propose(jay, jay.store("A text: user moved to Rome").memory, memory)
+        open_conflict(jay, jay.store("A text: user moved to Rome").memory, memory)
         decision = jay.decisions.save("caching", "Use Redis", reasoning="Fast").memory
         jay.decisions.mark(decision.name, "failed", reason="Slow")
         talk = jay.conversations.create(title="Homes").id

@@ -12,13 +12,13 @@ import scrubjay
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.sync.run import SyncRequest
 from scrubjay.errors import Undecided
-from tests.page.demo import propose
+from tests.conflict import open_conflict
 
 
 def test_a_conflict_is_settled(site, look):
     with site.engine() as jay:
         older, newer = jay.store("User lives in Seattle").memory, jay.store("User moved to Austin").memory
-        propose(jay, newer, older)
+        open_conflict(jay, newer, older)
     page = look(site).go("#/conflicts")
     expect(page.locator(".pair")).to_have_count(1)
     page.get_by_role("button", name="The newer one replaces it").click()
@@ -31,7 +31,7 @@ def test_a_conflict_is_settled(site, look):
 def test_both_sides_of_a_conflict_may_stay(site, look):
     with site.engine() as jay:
         older, newer = jay.store("User likes tea").memory, jay.store("User likes coffee").memory
-        propose(jay, newer, older)
+        open_conflict(jay, newer, older)
     page = look(site).go("#/conflicts")
     page.get_by_role("button", name="Both are true").click()
 
@@ -43,7 +43,7 @@ def test_both_sides_of_a_conflict_may_stay(site, look):
 def test_both_sides_of_a_conflict_become_one(site, look):
     with site.engine() as jay:
         older, newer = jay.store("The crane lifts nine tons").memory, jay.store("The crane is yellow").memory
-        propose(jay, newer, older)
+        open_conflict(jay, newer, older)
     page = look(site).go("#/conflicts")
     page.get_by_role("button", name="Merge").click()
 

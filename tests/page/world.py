@@ -11,7 +11,8 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.memory import LinkKind, Memory
 from scrubjay.wiring import open_store
-from tests.page.demo import Demo, propose
+from tests.conflict import open_conflict
+from tests.page.demo import Demo
 
 MEMORIES = 300
 PLACES = ("north mole", "fish quay", "dry dock", "pilot station", "coal pier", "ferry ramp", "east lock", "old basin")
@@ -66,7 +67,7 @@ class World(Demo):
             self.repeats.append(self._keep(REPEATED, "siren", at))
         self.weeks.ago(0)
         for newer in self.repeats[1:]:
-            propose(self.engine, newer, self.repeats[0])
+            open_conflict(self.engine, newer, self.repeats[0])
 
     def _hub(self) -> Memory:
         """A memory that may outdate many, and many that belong together with it."""
@@ -76,7 +77,7 @@ class World(Demo):
         self.weeks.ago(0)
         hub = self._keep("Since the refit of November every lamp in the harbour is an LED lamp", "lamp")
         for other in others:
-            propose(self.engine, hub, other)
+            open_conflict(self.engine, hub, other)
         for at, other in enumerate(others):
             with self.engine.records.writing() as tx:
                 self._link(tx, LinkKind.RELATED, other, others[(at + 1) % len(others)])

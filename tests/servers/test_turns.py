@@ -71,5 +71,5 @@ def test_what_is_sent_in_one_breath_happens_in_that_order(tmp_path):
         replies = {reply["id"]: reply["result"] for reply in (peer.read() for _ in range(12))}
 
     similar = [len(replies[number]["structuredContent"]["similar"]) for number in range(2, 12)]
-    assert similar == [0, 1, 2, 3, 4, 5, 5, 5, 5, 5]
+    assert similar == [0, 1, 2, 3, 3, 3, 3, 3, 3, 3]
     assert len(replies[12]["structuredContent"]["memories"]) == 10

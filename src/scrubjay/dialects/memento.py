@@ -28,8 +28,8 @@ When to search (search_memories):
 - before asking for something the user may already have told you
 
 Handling conflicts:
-1. store_memory answers with similar memories and action_required when it may outdate earlier ones.
-2. Check whether they truly conflict (old home against new home).
+1. store_memory answers with up to four similar memories; action_required names the one that is very likely outdated.
+2. Check whether they truly conflict (old home against new home). One marked "same" says the same: leave it.
 3. If the old one is now wrong, call supersede_memory with its id and the new id.
 4. If both are true, keep both.
 
@@ -100,6 +100,13 @@ MEMORY = record(
         "relevance_score": {"type": "number", "minimum": 0, "maximum": 1, "description": "Only in search results"},
     },
 )
+SIMILAR = {
+    **MEMORY,
+    "properties": {
+        **MEMORY["properties"],
+        "same": {"type": "boolean", "description": "Present if it says the same as the new memory: nothing to do"},
+    },
+}
 ERROR = record(
     {
         "code": {
@@ -161,10 +168,7 @@ STORE_IN_BOTH_SPELLINGS = {
         record(
             {
                 "created": {**MEMORY, "description": "The newly created memory with id, content, confidence, etc."},
-                "similar": {
-                    **MEMORIES,
-                    "description": "Array of similar existing memories that might be outdated",
-                },
+                "similar": array(SIMILAR, description="Array of similar existing memories that might be outdated"),
                 "action_required": {
                     "type": ["string", "null"],
                     "description": "Specific action to take if conflicts found, e.g., "
@@ -186,14 +190,18 @@ def store_memory(engine: Engine, args: Body) -> Body:
             source=SOURCES[args.get("source", "extracted")],
         )
     )
-    actions = [
-        f'Call {served("supersede_memory")}("{old.id}", "{stored.memory.id}") to mark the old memory as outdated.'
-        for old in stored.similar
-    ]
+    action = next(
+        (
+            f'Call {served("supersede_memory")}("{old.id}", "{stored.memory.id}") to mark the old memory as outdated.'
+            for old in stored.similar
+        ),
+        None,
+    )
+    twins = [{**shown(old), "same": True} if old.id in stored.same else shown(old) for old in stored.candidates]
     return {
         "created": shown(stored.memory),
-        "similar": [shown(old) for old in stored.similar],
-        "action_required": " ".join(actions) or None,
+        "similar": [*map(shown, stored.similar), *twins],
+        "action_required": action,
         **present(degraded=stored.degraded),
     }
 

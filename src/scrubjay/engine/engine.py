@@ -303,7 +303,7 @@ class Engine:
     def store(self, new: NewMemory | str, **fields: Any) -> Stored:
         """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another, unless the
         caller asks for it to be the only one with its words."""
-        from scrubjay.engine.conflicts.judge import find_proposals, propose  # none of these is for a search
+        from scrubjay.engine.conflicts.judge import find_proposals, propose, told  # none of these is for a search
         from scrubjay.engine.store.enrichment import enrich
         from scrubjay.engine.store.neighbours import find_neighbours, link_related
 
@@ -331,8 +331,7 @@ class Engine:
             links = link_related(self, tx, stored, given, neighbours)
             if (agreed := neighbours.agree_with(stored.category)) is not None:
                 tx.judge_category(stored.id, agreed=agreed)
-            similar = tuple(proposal.memory for proposal in proposals)
-            return Stored(memory=stored, similar=similar, degraded=degraded, links=links)
+            return told(stored, proposals, degraded=degraded, links=links)
 
         result = self.transact(Stored, write)
         if not text.complete:

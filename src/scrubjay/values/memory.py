@@ -744,10 +744,12 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """The answer to a store: the memory, and earlier ones that it may outdate, most likely first."""
+    """The answer to a store: the memory, and earlier ones that it may outdate or repeat."""
 
     memory: Memory
-    similar: tuple[Memory, ...] = ()
+    similar: tuple[Memory, ...] = ()  # the sure hint: what it very likely outdates; one at most
+    candidates: tuple[Memory, ...] = ()  # further ones, for a reader to judge: three at most, the likeliest first
+    same: tuple[str, ...] = ()  # ids of those candidates that say the same as the new one
     degraded: str | None = None  # why it is found by words only for now, if so
     links: int = 0  # made with it, given and found
 
@@ -769,6 +771,7 @@ class OpenConflict:
     new: Memory
     old: Memory
     score: float  # how likely that is, 0..1
+    sure: bool = True  # likely enough to be named when the newer one was stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,3 +60,6 @@ def advise(stored: Stored, session: Session) -> None:
     for earlier in stored.similar:
         note(f"It may outdate: {earlier.title}", session)
         note(f"  If so: scrubjay supersede {earlier.id} {stored.memory.id}", session)
+    for earlier in stored.candidates:
+        if earlier.id in stored.same:
+            note(f"It says the same as: {earlier.title} ({earlier.id})", session)

@@ -122,13 +122,24 @@ def get_memory(engine: Engine, args: Body) -> Body:
     changes=True,
     route=Route("POST", f"{ROOT}/memories", 201),
     takes=object_schema(fields_of(NewMemory, without=("kind", "topic", "detail")), required=("content",)),
-    gives=gives({"memory": shape(Memory), "similar": many(Memory), "links": COUNT}, optional=LARGE),
+    gives=gives(
+        {
+            "memory": shape(Memory),
+            "similar": many(Memory),
+            "candidates": many(Memory),
+            "same": array(ID),
+            "links": COUNT,
+        },
+        optional=LARGE,
+    ),
 )
 def store_memory(engine: Engine, args: Body) -> Body:
-    """Store a memory; the answer lists earlier ones that it may outdate."""
+    """Store a memory. `similar` is the one earlier memory that it very likely outdates, if any; `candidates` are up to
+    three more to judge for yourself, and `same` the ids of those that say the same."""
     stored = engine.store(filled(NewMemory, args))
     more = present(degraded=stored.degraded)
-    return {**one(stored.memory), "similar": shown(stored.similar), "links": stored.links, **more}
+    hints = {"similar": shown(stored.similar), "candidates": shown(stored.candidates), "same": list(stored.same)}
+    return {**one(stored.memory), **hints, "links": stored.links, **more}
 
 
 @native.operation(

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
 from scrubjay.engine.conflicts import grammar
+from scrubjay.engine.conflicts.duplicates import same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
-from scrubjay.engine.conflicts.weights import BIAS, WEIGHTS
+from scrubjay.engine.conflicts.weights import BIAS, SURE, WEIGHTS
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Kind, LinkKind, Memory, Status
+from scrubjay.values.memory import Audience, Kind, LinkKind, Memory, Status, Stored
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.store.embedding import Embedding
     from scrubjay.stores.promises.memories import Transaction
 
-MOST = 5  # proposals for one memory
+MOST = 3  # candidates for one memory, besides the sure hint
 PROPOSE = 0.5  # the judge's probability from which a memory is named …
 PROPOSE_IN_TALK = 0.73  # … where texts have several sentences, some of which have words in common by chance
 CLOSE = 1.0  # how far behind the likeliest (in logits) another single statement may lie and still be named
@@ -72,6 +73,11 @@ class Proposal:
     score: float
     features: Features | None  # None if the words are the same: that needs no judge
     in_talk: bool = False  # one of the two texts has several sentences
+    same: bool = False  # it says the same: nothing is outdated
+
+    @property
+    def sure(self) -> bool:
+        return not self.same and self.score >= SURE
 
 
 class Judge:
@@ -96,7 +102,7 @@ class Judge:
         if new.kind is not Kind.MEMORY:
             return []
         same = [memory for memory in same_words if current(memory, new, now)]
-        proposals = [Proposal(memory=memory, score=1.0, features=None) for memory in reversed(same)]
+        proposals = [Proposal(memory=memory, score=1.0, features=None, same=True) for memory in reversed(same)]
         known = {memory.id for memory in same}
         olds = [
             memory
@@ -112,8 +118,9 @@ class Judge:
             features = compared(told, said, neighbours.promising[old.id], rarity)
             score, in_talk = probability(features), max(len(told), len(said)) > 1
             if score >= (PROPOSE_IN_TALK if in_talk else PROPOSE):
-                judged.append(Proposal(memory=old, score=score, features=features, in_talk=in_talk))
-        return [*proposals, *likeliest(judged)][:MOST]
+                same_text = same_said(old.text, new.text)
+                judged.append(Proposal(memory=old, score=score, features=features, in_talk=in_talk, same=same_text))
+        return [*proposals, *likeliest(judged)]
 
     def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> dict[str, Features]:
         """Those that would be proposed if their words said what speaks for it most; the others need not be read."""
@@ -237,9 +244,29 @@ def find_proposals(
     )
 
 
-def propose(engine: Engine, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> None:
-    for proposal in proposals:
-        engine.ledger.link(tx, LinkKind.MAY_OUTDATE, memory, proposal.memory, score=proposal.score, given=False)
+def sure_hint(proposals: Iterable[Proposal]) -> Proposal | None:
+    return next((one for one in proposals if one.sure), None)
+
+
+def propose(engine: Engine, tx: Transaction, memory: Memory, proposals: Sequence[Proposal]) -> bool:
+    """Open a conflict for the sure hint, if there is one."""
+    if (hint := sure_hint(proposals)) is not None:
+        engine.ledger.link(tx, LinkKind.MAY_OUTDATE, memory, hint.memory, score=hint.score, given=False)
+    return hint is not None
+
+
+def told(memory: Memory, proposals: Sequence[Proposal], *, degraded: str | None, links: int) -> Stored:
+    """The answer to a store: the sure hint, and what else is worth a reader's look, twins first."""
+    hint = sure_hint(proposals)
+    rest = sorted((one for one in proposals if one is not hint), key=lambda one: not one.same)[:MOST]
+    return Stored(
+        memory=memory,
+        similar=() if hint is None else (hint.memory,),
+        candidates=tuple(one.memory for one in rest),
+        same=tuple(one.memory.id for one in rest if one.same),
+        degraded=degraded,
+        links=links,
+    )
 
 
 def judge_late(engine: Engine, memory: Memory, vector: Vector) -> None:
@@ -248,6 +275,5 @@ def judge_late(engine: Engine, memory: Memory, vector: Vector) -> None:
     neighbours = find_neighbours(engine, memory, vector, audience)
     proposals = find_proposals(engine, memory, neighbours, audience, intake.fingerprint(memory))
     with engine.records.writing() as tx:
-        propose(engine, tx, memory, proposals)
-        if proposals:  # no other event tells the feed of these links
+        if propose(engine, tx, memory, proposals):  # no other event tells the feed of this link
             engine.ledger.record(tx, memory, "linked")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, supersede
 from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Conflict, NotFound
@@ -20,7 +21,9 @@ def open_conflicts(
     ends = dict.fromkeys(end for link in links for end in (link.source, link.target))
     seen = {memory.id: memory for memory in reads.get(list(ends), audience)}
     return [
-        OpenConflict(new=seen[link.source], old=seen[link.target], score=link.score or 0.0)
+        OpenConflict(
+            new=seen[link.source], old=seen[link.target], score=link.score or 0.0, sure=(link.score or 0.0) >= SURE
+        )
         for link in links
         if link.source in seen and link.target in seen  # it may have gone meanwhile
     ]

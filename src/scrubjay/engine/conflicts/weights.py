@@ -16,3 +16,4 @@ WEIGHTS = {
     "nothing_new": 0.08,
 }
 BIAS = -9.62
+SURE = 0.5  # the probability from which on a memory is hinted at by itself, and a conflict is opened
