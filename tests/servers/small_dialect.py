@@ -19,10 +19,8 @@ def small_dialect(**operations) -> Dialect:
         error_body=lambda error, operation: {"oops": error.message, "in": operation},
     )
 
-    @dialect.operation(
-        "echo_words",
-        title="Echo",
-        changes=False,
+    @dialect.reads(
+        "Echo",
         gives=ANY,
         takes=object_schema(
             {"words": {"type": "array", "items": {"type": "string"}, "description": "For echo_words only."}}
@@ -32,11 +30,11 @@ def small_dialect(**operations) -> Dialect:
         """Says it again. Better than echo_words_twice."""
         return {"words": args["words"]}
 
-    @dialect.operation("search", title="Search", changes=True, destructive=True, listed=False, takes=ANY, gives=ANY)
+    @dialect.writes("Search", destructive=True, listed=False, takes=ANY, gives=ANY)
     def search(engine, args):
         """Nothing to search."""
         return {"space": list(engine.spaces), "provenance": repr(engine.provenance)}
 
     for name, run in operations.items():
-        dialect.operation(name, title=name, changes=False, takes=ANY, gives=ANY)(run)
+        dialect.reads(name, name=name, takes=ANY, gives=ANY)(run)
     return dialect

@@ -27,7 +27,7 @@ ISSUER, AUDIENCE = "https://issuer.example", "scrubjay"
 def dialect():
     small = small_dialect()
 
-    @small.operation("whoami", title="Who", changes=False, takes=ANY, gives=ANY)
+    @small.reads("Who", takes=ANY, gives=ANY)
     def whoami(engine, args):
         """Says who asks."""
         caller = engine.caller
@@ -38,7 +38,7 @@ def dialect():
             "space": engine.spaces[0],
         }
 
-    @small.operation("local", title="Local", changes=False, takes=ANY, gives=ANY, reach=Reach.LOCAL)
+    @small.reads("Local", takes=ANY, gives=ANY, reach=Reach.LOCAL)
     def local(engine, args):
         """Touches files."""
         return {}

@@ -28,15 +28,15 @@ def site(jay):
     done = threading.Event()
     small = small_dialect()
 
-    @small.operation("long", title="Long", changes=False, takes=ANY, gives=ANY, asks=True)
+    @small.reads("Long", takes=ANY, gives=ANY, asks=True)
     def long(engine, args):
         """Says that it has begun, and then nothing until the test is over."""
         engine.progress(1, 2, "half of it")
         done.wait(PATIENCE)
         return {}
 
-    @small.operation(
-        "lines", title="Lines", changes=False, takes=ANY, gives=ANY, streams=Pieces.LINES,
+    @small.reads(
+        "Lines", takes=ANY, gives=ANY, streams=Pieces.LINES,
         route=Route("GET", "/api/test/lines"),
     )  # fmt: skip
     def lines(engine, args):

@@ -33,9 +33,7 @@ def routed() -> Dialect:
 
     def operation(name, method, path, status=200, takes=ANY, changes=False, streams=None):
         route = Route(method, path, status)
-        return dialect.operation(
-            name, title=name, takes=takes, gives=ANY, changes=changes, route=route, streams=streams
-        )
+        return dialect.operation(name, name=name, takes=takes, gives=ANY, changes=changes, route=route, streams=streams)
 
     shelf = {"shelf": {"type": "string"}, "row": {"type": "integer"}}
     filters = {

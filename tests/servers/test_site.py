@@ -186,10 +186,8 @@ def test_a_rude_client_does_not_keep_others_from_being_served(jay):
 def test_open_streams_do_not_keep_the_server_from_ending(jay):
     dialect = small_dialect()
 
-    @dialect.operation(
-        "follow",
-        title="Follow",
-        changes=False,
+    @dialect.reads(
+        "Follow",
         takes=ANY,
         gives=ANY,
         route=Route("GET", "/api/follow"),

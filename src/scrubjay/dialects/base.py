@@ -15,9 +15,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -115,7 +115,7 @@ class Operation:
     name: str
     title: str
     description: str  # what a model reads when choosing
-    takes: Schema
+    takes: Schema = field(default_factory=lambda: object_schema({}))
     gives: Schema
     run: Run
     changes: bool  # writes anything at all
@@ -190,21 +190,36 @@ class Dialect:
     error_text: Callable[[Error, Body], str | None] = lambda _error, _body: None  # where a seed fixes one
     tools: bool = True  # served over MCP and at POST /api/{dialect}/{name}; else only where its operations have routes
     operations: dict[str, Operation] = field(default_factory=dict)
+    common: Mapping[str, Any] = field(default_factory=dict)  # of operations registered here, unless they say otherwise
     resources: Resources | None = None
 
-    def operation(self, name: str, *, changes: bool, idempotent: bool = False, **more: Any) -> Callable[[Given], Given]:
-        """Register a function under its wire name; its docstring is what a model reads. `more`: see `Operation`."""
+    def reads(self, title: str, **more: Any) -> Callable[[Given], Given]:
+        """Register a function that changes nothing. `more`: see `Operation`."""
+        return self.operation(title, changes=False, **more)
+
+    def writes(self, title: str, **more: Any) -> Callable[[Given], Given]:
+        return self.operation(title, changes=True, **more)
+
+    def part(self, **common: Any) -> Dialect:
+        """The same table for operations that have this in common."""
+        return replace(self, common=common)
+
+    def operation(
+        self, title: str, *, changes: bool, idempotent: bool = False, name: str | None = None, **more: Any
+    ) -> Callable[[Given], Given]:
+        """Register a function under its own name; its docstring is what a model reads."""
 
         def register(run: Given) -> Given:
-            description = " ".join((run.__doc__ or "").split())
-            self.operations[name] = Operation(
-                name=name,
-                description=description,
+            operation = Operation(
+                name=name or run.__name__.rstrip("_"),
+                title=title,
+                description=" ".join((run.__doc__ or "").split()),
                 run=run,
                 changes=changes,
                 idempotent=idempotent or not changes,
-                **more,
+                **{**self.common, **more},
             )
+            self.operations[operation.name] = operation
             return run
 
         return register
@@ -320,6 +335,14 @@ def record(properties: Schema, *, optional: Schema | None = None) -> Schema:
 def array(items: Schema, **more: Any) -> Schema:
     """A JSON array of such items; `more` as JSON Schema names it: maxItems, description …"""
     return {"type": "array", "items": items, **more}
+
+
+def scalar(kind: str, description: str = "", **more: Any) -> Schema:
+    """A JSON string, number or boolean; `more` as JSON Schema names it: minLength, default …"""
+    return {"type": kind, **more, **({"description": description} if description else {})}
+
+
+text, integer, number, flag = (partial(scalar, kind) for kind in ("string", "integer", "number", "boolean"))
 
 
 # Goes with a list that was cut because the reply would have been too large: by servers/reply_size.py, or earlier, where

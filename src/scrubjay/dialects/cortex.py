@@ -21,10 +21,13 @@ from scrubjay.dialects.base import (
     Schema,
     array,
     either,
+    flag,
+    integer,
     object_schema,
     present,
     record,
     served,
+    text,
 )
 from scrubjay.engine.files.document import written_by
 from scrubjay.engine.files.paths import Placed
@@ -180,60 +183,53 @@ cortex = Dialect(
     error_body=error_body,
     error_text=error_text,
 )
+extras = cortex.part(listed=False)
 
 CODE_NAMES = sorted({code for code, _ in CODES.values()} | set(FIELD_CODES.values()) | {"STORE_ALREADY_EXISTS"})
 FAILED = record(
     {
         "error": record(
             {
-                "code": {"type": "string", "enum": CODE_NAMES},
-                "mcp_code": {"type": "integer", "enum": [INVALID_PARAMS, INTERNAL_ERROR]},
-                "message": {"type": "string"},
+                "code": text(enum=CODE_NAMES),
+                "mcp_code": integer(enum=[INVALID_PARAMS, INTERNAL_ERROR]),
+                "message": text(),
             }
         )
     }
 )
-STORE = {"type": "string", "minLength": 1, "maxLength": 100, "description": "Name of the store"}
-PATH = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": MAX_PATH,
-    "description": "Path of the memory: categories and a name, such as project/api/rate-limits",
-}
-CATEGORY = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": MAX_PATH,
-    "description": "Path of a category, such as project/api",
-}
-CONTENT = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT, "description": "The memory's text, in Markdown"}
-TAGS = array({"type": "string"}, maxItems=20, description="Words to find it by")
-TIME = {"type": "string", "format": "date-time"}
-EXPIRY = {"type": "string", "maxLength": 100, "description": "When it expires: an ISO 8601 time or date"}
-INCLUDE_EXPIRED = {"type": "boolean", "default": False, "description": "Include expired memories"}
-COUNT = {"type": "integer", "minimum": 0}
+STORE = text("Name of the store", minLength=1, maxLength=100)
+PATH = text(
+    "Path of the memory: categories and a name, such as project/api/rate-limits", minLength=1, maxLength=MAX_PATH
+)
+CATEGORY = text("Path of a category, such as project/api", minLength=1, maxLength=MAX_PATH)
+CONTENT = text("The memory's text, in Markdown", minLength=1, maxLength=MAX_CONTENT)
+TAGS = array(text(), maxItems=20, description="Words to find it by")
+TIME = text(format="date-time")
+EXPIRY = text("When it expires: an ISO 8601 time or date", maxLength=100)
+INCLUDE_EXPIRED = flag("Include expired memories", default=False)
+COUNT = integer(minimum=0)
 METADATA = record(
     {
         "created_at": TIME,
         "updated_at": TIME,
-        "tags": array({"type": "string"}),
-        "source": {"type": "string", "description": "The program that stored it"},
+        "tags": array(text()),
+        "source": text("The program that stored it"),
     },
     optional={
         "expires_at": TIME,
-        "superseded_by": {"type": "string", "description": "Id of the memory that supersedes it"},
+        "superseded_by": text("Id of the memory that supersedes it"),
     },
 )
-MEMORY = {"id": {"type": "string"}, "path": {"type": "string"}, "content": {"type": "string"}, "metadata": METADATA}
+MEMORY = {"id": text(), "path": text(), "content": text(), "metadata": METADATA}
 DONE: Schema = {
     "success": {"const": True},
-    "message": {"type": "string"},
-    "store": {"type": "string"},
-    "path": {"type": "string"},
-    "id": {"type": "string"},
-    "note": {"type": "string", "description": "Why its file is not written yet, if so"},
+    "message": text(),
+    "store": text(),
+    "path": text(),
+    "id": text(),
+    "note": text("Why its file is not written yet, if so"),
 }
-PRUNED = array(record({"path": {"type": "string"}, "expires_at": TIME}))
+PRUNED = array(record({"path": text(), "expires_at": TIME}))
 
 
 def takes(properties: Schema, *, required: tuple[str, ...] = ()) -> Schema:
@@ -268,10 +264,8 @@ def sentence(body: Body) -> str:
 # --- the seven -------------------------------------------------------------------------------------------------------
 
 
-@cortex.operation(
-    "add_memory",
-    title="Add a memory",
-    changes=True,
+@cortex.writes(
+    "Add a memory",
     says=sentence,
     takes=takes({"path": PATH, "content": CONTENT, "tags": TAGS, "expires_at": EXPIRY}, required=("path", "content")),
     gives=WRITTEN,
@@ -289,10 +283,8 @@ def add_memory(engine: Engine, args: Body) -> Body:
     return written(placed, f"Memory created at {placed.memory.path}")
 
 
-@cortex.operation(
-    "get_memory",
-    title="Get a memory",
-    changes=False,
+@cortex.reads(
+    "Get a memory",
     takes=takes({"path": PATH, "include_expired": INCLUDE_EXPIRED}, required=("path",)),
     gives=gives(MEMORY),
 )
@@ -301,10 +293,8 @@ def get_memory(engine: Engine, args: Body) -> Body:
     return shown(engine.paths.get(args["store"], args["path"], expired=args.get("include_expired", False)))
 
 
-@cortex.operation(
-    "update_memory",
-    title="Update a memory",
-    changes=True,
+@cortex.writes(
+    "Update a memory",
     says=sentence,
     takes=takes(
         {
@@ -312,7 +302,7 @@ def get_memory(engine: Engine, args: Body) -> Body:
             "content": CONTENT,
             "tags": {**TAGS, "description": "Replace the tags; an empty list clears them"},
             "expires_at": {**EXPIRY, "type": ["string", "null"], "description": "When it expires; null clears it"},
-            "clear_expiry": {"type": "boolean", "default": False, "description": "Remove the expiry date"},
+            "clear_expiry": flag("Remove the expiry date", default=False),
         },
         required=("path",),
     ),
@@ -330,10 +320,8 @@ def update_memory(engine: Engine, args: Body) -> Body:
     return written(placed, f"Memory updated at {placed.memory.path}")
 
 
-@cortex.operation(
-    "remove_memory",
-    title="Remove a memory",
-    changes=True,
+@cortex.writes(
+    "Remove a memory",
     destructive=True,
     says=sentence,
     takes=takes({"path": PATH}, required=("path",)),
@@ -348,10 +336,8 @@ def remove_memory(engine: Engine, args: Body) -> Body:
 MOVE = {"from_path": {**PATH, "description": "Current path"}, "to_path": {**PATH, "description": "New path"}}
 
 
-@cortex.operation(
-    "move_memory",
-    title="Move a memory",
-    changes=True,
+@cortex.writes(
+    "Move a memory",
     says=sentence,
     takes=takes(MOVE, required=tuple(MOVE)),
     accepts=takes({**dict.fromkeys(FROM, MOVE["from_path"]), **dict.fromkeys(TO, MOVE["to_path"])}),
@@ -378,46 +364,40 @@ def one_of(args: Body, names: tuple[str, ...]) -> str:
     return given[0]
 
 
-@cortex.operation(
-    "list_memories",
-    title="List memories",
-    changes=False,
+@cortex.reads(
+    "List memories",
     takes=takes(
         {
             "category": CATEGORY,
             "include_expired": INCLUDE_EXPIRED,
-            "cursor": {"type": "string", "minLength": 1, "maxLength": 600, "description": "next_cursor of a page"},
+            "cursor": text("next_cursor of a page", minLength=1, maxLength=600),
         }
     ),
     gives=gives(
         {
-            "category": {"type": "string", "description": "The category, or all"},
-            "exists": {"type": "boolean", "description": "Whether the category exists"},
+            "category": text("The category, or all"),
+            "exists": flag("Whether the category exists"),
             "count": COUNT,
             "memories": array(
                 object_schema(
                     {
-                        "path": {"type": "string"},
+                        "path": text(),
                         "token_estimate": COUNT,
-                        "summary": {"type": "string"},
+                        "summary": text(),
                         "expires_at": TIME,
-                        "is_expired": {"type": "boolean"},
-                        "superseded_by": {"type": "string"},
+                        "is_expired": flag(),
+                        "superseded_by": text(),
                     },
                     required=("path", "token_estimate", "is_expired"),
                 )
             ),
-            "subcategories": array(
-                record(
-                    {"path": {"type": "string"}, "memory_count": COUNT}, optional={"description": {"type": "string"}}
-                )
-            ),
+            "subcategories": array(record({"path": text(), "memory_count": COUNT}, optional={"description": text()})),
         },
         optional={
             "unreadable_files": {**COUNT, "description": "Files of the store that cannot be read"},
             "total": {**COUNT, "description": "Total on all pages, if there are several"},
             "has_more": {"const": True},
-            "next_cursor": {"type": "string", "description": "Cursor for the next page"},
+            "next_cursor": text("Cursor for the next page"),
             "left_out": LEFT_OUT,
         },
     ),
@@ -455,13 +435,11 @@ def listing(engine: Engine, args: Body, *, limit: int | None = None) -> Body:
 PRUNING: Schema = {"success": {"const": True}, "count": COUNT}
 
 
-@cortex.operation(
-    "prune_memories",
-    title="Prune expired memories",
-    changes=True,
+@cortex.writes(
+    "Prune expired memories",
     destructive=True,
     idempotent=True,
-    takes=takes({"dry_run": {"type": "boolean", "default": False, "description": "Only report what would be deleted"}}),
+    takes=takes({"dry_run": flag("Only report what would be deleted", default=False)}),
     gives=either(
         {
             "anyOf": [
@@ -489,19 +467,16 @@ def prune_memories(engine: Engine, args: Body) -> Body:
 # --- stores ----------------------------------------------------------------------------------------------------------
 
 NAMED = {
-    "name": {"type": "string"},
-    "path": {"type": "string", "description": "Its folder, for this machine's owner"},
-    "description": {"type": "string"},
+    "name": text(),
+    "path": text("Its folder, for this machine's owner"),
+    "description": text(),
     "memory_count": COUNT,
     "read_only": {"const": True},
 }
 
 
-@cortex.operation(
-    "list_stores",
-    title="List stores",
-    changes=False,
-    takes=object_schema({}),
+@cortex.reads(
+    "List stores",
     gives=gives(
         {"stores": array(object_schema(NAMED, required=("name", "memory_count")))},
         optional={"left_out": LEFT_OUT},
@@ -525,15 +500,13 @@ def list_stores(engine: Engine, _args: Body) -> Body:
 
 # A folder is accepted from this machine's owner only, which the engine checks; without one a store is created under the
 # home, which anyone may do who can write to the space. So its reach is that of any other write.
-@cortex.operation(
-    "create_store",
-    title="Create a store",
-    changes=True,
+@cortex.writes(
+    "Create a store",
     takes=record(
         {"name": {**STORE, "description": "Lower-case letters, digits and single hyphens"}},
         optional={
-            "path": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "A folder for its files"},
-            "description": {"type": "string", "maxLength": 500, "description": "What belongs there"},
+            "path": text("A folder for its files", minLength=1, maxLength=4096),
+            "description": text("What belongs there", maxLength=500),
         },
     ),
     gives=gives({"name": NAMED["name"]}, optional={"path": NAMED["path"]}),
@@ -548,14 +521,11 @@ def create_store(engine: Engine, args: Body) -> Body:
 # --- extras ----------------------------------------------------------------------------------------------------------
 
 
-@cortex.operation(
-    "create_category",
-    title="Create a category",
-    changes=True,
+@extras.writes(
+    "Create a category",
     idempotent=True,
-    listed=False,
     takes=takes({"path": CATEGORY}, required=("path",)),
-    gives=gives({"path": {"type": "string"}, "created": {"type": "boolean"}}),
+    gives=gives({"path": text(), "created": flag()}),
 )
 def create_category(engine: Engine, args: Body) -> Body:
     """Creates an empty category. An existing one does not change."""
@@ -563,24 +533,17 @@ def create_category(engine: Engine, args: Body) -> Body:
     return {"path": path, "created": created}
 
 
-@cortex.operation(
-    "set_category_description",
-    title="Describe a category",
-    changes=True,
+@extras.writes(
+    "Describe a category",
     idempotent=True,
-    listed=False,
     takes=takes(
         {
             "path": CATEGORY,
-            "description": {
-                "type": "string",
-                "maxLength": 5_000,
-                "description": "At most 500 characters; blank removes it",
-            },
+            "description": text("At most 500 characters; blank removes it", maxLength=5_000),
         },
         required=("path", "description"),
     ),
-    gives=gives({"path": {"type": "string"}, "description": {"type": ["string", "null"]}}),
+    gives=gives({"path": text(), "description": {"type": ["string", "null"]}}),
 )
 def set_category_description(engine: Engine, args: Body) -> Body:
     """Describes what belongs in a category, which is created if needed. A blank description removes it."""
@@ -588,14 +551,11 @@ def set_category_description(engine: Engine, args: Body) -> Body:
     return {"path": path, "description": text}
 
 
-@cortex.operation(
-    "delete_category",
-    title="Delete a category",
-    changes=True,
+@extras.writes(
+    "Delete a category",
     destructive=True,
-    listed=False,
     takes=takes({"path": CATEGORY}, required=("path",)),
-    gives=gives({"path": {"type": "string"}, "deleted": {"const": True}, "memory_count": COUNT}),
+    gives=gives({"path": text(), "deleted": {"const": True}, "memory_count": COUNT}),
 )
 def delete_category(engine: Engine, args: Body) -> Body:
     """Deletes a category with every memory and category below it."""
@@ -603,15 +563,12 @@ def delete_category(engine: Engine, args: Body) -> Body:
     return {"path": path, "deleted": True, "memory_count": count}
 
 
-@cortex.operation(
-    "get_recent_memories",
-    title="Get recent memories",
-    changes=False,
-    listed=False,
+@extras.reads(
+    "Get recent memories",
     takes=takes(
         {
             "category": CATEGORY,
-            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10, "description": "How many"},
+            "limit": integer("How many", minimum=1, maximum=100, default=10),
         }
     ),
     gives=gives(
@@ -625,17 +582,14 @@ def get_recent_memories(engine: Engine, args: Body) -> Body:
     return {"count": len(found), "memories": [shown(memory) for memory in found]}
 
 
-@cortex.operation(
-    "reindex_store",
-    title="Reindex a store",
-    changes=True,
+@extras.writes(
+    "Reindex a store",
     idempotent=True,
-    listed=False,
     takes=takes({}),
     gives=gives(
         {
             **dict.fromkeys(("new", "changed", "moved", "removed"), COUNT),
-            "warnings": array({"type": "string"}, description="Files that cannot be read"),
+            "warnings": array(text(), description="Files that cannot be read"),
         },
         optional={"left_out": LEFT_OUT},
     ),

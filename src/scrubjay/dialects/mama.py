@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, array, either, object_schema, present, record, served
+from scrubjay.dialects.base import (
+    LEFT_OUT,
+    Body,
+    Dialect,
+    array,
+    either,
+    flag,
+    integer,
+    number,
+    object_schema,
+    present,
+    record,
+    served,
+    text,
+)
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.values.memory import MAX_CONTENT, MAX_LIMIT, Kind
 
@@ -51,74 +65,61 @@ mama = Dialect(
     error_body=error_body,
     error_text=error_text,
 )
+extras = mama.part(listed=False)
 
 # --- shapes ----------------------------------------------------------------------------------------------------------
 
-OK = {"type": "boolean", "const": True}
+OK = flag(const=True)
 ERROR = record(
     {
-        "success": {"type": "boolean", "const": False},
-        "error": record({"code": {"type": "string"}, "message": {"type": "string"}}),
+        "success": flag(const=False),
+        "error": record({"code": text(), "message": text()}),
     }
 )
-DEGRADED = {
-    "type": "string",
-    "description": "Present when the embedding model is not available and only words are used, with the reason.",
-}
-TOPIC = {
-    "type": "string",
-    "maxLength": 500,
-    "description": "Topic identifier (e.g., 'auth_strategy'). Same topic = supersedes previous.",
-}
-DECISION = {"type": "string", "maxLength": MAX_CONTENT, "description": "The decision made"}
-REASONING = {
-    "type": "string",
-    "maxLength": MAX_CONTENT,
-    "description": "Why this decision was made. Include edge patterns for relationships (v1.3): "
+DEGRADED = text("Present when the embedding model is not available and only words are used, with the reason.")
+TOPIC = text("Topic identifier (e.g., 'auth_strategy'). Same topic = supersedes previous.", maxLength=500)
+DECISION = text("The decision made", maxLength=MAX_CONTENT)
+REASONING = text(
+    "Why this decision was made. Include edge patterns for relationships (v1.3): "
     "'builds_on: <id>', 'debates: <id>', 'synthesizes: [<id>, <id>]'.",
-}
-CONFIDENCE = {"type": "number", "minimum": 0, "maximum": 1, "default": 0.5, "description": "0.0-1.0, default 0.5"}
-SUMMARY = {"type": "string", "maxLength": MAX_CONTENT, "description": "Session state: what was done, what's pending"}
-NEXT_STEPS = {"type": "string", "maxLength": MAX_CONTENT, "description": "Instructions for next session"}
-OPEN_FILES = array({"type": "string", "maxLength": 1_000}, maxItems=200, description="List of relevant file paths")
-LIMIT = {
-    "type": "integer",
-    "minimum": 1,
-    "maximum": MAX_LIMIT,
-    "default": 10,
-    "description": "Maximum results, default 10",
-}
-SECONDS = {"type": "integer", "description": "Unix time in seconds"}
+    maxLength=MAX_CONTENT,
+)
+CONFIDENCE = number("0.0-1.0, default 0.5", minimum=0, maximum=1, default=0.5)
+SUMMARY = text("Session state: what was done, what's pending", maxLength=MAX_CONTENT)
+NEXT_STEPS = text("Instructions for next session", maxLength=MAX_CONTENT)
+OPEN_FILES = array(text(maxLength=1_000), maxItems=200, description="List of relevant file paths")
+LIMIT = integer("Maximum results, default 10", minimum=1, maximum=MAX_LIMIT, default=10)
+SECONDS = integer("Unix time in seconds")
 TEXT_OR_NULL = {"type": ["string", "null"]}
 EDGE = record(
     {
-        "type": {"type": "string", "enum": ["supersedes", "builds_on", "debates", "synthesizes"]},
-        "direction": {"type": "string", "enum": ["out", "in"], "description": "out: this one names the other"},
-        "id": {"type": "string"},
+        "type": text(enum=["supersedes", "builds_on", "debates", "synthesizes"]),
+        "direction": text("out: this one names the other", enum=["out", "in"]),
+        "id": text(),
     },
     optional={"reason": TEXT_OR_NULL},
 )
 RESULT = object_schema(
     {
-        "id": {"type": "string"},
+        "id": text(),
         "topic": TEXT_OR_NULL,
-        "decision": {"type": "string"},
+        "decision": text(),
         "reasoning": TEXT_OR_NULL,
         "reasoning_truncated": {"const": True, "description": "Search for the id alone to get all of it"},
-        "confidence": {"type": "number"},
-        "summary": {"type": "string"},
+        "confidence": number(),
+        "summary": text(),
         "next_steps": TEXT_OR_NULL,
-        "open_files": array({"type": "string"}),
+        "open_files": array(text()),
         "created_at": SECONDS,
-        "_type": {"type": "string", "enum": ["decision", "checkpoint", "memory"]},
-        "similarity": {"type": "number", "description": "0 to 1; only with a query"},
+        "_type": text(enum=["decision", "checkpoint", "memory"]),
+        "similarity": number("0 to 1; only with a query"),
         "outcome": {"type": ["string", "null"], "enum": ["success", "failed", "partial", None]},
         "outcome_reason": TEXT_OR_NULL,
-        "warning": {"type": "string", "description": "Present on a decision that failed"},
-        "supersedes": {"type": "string", "description": "The decision that this one replaced"},
-        "superseded_by": {"type": "string", "description": "The decision that replaced this one"},
-        "related_to": {"type": "string", "description": "A decision that this one is linked with"},
-        "edge_reason": {"type": "string"},
+        "warning": text("Present on a decision that failed"),
+        "supersedes": text("The decision that this one replaced"),
+        "superseded_by": text("The decision that replaced this one"),
+        "related_to": text("A decision that this one is linked with"),
+        "edge_reason": text(),
         "edges": array(EDGE, description="All links of this decision"),
     },
     required=("id", "created_at", "_type"),
@@ -126,10 +127,10 @@ RESULT = object_schema(
 RESULTS = array(RESULT)
 SIMILAR = record(
     {
-        "id": {"type": "string"},
+        "id": text(),
         "topic": TEXT_OR_NULL,
-        "decision": {"type": "string"},
-        "similarity": {"type": "number"},
+        "decision": text(),
+        "similarity": number(),
         "created_at": SECONDS,
     }
 )
@@ -137,27 +138,27 @@ SAVED = either(
     record(
         {
             "success": OK,
-            "id": {"type": "string"},
-            "type": {"type": "string", "enum": ["decision", "checkpoint"]},
-            "message": {"type": "string"},
+            "id": text(),
+            "type": text(enum=["decision", "checkpoint"]),
+            "message": text(),
         },
         optional={
             "similar_decisions": array(SIMILAR, description="Decisions on other topics that are similar to this one"),
-            "warning": {"type": "string"},
-            "collaboration_hint": {"type": "string"},
+            "warning": text(),
+            "collaboration_hint": text(),
             "reasoning_graph": record(
                 {
-                    "topic": {"type": "string"},
-                    "depth": {"type": "integer", "description": "How many decisions the topic has had"},
-                    "latest": {"type": "string"},
+                    "topic": text(),
+                    "depth": integer("How many decisions the topic has had"),
+                    "latest": text(),
                 }
             ),
             "edges": array(
-                record({"type": {"type": "string"}, "id": {"type": "string"}}),
+                record({"type": text(), "id": text()}),
                 description="The links that were found in the reasoning",
             ),
             "unknown_edges": array(
-                {"type": "string"}, description="Ids in the reasoning that match no decision; they were not linked"
+                text(), description="Ids in the reasoning that match no decision; they were not linked"
             ),
             "degraded": DEGRADED,
         },
@@ -166,12 +167,12 @@ SAVED = either(
 )
 FOUND = either(
     record(
-        {"success": OK, "count": {"type": "integer"}, "results": RESULTS},
+        {"success": OK, "count": integer(), "results": RESULTS},
         optional={"degraded": DEGRADED, "left_out": LEFT_OUT},
     ),
     ERROR,
 )
-UPDATED = either(record({"success": OK, "message": {"type": "string"}}), ERROR)
+UPDATED = either(record({"success": OK, "message": text()}), ERROR)
 
 # --- the four tools --------------------------------------------------------------------------------------------------
 
@@ -180,18 +181,10 @@ DECISION_FIELDS = ("topic", "decision", "reasoning")
 CHECKPOINT_FIELDS = ("summary", "next_steps", "open_files")
 
 
-@mama.operation(
-    "save",
-    title="Save a decision or checkpoint",
-    changes=True,
+@mama.writes(
+    "Save a decision or checkpoint",
     takes=record(
-        {
-            "type": {
-                "type": "string",
-                "enum": ["decision", "checkpoint"],
-                "description": "'decision' or 'checkpoint'",
-            }
-        },
+        {"type": text("'decision' or 'checkpoint'", enum=["decision", "checkpoint"])},
         optional={
             "topic": TOPIC,
             "decision": DECISION,
@@ -212,19 +205,16 @@ def save(engine: Engine, args: Body) -> Body:
     return save_checkpoint(engine, given(args, CHECKPOINT_FIELDS, needed=("summary",), foreign=DECISION_FIELDS))
 
 
-@mama.operation(
-    "search",
-    title="Search decisions and checkpoints",
-    changes=False,
+@mama.reads(
+    "Search decisions and checkpoints",
     takes=object_schema(
         {
-            "query": {"type": "string", "description": "Search query. If empty, returns recent items by time."},
-            "type": {
-                "type": "string",
-                "enum": ["all", "decision", "checkpoint", "memory"],
-                "default": "all",
-                "description": "'all' (default), 'decision', or 'checkpoint'",
-            },
+            "query": text("Search query. If empty, returns recent items by time."),
+            "type": text(
+                "'all' (default), 'decision', or 'checkpoint'",
+                enum=["all", "decision", "checkpoint", "memory"],
+                default="all",
+            ),
             "limit": LIMIT,
         }
     ),
@@ -242,26 +232,15 @@ def search(engine: Engine, args: Body) -> Body:
     return {"success": True, "count": len(results), "results": results, **present(degraded=found.degraded)}
 
 
-@mama.operation(
-    "update",
-    title="Update a decision's outcome",
-    changes=True,
+@mama.writes(
+    "Update a decision's outcome",
     idempotent=True,
     takes=record(
         {
-            "id": {"type": "string", "minLength": 1, "description": "Decision ID to update"},
-            "outcome": {
-                "type": "string",
-                "description": "Case-insensitive: `success`, `SUCCESS`, `failed`, `FAILED`, `partial`",
-            },
+            "id": text("Decision ID to update", minLength=1),
+            "outcome": text("Case-insensitive: `success`, `SUCCESS`, `failed`, `FAILED`, `partial`"),
         },
-        optional={
-            "reason": {
-                "type": "string",
-                "maxLength": 2_000,
-                "description": "Why it succeeded/failed/was partial",
-            }
-        },
+        optional={"reason": text("Why it succeeded/failed/was partial", maxLength=2_000)},
     ),
     gives=UPDATED,
 )
@@ -271,11 +250,8 @@ def update(engine: Engine, args: Body) -> Body:
     return {"success": True, "message": f"Updated {args['id']} -> {args['outcome'].strip().lower()}"}
 
 
-@mama.operation(
-    "load_checkpoint",
-    title="Load the latest checkpoint",
-    changes=False,
-    takes=object_schema({}),
+@mama.reads(
+    "Load the latest checkpoint",
     gives=either(
         record(
             {
@@ -283,10 +259,10 @@ def update(engine: Engine, args: Body) -> Body:
                 "checkpoint": {
                     **record(
                         {
-                            "id": {"type": "integer"},
-                            "summary": {"type": "string"},
+                            "id": integer(),
+                            "summary": text(),
                             "next_steps": TEXT_OR_NULL,
-                            "open_files": array({"type": "string"}),
+                            "open_files": array(text()),
                             "timestamp": SECONDS,
                         }
                     ),
@@ -294,8 +270,8 @@ def update(engine: Engine, args: Body) -> Body:
                 },
             },
             optional={
-                "message": {"type": "string"},
-                "open_steps": array({"type": "string"}, description="The next steps that are not done yet, one by one"),
+                "message": text(),
+                "open_steps": array(text(), description="The next steps that are not done yet, one by one"),
                 "decisions": {**RESULTS, "description": "Decisions made around the checkpoint or since"},
                 "left_out": LEFT_OUT,
             },
@@ -330,11 +306,8 @@ def load_checkpoint(engine: Engine, _args: Body) -> Body:
 # --- the names of before version 1.2: callable, listed with --extras -------------------------------------------------
 
 
-@mama.operation(
-    "save_decision",
-    title="Save a decision",
-    changes=True,
-    listed=False,
+@extras.writes(
+    "Save a decision",
     takes=record({"topic": TOPIC, "decision": DECISION, "reasoning": REASONING}, optional={"confidence": CONFIDENCE}),
     gives=SAVED,
 )
@@ -381,11 +354,8 @@ def save_decision(engine: Engine, args: Body) -> Body:
     return body
 
 
-@mama.operation(
-    "save_checkpoint",
-    title="Save a checkpoint",
-    changes=True,
-    listed=False,
+@extras.writes(
+    "Save a checkpoint",
     takes=record({"summary": SUMMARY}, optional={"next_steps": NEXT_STEPS, "open_files": OPEN_FILES}),
     gives=SAVED,
 )
@@ -403,12 +373,9 @@ def save_checkpoint(engine: Engine, args: Body) -> Body:
     }
 
 
-@mama.operation(
-    "recall_decision",
-    title="Recall a topic's decisions",
-    changes=False,
-    listed=False,
-    takes=record({"topic": {"type": "string", "minLength": 1}}, optional={"limit": LIMIT}),
+@extras.reads(
+    "Recall a topic's decisions",
+    takes=record({"topic": text(minLength=1)}, optional={"limit": LIMIT}),
     gives=FOUND,
 )
 def recall_decision(engine: Engine, args: Body) -> Body:
@@ -416,12 +383,9 @@ def recall_decision(engine: Engine, args: Body) -> Body:
     return search(engine, {"query": args["topic"], "limit": args.get("limit", 10), "type": "decision"})
 
 
-@mama.operation(
-    "suggest_decision",
-    title="Find decisions for a question",
-    changes=False,
-    listed=False,
-    takes=record({"question": {"type": "string", "minLength": 1}}, optional={"limit": LIMIT}),
+@extras.reads(
+    "Find decisions for a question",
+    takes=record({"question": text(minLength=1)}, optional={"limit": LIMIT}),
     gives=FOUND,
 )
 def suggest_decision(engine: Engine, args: Body) -> Body:
@@ -429,11 +393,8 @@ def suggest_decision(engine: Engine, args: Body) -> Body:
     return search(engine, {"query": args["question"], "limit": args.get("limit", 10), "type": "decision"})
 
 
-@mama.operation(
-    "list_decisions",
-    title="List recent decisions",
-    changes=False,
-    listed=False,
+@extras.reads(
+    "List recent decisions",
     takes=object_schema({"limit": LIMIT}),
     gives=FOUND,
 )
@@ -442,12 +403,9 @@ def list_decisions(engine: Engine, args: Body) -> Body:
     return search(engine, {"limit": args.get("limit", 10), "type": "decision"})
 
 
-@mama.operation(
-    "update_outcome",
-    title="Update a decision's outcome",
-    changes=True,
+@extras.writes(
+    "Update a decision's outcome",
     idempotent=True,
-    listed=False,
     takes=mama.operations["update"].takes,
     gives=UPDATED,
 )

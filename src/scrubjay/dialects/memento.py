@@ -5,7 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrubjay import errors
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, array, either, object_schema, present, record, served
+from scrubjay.dialects.base import (
+    LEFT_OUT,
+    Body,
+    Dialect,
+    array,
+    either,
+    flag,
+    integer,
+    number,
+    object_schema,
+    present,
+    record,
+    served,
+    text,
+)
 from scrubjay.errors import Error
 from scrubjay.values.memory import MAX_CONTENT, Filter, Memory, NewMemory, Query, Source
 
@@ -83,21 +97,21 @@ memento = Dialect(
     error_body=error_body,
 )
 
-TIMESTAMP = {"type": "string", "format": "date-time", "description": "ISO 8601 timestamp"}
+TIMESTAMP = text("ISO 8601 timestamp", format="date-time")
 MEMORY = record(
     {
-        "id": {"type": "string", "description": "Unique identifier"},
-        "content": {"type": "string", "description": "The memory text"},
-        "confidence": {"type": "number", "minimum": 0, "maximum": 1, "description": "0-1 score"},
-        "source": {"type": "string", "enum": ["explicit", "extracted"]},
+        "id": text("Unique identifier"),
+        "content": text("The memory text"),
+        "confidence": number("0-1 score", minimum=0, maximum=1),
+        "source": text(enum=["explicit", "extracted"]),
         "created_at": TIMESTAMP,
         "updated_at": TIMESTAMP,
         "accessed_at": TIMESTAMP,
     },
     optional={
-        "supersedes": {"type": "string", "description": "ID of memory this replaces"},
-        "superseded_by": {"type": "string", "description": "ID of memory that replaces this"},
-        "relevance_score": {"type": "number", "minimum": 0, "maximum": 1, "description": "Only in search results"},
+        "supersedes": text("ID of memory this replaces"),
+        "superseded_by": text("ID of memory that replaces this"),
+        "relevance_score": number("Only in search results", minimum=0, maximum=1),
     },
 )
 SIMILAR = {
@@ -109,59 +123,44 @@ SIMILAR = {
 }
 ERROR = record(
     {
-        "code": {
-            "type": "string",
-            "enum": ["MEMORY_NOT_FOUND", "INVALID_PARAMETER", "STORAGE_ERROR", "EMBEDDING_ERROR"],
-        },
-        "message": {"type": "string"},
+        "code": text(enum=["MEMORY_NOT_FOUND", "INVALID_PARAMETER", "STORAGE_ERROR", "EMBEDDING_ERROR"]),
+        "message": text(),
     }
 )
 FAILED = record({"error": ERROR})
-DEGRADED = {
-    "type": "string",
-    "description": "Present when the embedding model is not available and only words are used, with the reason.",
-}
+DEGRADED = text("Present when the embedding model is not available and only words are used, with the reason.")
 MEMORIES = array(MEMORY)
-SUCCESS = {"type": "boolean", "description": "Whether the operation succeeded"}
-MESSAGE = {"type": "string", "description": "Confirmation or error message"}
+SUCCESS = flag("Whether the operation succeeded")
+MESSAGE = text("Confirmation or error message")
 
 
 STORE = record(
     {
-        "content": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_CONTENT,
-            "description": "The fact or information to remember. Should be a clear, standalone statement.",
-        }
+        "content": text(
+            "The fact or information to remember. Should be a clear, standalone statement.",
+            minLength=1,
+            maxLength=MAX_CONTENT,
+        )
     },
     optional={
-        "confidence": {
-            "type": "number",
-            "minimum": 0,
-            "maximum": 1,
-            "default": 1.0,
-            "description": "Confidence score from 0-1. Default 1.0 for explicit facts.",
-        },
-        "source": {
-            "type": "string",
-            "enum": ["explicit", "extracted"],
-            "default": "extracted",
-            "description": "Whether user explicitly asked to remember (explicit) or extracted from conversation "
-            "(extracted).",
-        },
+        "confidence": number(
+            "Confidence score from 0-1. Default 1.0 for explicit facts.", minimum=0, maximum=1, default=1.0
+        ),
+        "source": text(
+            "Whether user explicitly asked to remember (explicit) or extracted from conversation (extracted).",
+            enum=["explicit", "extracted"],
+            default="extracted",
+        ),
     },
 )
 STORE_IN_BOTH_SPELLINGS = {
     **STORE,
-    "properties": {**STORE["properties"], "source": {"type": "string", "enum": list(SOURCES)}},
+    "properties": {**STORE["properties"], "source": text(enum=list(SOURCES))},
 }
 
 
-@memento.operation(
-    "store_memory",
-    title="Store a memory",
-    changes=True,
+@memento.writes(
+    "Store a memory",
     takes=STORE,
     accepts=STORE_IN_BOTH_SPELLINGS,
     gives=either(
@@ -206,20 +205,14 @@ def store_memory(engine: Engine, args: Body) -> Body:
     }
 
 
-@memento.operation(
-    "supersede_memory",
-    title="Mark a memory as outdated",
-    changes=True,
+@memento.writes(
+    "Mark a memory as outdated",
     destructive=True,
     idempotent=True,
     takes=record(
         {
-            "old_memory_id": {"type": "string", "minLength": 1, "description": "ID of the outdated memory"},
-            "new_memory_id": {
-                "type": "string",
-                "minLength": 1,
-                "description": "ID of the new memory that replaces it",
-            },
+            "old_memory_id": text("ID of the outdated memory", minLength=1),
+            "new_memory_id": text("ID of the new memory that replaces it", minLength=1),
         }
     ),
     gives=either(
@@ -234,21 +227,11 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
     return {"success": True, "message": f"Memory {old} marked as superseded by {new}"}
 
 
-@memento.operation(
-    "search_memories",
-    title="Search memories",
-    changes=False,
+@memento.reads(
+    "Search memories",
     takes=record(
-        {"query": {"type": "string", "minLength": 1, "description": "Natural language search query"}},
-        optional={
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 20,
-                "default": 5,
-                "description": "Maximum number of results to return",
-            }
-        },
+        {"query": text("Natural language search query", minLength=1)},
+        optional={"limit": integer("Maximum number of results to return", minimum=1, maximum=20, default=5)},
     ),
     gives=either(
         record(
@@ -265,19 +248,11 @@ def search_memories(engine: Engine, args: Body) -> Body:
     return {"memories": memories, **present(degraded=hits.degraded)}
 
 
-@memento.operation(
-    "list_recent_memories",
-    title="List recent memories",
-    changes=False,
+@memento.reads(
+    "List recent memories",
     takes=object_schema(
         {
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 50,
-                "default": 10,
-                "description": "Number of recent memories to return",
-            },
+            "limit": integer("Number of recent memories to return", minimum=1, maximum=50, default=10),
         }
     ),
     gives=either(

@@ -83,10 +83,9 @@ def profile() -> Dialect:
     )
 
     def tool(name: str, takes: dict[str, Any] | None = None, **options: Any):
-        return dialect.operation(
+        return dialect.reads(
             name,
-            title=name,
-            changes=False,
+            name=name,
             takes=takes or object_schema({}),
             gives=ANY,
             says=lambda body: body["text"],

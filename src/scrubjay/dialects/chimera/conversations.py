@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Pieces, Route, Schema, Stream, array, object_schema, present
+from scrubjay.dialects.base import Body, Pieces, Route, Schema, Stream, array, flag, object_schema, present, text
 from scrubjay.dialects.chimera.memories import (
     BUDGET,
     CONTEXT,
@@ -19,7 +19,7 @@ from scrubjay.dialects.chimera.memories import (
     TEXT,
     TIME,
     WORKSPACE_ID,
-    chimera,
+    extras,
     gives,
     how,
     ok,
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 LEVELS = [str(AccessLevel.PRIVATE), str(AccessLevel.SHARED)]
 CONVERSATION = object_schema(
     {
-        "id": {"type": "string"},
-        "workspace_id": {"type": "string"},
-        "title": {"type": "string"},
-        "system_prompt": {"type": "string"},
+        "id": text(),
+        "workspace_id": text(),
+        "title": text(),
+        "system_prompt": text(),
         "message_count": COUNT,
-        "user_id": {"type": "string", "description": "Who started it; missing if that is not known"},
-        "access_level": {"type": "string", "enum": LEVELS},
+        "user_id": text("Who started it; missing if that is not known"),
+        "access_level": text(enum=LEVELS),
         "created_at": TIME,
         "updated_at": TIME,
     },
@@ -50,16 +50,13 @@ CONVERSATION = object_schema(
 )
 OF_CONVERSATION: Schema = {"conversation_id": CONVERSATION_ID, "workspace_id": WORKSPACE_ID}
 DESCRIBED: Schema = {
-    "title": {"type": "string", "minLength": 1, "maxLength": 200},
+    "title": text(minLength=1, maxLength=200),
     "system_prompt": {**TEXT, "description": "What the language model is given before anything else"},
 }
 
 
-@chimera.operation(
-    "list_conversations",
-    title="List conversations",
-    changes=False,
-    listed=False,
+@extras.reads(
+    "List conversations",
     route=Route("GET", "/api/conversations"),
     takes=object_schema({"workspace_id": WORKSPACE_ID, "limit": LIMIT, "offset": OFFSET}),
     gives=gives({"conversations": array(CONVERSATION)}),
@@ -72,22 +69,16 @@ def list_conversations(engine: Engine, args: Body) -> Body:
     return ok(conversations=[talk(one) for one in found])
 
 
-@chimera.operation(
-    "create_conversation",
-    title="Start a conversation",
-    changes=True,
-    listed=False,
+@extras.writes(
+    "Start a conversation",
     route=Route("POST", "/api/conversations", 201),
     takes=object_schema(
         {
             **OF_CONVERSATION,
             **DESCRIBED,
-            "access_level": {
-                "type": "string",
-                "enum": LEVELS,
-                "default": str(AccessLevel.SHARED),
-                "description": "private: only you and owners of the workspace see it",
-            },
+            "access_level": text(
+                "private: only you and owners of the workspace see it", enum=LEVELS, default=str(AccessLevel.SHARED)
+            ),
         }
     ),
     gives=gives({"conversation": CONVERSATION}),
@@ -105,11 +96,8 @@ def create_conversation(engine: Engine, args: Body) -> Body:
     return ok(conversation=talk(made))
 
 
-@chimera.operation(
-    "get_conversation",
-    title="Get a conversation",
-    changes=False,
-    listed=False,
+@extras.reads(
+    "Get a conversation",
     route=Route("GET", "/api/conversations/{conversation_id}"),
     takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
     gives=gives({"conversation": CONVERSATION}),
@@ -119,11 +107,8 @@ def get_conversation(engine: Engine, args: Body) -> Body:
     return ok(conversation=talk(engine.conversations.get(args["conversation_id"], workspace=args.get("workspace_id"))))
 
 
-@chimera.operation(
-    "update_conversation",
-    title="Update a conversation",
-    changes=True,
-    listed=False,
+@extras.writes(
+    "Update a conversation",
     route=Route("PUT", "/api/conversations/{conversation_id}"),
     takes=object_schema({**OF_CONVERSATION, **DESCRIBED}, required=("conversation_id",)),
     gives=gives({"conversation": CONVERSATION}),
@@ -138,12 +123,9 @@ def update_conversation(engine: Engine, args: Body) -> Body:
     return ok(conversation=talk(changed))
 
 
-@chimera.operation(
-    "delete_conversation",
-    title="Delete a conversation",
-    changes=True,
+@extras.writes(
+    "Delete a conversation",
     destructive=True,
-    listed=False,
     route=Route("DELETE", "/api/conversations/{conversation_id}"),
     takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
     gives=gives(DONE),
@@ -154,17 +136,14 @@ def delete_conversation(engine: Engine, args: Body) -> Body:
     return ok(message="Conversation deleted")
 
 
-@chimera.operation(
-    "clear_conversation",
-    title="Forget a conversation's memories",
-    changes=True,
+@extras.writes(
+    "Forget a conversation's memories",
     destructive=True,
-    listed=False,
     route=Route("DELETE", "/api/mcp/conversation/{conversation_id}/clear"),
     takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
     gives=gives(
         {**DONE, "count": COUNT},
-        optional={"deed": {"type": "string", "description": "Id of the bulk operation, to undo it"}},
+        optional={"deed": text("Id of the bulk operation, to undo it")},
     ),
 )
 def clear_conversation(engine: Engine, args: Body) -> Body:
@@ -174,11 +153,8 @@ def clear_conversation(engine: Engine, args: Body) -> Body:
     return ok(message=f"Cleared {done.count} memories", count=done.count, deed=done.deed)
 
 
-@chimera.operation(
-    "list_messages",
-    title="List messages",
-    changes=False,
-    listed=False,
+@extras.reads(
+    "List messages",
     route=Route("GET", "/api/conversations/{conversation_id}/messages"),
     takes=object_schema(
         {**OF_CONVERSATION, "limit": {**LIMIT, "maximum": 1000}, "offset": OFFSET}, required=("conversation_id",)
@@ -196,11 +172,8 @@ def list_messages(engine: Engine, args: Body) -> Body:
     return ok(messages=[said(one) for one in found])
 
 
-@chimera.operation(
-    "send_message",
-    title="Send a message",
-    changes=True,
-    listed=False,
+@extras.writes(
+    "Send a message",
     route=Route("POST", "/api/conversations/{conversation_id}/messages", 201),
     streams=Pieces.EVENTS,
     takes=object_schema(
@@ -209,11 +182,7 @@ def list_messages(engine: Engine, args: Body) -> Body:
             "content": {**TEXT, "description": "What the user says"},
             "token_budget": BUDGET,
             "placement": PLACEMENT,
-            "stream": {
-                "type": "boolean",
-                "default": False,
-                "description": "Stream the answer as server-sent events: context, piece …, done.",
-            },
+            "stream": flag("Stream the answer as server-sent events: context, piece …, done.", default=False),
         },
         required=("conversation_id", "content"),
     ),

@@ -9,7 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Dialect, Route, Schema, array, either, object_schema, present, record
+from scrubjay.dialects.base import (
+    LEFT_OUT,
+    Body,
+    Dialect,
+    Route,
+    Schema,
+    array,
+    either,
+    flag,
+    integer,
+    number,
+    object_schema,
+    present,
+    record,
+    text,
+)
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.errors import Error
 from scrubjay.values.codec import plain
@@ -53,79 +68,70 @@ chimera = Dialect(
     acts={"store a fact": "remember", "search": "search"},
     error_body=error_body,
 )
+extras = chimera.part(listed=False)
 
-FAILED = record({"ok": {"const": False}, "data": {"type": "null"}, "error": {"type": "string"}})
-TIME = {"type": "string", "format": "date-time"}
-TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT}
-TAGS = array({"type": "string", "minLength": 1}, maxItems=20)
-COUNT = {"type": "integer", "minimum": 0}
-CONVERSATION_ID = {"type": "string", "minLength": 1, "maxLength": 256, "description": "Such as conv-…"}
-WORKSPACE_ID = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 120,
-    "description": "Such as workspace-…. Default: the conversation's, else the default workspace.",
-}
-MEMORY_ID = {"type": "string", "minLength": 1, "maxLength": 256, "description": "Such as memory-…"}
-LIMIT = {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}
-OFFSET = {"type": "integer", "minimum": 0, "maximum": 1_000_000_000, "default": 0}
-BUDGET = {
-    "type": "integer",
-    "minimum": 1,
-    "maximum": 1_000_000,
-    "description": "Maximum number of tokens in the context; memories and messages that do not fit are left out.",
-}
-PLACEMENT = {
-    "type": "string",
-    "enum": ["before", "after"],
-    "default": "before",
-    "description": "Where the memories go: before the system prompt, or after it.",
-}
+FAILED = record({"ok": {"const": False}, "data": {"type": "null"}, "error": text()})
+TIME = text(format="date-time")
+TEXT = text(minLength=1, maxLength=MAX_CONTENT)
+TAGS = array(text(minLength=1), maxItems=20)
+COUNT = integer(minimum=0)
+CONVERSATION_ID = text("Such as conv-…", minLength=1, maxLength=256)
+WORKSPACE_ID = text(
+    "Such as workspace-…. Default: the conversation's, else the default workspace.", minLength=1, maxLength=120
+)
+MEMORY_ID = text("Such as memory-…", minLength=1, maxLength=256)
+LIMIT = integer(minimum=1, maximum=100, default=20)
+OFFSET = integer(minimum=0, maximum=1_000_000_000, default=0)
+BUDGET = integer(
+    "Maximum number of tokens in the context; memories and messages that do not fit are left out.",
+    minimum=1,
+    maximum=1_000_000,
+)
+PLACEMENT = text(
+    "Where the memories go: before the system prompt, or after it.", enum=["before", "after"], default="before"
+)
 MEMORY = record(
     {
-        "id": {"type": "string"},
-        "title": {"type": "string"},
-        "content": {"type": "string"},
-        "snippet": {"type": "string"},
-        "tags": array({"type": "string"}),
+        "id": text(),
+        "title": text(),
+        "content": text(),
+        "snippet": text(),
+        "tags": array(text()),
         "metadata": {"type": "object"},
         "created_at": TIME,
     },
     optional={
         "updated_at": TIME,
-        "version": {"type": "integer"},
-        "workspace_id": {"type": "string"},
-        "conversation_id": {"type": "string"},
-        "flags": array({"type": "string"}),
-        "superseded_by": {"type": "string", "description": "The memory that supersedes this one"},
-        "is_active": {
-            "type": "boolean",
-            "description": "For an injected memory: active, or paused",
-        },
+        "version": integer(),
+        "workspace_id": text(),
+        "conversation_id": text(),
+        "flags": array(text()),
+        "superseded_by": text("The memory that supersedes this one"),
+        "is_active": flag("For an injected memory: active, or paused"),
     },
 )
 MEMORIES = array(MEMORY)
 MESSAGE = object_schema(
     {
-        "id": {"type": "string"},
-        "role": {"type": "string", "enum": [str(one) for one in Speaker]},
-        "content": {"type": "string"},
-        "reply_to": {"type": "string"},
+        "id": text(),
+        "role": text(enum=[str(one) for one in Speaker]),
+        "content": text(),
+        "reply_to": text(),
         "created_at": TIME,
     },
     required=("id", "role", "content", "created_at"),
 )
 CONTEXT: Schema = {
-    "system_prompt": {"type": "string"},
-    "memories_text": {"type": "string"},
+    "system_prompt": text(),
+    "memories_text": text(),
     "memories": MEMORIES,
     "history": array(MESSAGE),
     "user_message": {"type": ["string", "null"]},
-    "context": {"type": "string", "description": "All of it as one text"},
+    "context": text("All of it as one text"),
     "token_count": {**COUNT, "description": "An estimate: a token for every four bytes"},
     "omitted": {**COUNT, "description": "Memories and messages that did not fit"},
 }
-DONE = {"message": {"type": "string"}}
+DONE = {"message": text()}
 
 
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
@@ -171,14 +177,12 @@ def importance(said: object) -> float | None:
     return float(said) if 0 <= said <= 1 else None
 
 
-@chimera.operation(
-    "remember",
-    title="Remember",
-    changes=True,
+@chimera.writes(
+    "Remember",
     route=Route("POST", "/api/mcp/remember"),
     takes=object_schema({**FRAGMENT, "workspace_id": WORKSPACE_ID}, required=("text",)),
     fields={"content": "text"},
-    gives=gives({"id": {"type": "string"}, "status": {"const": "stored"}, "created_at": TIME}),
+    gives=gives({"id": text(), "status": {"const": "stored"}, "created_at": TIME}),
 )
 def remember(engine: Engine, args: Body) -> Body:
     """Store a memory fragment for later retrieval."""
@@ -186,15 +190,13 @@ def remember(engine: Engine, args: Body) -> Body:
     return ok(id=written_id(stored.memory), status="stored", created_at=iso(stored.memory.created_at))
 
 
-@chimera.operation(
-    "search",
-    title="Search memories",
-    changes=False,
+@chimera.reads(
+    "Search memories",
     route=Route("POST", "/api/mcp/search"),
     takes=record(
         {"query": {**TEXT, "description": "search query"}},
         optional={
-            "top_k": {"type": "integer", "minimum": 1, "maximum": 50, "default": 5},
+            "top_k": integer(minimum=1, maximum=50, default=5),
             "conversation_id": CONVERSATION_ID,
             "workspace_id": WORKSPACE_ID,
         },
@@ -204,15 +206,15 @@ def remember(engine: Engine, args: Body) -> Body:
             "results": array(
                 record(
                     {
-                        "id": {"type": "string"},
-                        "title": {"type": "string"},
-                        "snippet": {"type": "string"},
-                        "score": {"type": "number", "minimum": 0, "maximum": 1},
+                        "id": text(),
+                        "title": text(),
+                        "snippet": text(),
+                        "score": number(minimum=0, maximum=1),
                     }
                 )
             )
         },
-        optional={"degraded": {"type": "string"}},
+        optional={"degraded": text()},
     ),
 )
 def search(engine: Engine, args: Body) -> Body:
@@ -235,19 +237,17 @@ def search(engine: Engine, args: Body) -> Body:
     return ok(results=results, **present(degraded=hits.degraded))
 
 
-@chimera.operation(
-    "inject",
-    title="Inject memories",
-    changes=False,
+@chimera.reads(
+    "Inject memories",
     route=Route("POST", "/api/mcp/inject"),
     takes=record(
         {"conversation_id": CONVERSATION_ID},
         optional={
-            "max_memories": {"type": "integer", "minimum": 1, "maximum": 50, "default": 5},
+            "max_memories": integer(minimum=1, maximum=50, default=5),
             "workspace_id": WORKSPACE_ID,
         },
     ),
-    gives=gives({"injected_context": {"type": "string"}, "memory_count": COUNT, "memories": MEMORIES}),
+    gives=gives({"injected_context": text(), "memory_count": COUNT, "memories": MEMORIES}),
 )
 def inject(engine: Engine, args: Body) -> Body:
     """Inject relevant memories into conversation context."""
@@ -258,10 +258,8 @@ def inject(engine: Engine, args: Body) -> Body:
     return ok(injected_context=injected.text, memory_count=len(memories), memories=memories)
 
 
-@chimera.operation(
-    "list_memories",
-    title="List memories",
-    changes=False,
+@chimera.reads(
+    "List memories",
     route=Route("GET", "/api/mcp/listMemories"),
     takes=record(
         {"conversation_id": CONVERSATION_ID}, optional={"limit": LIMIT, "offset": OFFSET, "workspace_id": WORKSPACE_ID}
@@ -281,13 +279,11 @@ def list_memories(engine: Engine, args: Body) -> Body:
 # --- what the user puts into a conversation --------------------------------------------------------------------------
 
 LINK = record({"conversation_id": CONVERSATION_ID, "memoryId": MEMORY_ID}, optional={"workspace_id": WORKSPACE_ID})
-LINKED = {"memoryId": {"type": "string"}, "isActive": {"type": "boolean"}, **DONE}
+LINKED = {"memoryId": text(), "isActive": flag(), **DONE}
 
 
-@chimera.operation(
-    "inject_memory",
-    title="Inject a memory into a conversation",
-    changes=True,
+@chimera.writes(
+    "Inject a memory into a conversation",
     idempotent=True,
     route=Route("POST", "/api/conversations/{conversation_id}/inject-memory", 201),
     takes=LINK,
@@ -300,10 +296,8 @@ def inject_memory(engine: Engine, args: Body) -> Body:
     return ok(memoryId=spelt(linked.memory), isActive=linked.active, message="Memory injected")
 
 
-@chimera.operation(
-    "toggle_memory",
-    title="Pause or activate an injected memory",
-    changes=True,
+@chimera.writes(
+    "Pause or activate an injected memory",
     route=Route("PUT", "/api/conversations/{conversation_id}/inject-memory/{memoryId}/toggle"),
     takes=LINK,
     gives=gives(LINKED),
@@ -315,14 +309,12 @@ def toggle_memory(engine: Engine, args: Body) -> Body:
     return ok(memoryId=spelt(linked.memory), isActive=linked.active, message=message)
 
 
-@chimera.operation(
-    "remove_injection",
-    title="Remove a memory from a conversation",
-    changes=True,
+@chimera.writes(
+    "Remove a memory from a conversation",
     destructive=True,
     route=Route("DELETE", "/api/conversations/{conversation_id}/inject-memory/{memoryId}"),
     takes=LINK,
-    gives=gives({"memoryId": {"type": "string"}, **DONE}),
+    gives=gives({"memoryId": text(), **DONE}),
 )
 def remove_injection(engine: Engine, args: Body) -> Body:
     """Remove a memory from a conversation; the memory itself stays."""
@@ -330,10 +322,8 @@ def remove_injection(engine: Engine, args: Body) -> Body:
     return ok(memoryId=spelt(linked.memory), message="Memory removed from the conversation")
 
 
-@chimera.operation(
-    "build_context",
-    title="Build a conversation's context",
-    changes=False,
+@chimera.reads(
+    "Build a conversation's context",
     route=Route("GET", "/api/conversations/{conversation_id}/context"),
     takes=record(
         {"conversation_id": CONVERSATION_ID},

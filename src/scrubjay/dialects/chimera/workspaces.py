@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Route, Schema, array, object_schema, present, record
+from scrubjay.dialects.base import Body, Route, Schema, array, object_schema, present, record, text
 from scrubjay.dialects.chimera.memories import (
     COUNT,
     DONE,
@@ -18,7 +18,7 @@ from scrubjay.dialects.chimera.memories import (
     TEXT,
     TIME,
     WORKSPACE_ID,
-    chimera,
+    extras,
     gives,
     new_memory,
     ok,
@@ -34,9 +34,9 @@ MAX_BATCH = 100
 
 WORKSPACE = object_schema(
     {
-        "id": {"type": "string"},
-        "name": {"type": "string"},
-        "description": {"type": "string"},
+        "id": text(),
+        "name": text(),
+        "description": text(),
         "memory_count": COUNT,
         "created_at": TIME,
     },
@@ -44,18 +44,14 @@ WORKSPACE = object_schema(
 )
 OF_WORKSPACE: Schema = {"workspace_id": {**WORKSPACE_ID, "description": "Such as workspace-…"}}
 NAMED: Schema = {
-    "name": {"type": "string", "minLength": 1, "maxLength": 200},
-    "description": {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT},
+    "name": text(minLength=1, maxLength=200),
+    "description": text(minLength=1, maxLength=MAX_CONTENT),
 }
 
 
-@chimera.operation(
-    "list_workspaces",
-    title="List workspaces",
-    changes=False,
-    listed=False,
+@extras.reads(
+    "List workspaces",
     route=Route("GET", "/api/workspaces"),
-    takes=object_schema({}),
     gives=gives({"workspaces": array(WORKSPACE)}),
 )
 def list_workspaces(engine: Engine, _args: Body) -> Body:
@@ -63,11 +59,8 @@ def list_workspaces(engine: Engine, _args: Body) -> Body:
     return ok(workspaces=[workspace(space) for space in engine.workspaces.list()])
 
 
-@chimera.operation(
-    "create_workspace",
-    title="Create a workspace",
-    changes=True,
-    listed=False,
+@extras.writes(
+    "Create a workspace",
     route=Route("POST", "/api/workspaces", 201),
     takes=object_schema(NAMED, required=("name",)),
     gives=gives({"workspace": WORKSPACE}),
@@ -77,11 +70,8 @@ def create_workspace(engine: Engine, args: Body) -> Body:
     return ok(workspace=workspace(engine.workspaces.create(args["name"], description=args.get("description"))))
 
 
-@chimera.operation(
-    "get_workspace",
-    title="Get a workspace",
-    changes=False,
-    listed=False,
+@extras.reads(
+    "Get a workspace",
     route=Route("GET", "/api/workspaces/{workspace_id}"),
     takes=object_schema(OF_WORKSPACE, required=("workspace_id",)),
     gives=gives({"workspace": WORKSPACE}),
@@ -91,12 +81,9 @@ def get_workspace(engine: Engine, args: Body) -> Body:
     return ok(workspace=workspace(engine.workspaces.get(args["workspace_id"])))
 
 
-@chimera.operation(
-    "update_workspace",
-    title="Rename or describe a workspace",
-    changes=True,
+@extras.writes(
+    "Rename or describe a workspace",
     idempotent=True,
-    listed=False,
     route=Route("PUT", "/api/workspaces/{workspace_id}"),
     takes=object_schema({**OF_WORKSPACE, **NAMED}, required=("workspace_id",)),
     gives=gives({"workspace": WORKSPACE}),
@@ -109,12 +96,9 @@ def update_workspace(engine: Engine, args: Body) -> Body:
     return ok(workspace=workspace(changed))
 
 
-@chimera.operation(
-    "delete_workspace",
-    title="Delete an empty workspace",
-    changes=True,
+@extras.writes(
+    "Delete an empty workspace",
     destructive=True,
-    listed=False,
     route=Route("DELETE", "/api/workspaces/{workspace_id}"),
     takes=object_schema(OF_WORKSPACE, required=("workspace_id",)),
     gives=gives(DONE),
@@ -126,18 +110,15 @@ def delete_workspace(engine: Engine, args: Body) -> Body:
 
 
 WRITTEN: Schema = {
-    "title": {"type": "string", "minLength": 1, "maxLength": 200},
+    "title": text(minLength=1, maxLength=200),
     "content": TEXT,
     "tags": TAGS,
     "metadata": {"type": "object"},
 }
 
 
-@chimera.operation(
-    "list_workspace_memories",
-    title="List a workspace's memories",
-    changes=False,
-    listed=False,
+@extras.reads(
+    "List a workspace's memories",
     route=Route("GET", "/api/workspaces/{workspace_id}/memories"),
     takes=object_schema(
         {
@@ -157,11 +138,8 @@ def list_workspace_memories(engine: Engine, args: Body) -> Body:
     return ok(memories=[shown(memory) for memory in page], total=page.total, limit=limit, offset=offset)
 
 
-@chimera.operation(
-    "create_memory",
-    title="Create a memory in a workspace",
-    changes=True,
-    listed=False,
+@extras.writes(
+    "Create a memory in a workspace",
     route=Route("POST", "/api/workspaces/{workspace_id}/memories", 201),
     takes=object_schema({**OF_WORKSPACE, **WRITTEN}, required=("workspace_id", "content")),
     gives=gives({"memory": MEMORY}),
@@ -178,11 +156,8 @@ def create_memory(engine: Engine, args: Body) -> Body:
     return ok(memory=shown(engine.workspaces.remember(args["workspace_id"], new).memory))
 
 
-@chimera.operation(
-    "get_memory",
-    title="Get a memory",
-    changes=False,
-    listed=False,
+@extras.reads(
+    "Get a memory",
     route=Route("GET", "/api/memories/{memory_id}"),
     takes=record({"memory_id": MEMORY_ID}),
     gives=gives({"memory": MEMORY}),
@@ -192,11 +167,8 @@ def get_memory(engine: Engine, args: Body) -> Body:
     return ok(memory=shown(engine.get(args["memory_id"])))
 
 
-@chimera.operation(
-    "update_memory",
-    title="Update a memory",
-    changes=True,
-    listed=False,
+@extras.writes(
+    "Update a memory",
     route=Route("PUT", "/api/memories/{memory_id}"),
     takes=object_schema({"memory_id": MEMORY_ID, **WRITTEN}, required=("memory_id",)),
     gives=gives({"memory": MEMORY}),
@@ -206,12 +178,9 @@ def update_memory(engine: Engine, args: Body) -> Body:
     return ok(memory=shown(engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args})))
 
 
-@chimera.operation(
-    "delete_memory",
-    title="Delete a memory",
-    changes=True,
+@extras.writes(
+    "Delete a memory",
     destructive=True,
-    listed=False,
     route=Route("DELETE", "/api/memories/{memory_id}"),
     earlier=Route("DELETE", "/api/mcp/memory/{memory_id}/delete"),
     takes=record({"memory_id": MEMORY_ID}),
@@ -223,11 +192,8 @@ def delete_memory(engine: Engine, args: Body) -> Body:
     return ok(message="Memory deleted")
 
 
-@chimera.operation(
-    "batch_remember",
-    title="Remember many",
-    changes=True,
-    listed=False,
+@extras.writes(
+    "Remember many",
     route=Route("POST", "/api/mcp/batch-remember", 201),
     takes=record(
         {"memories": array(object_schema(FRAGMENT, required=("text",)), minItems=1, maxItems=MAX_BATCH)},

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Pieces, Reach, Route, Stream, array, either, object_schema, record
-from scrubjay.dialects.native.memories import FAILED, LARGE, NAME, REASON, ROOT, gives, many, native
+from scrubjay.dialects.base import (
+    Body,
+    Pieces,
+    Route,
+    Stream,
+    array,
+    either,
+    flag,
+    integer,
+    object_schema,
+    record,
+    text,
+)
+from scrubjay.dialects.native.memories import FAILED, LARGE, NAME, REASON, ROOT, gives, many, native, owners_only
 from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.values.memory import Act, ActFilter, Credential, CredentialKind, Event, Grant, Role
 from scrubjay.values.times import parse_time
@@ -13,20 +25,16 @@ from scrubjay.values.times import parse_time
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-KEY = {"type": "string", "minLength": 1, "description": "A credential's id"}
+KEY = text("A credential's id", minLength=1)
 ISSUED = {
     "key": shape(Credential),
     "secret": {"type": ["string", "null"], "description": "Shown only once; null if it was shown before"},
 }
 
 
-@native.operation(
-    "list_keys",
-    title="List keys",
-    changes=False,
-    reach=Reach.OWNER,
+@owners_only.reads(
+    "List keys",
     route=Route("GET", f"{ROOT}/keys"),
-    takes=object_schema({}),
     gives=gives({"keys": many(Credential)}, optional=LARGE),
 )
 def list_keys(engine: Engine, _args: Body) -> Body:
@@ -34,19 +42,16 @@ def list_keys(engine: Engine, _args: Body) -> Body:
     return {"keys": shown(list(engine.callers.credentials()))}
 
 
-@native.operation(
-    "create_key",
-    title="Create a key",
-    changes=True,
-    reach=Reach.OWNER,
+@owners_only.writes(
+    "Create a key",
     route=Route("POST", f"{ROOT}/keys", 201),
     takes=record(
         {"user": NAME},
         optional={
             "role": {**shape(Role), "default": "member"},
-            "spaces": array({"type": "string"}, minItems=1, maxItems=100),
-            "name": {"type": "string", "maxLength": 100, "description": "A label, for people"},
-            "expires_at": {"type": "string", "format": "date-time"},
+            "spaces": array(text(), minItems=1, maxItems=100),
+            "name": text("A label, for people", maxLength=100),
+            "expires_at": text(format="date-time"),
             "kind": {
                 "enum": ["key", "token"],
                 "default": "key",
@@ -70,13 +75,10 @@ def create_key(engine: Engine, args: Body) -> Body:
     return {"key": shown(made.credential), "secret": made.secret}
 
 
-@native.operation(
-    "revoke_key",
-    title="Revoke a key",
-    changes=True,
+@owners_only.writes(
+    "Revoke a key",
     destructive=True,
     idempotent=True,
-    reach=Reach.OWNER,
     route=Route("DELETE", f"{ROOT}/keys/{{id}}"),
     takes=record({"id": KEY}, optional={"reason": REASON}),
     gives=gives({"key": shape(Credential)}),
@@ -87,11 +89,8 @@ def revoke_key(engine: Engine, args: Body) -> Body:
     return {"key": shown(engine.callers.revoke(args["id"], reason=args.get("reason")))}
 
 
-@native.operation(
-    "rotate_key",
-    title="Rotate a key",
-    changes=True,
-    reach=Reach.OWNER,
+@owners_only.writes(
+    "Rotate a key",
     route=Route("POST", f"{ROOT}/keys/{{id}}/rotate"),
     takes=record({"id": KEY}),
     gives=gives(ISSUED),
@@ -102,13 +101,9 @@ def rotate_key(engine: Engine, args: Body) -> Body:
     return {"key": shown(made.credential), "secret": made.secret}
 
 
-@native.operation(
-    "list_grants",
-    title="List grants",
-    changes=False,
-    reach=Reach.OWNER,
+@owners_only.reads(
+    "List grants",
     route=Route("GET", f"{ROOT}/grants"),
-    takes=object_schema({}),
     gives=gives({"grants": many(Grant)}, optional=LARGE),
 )
 def list_grants(engine: Engine, _args: Body) -> Body:
@@ -119,12 +114,9 @@ def list_grants(engine: Engine, _args: Body) -> Body:
 ENTRY = record({"name": NAME, "user": NAME})
 
 
-@native.operation(
-    "grant_space",
-    title="Grant a space",
-    changes=True,
+@owners_only.writes(
+    "Grant a space",
     idempotent=True,
-    reach=Reach.OWNER,
     route=Route("PUT", f"{ROOT}/spaces/{{name}}/grants/{{user}}"),
     takes=ENTRY,
     gives=gives({"grant": shape(Grant)}),
@@ -134,15 +126,12 @@ def grant_space(engine: Engine, args: Body) -> Body:
     return {"grant": shown(engine.callers.grant(args["name"], args["user"]))}
 
 
-@native.operation(
-    "withdraw_grant",
-    title="Revoke a grant",
-    changes=True,
+@owners_only.writes(
+    "Revoke a grant",
     destructive=True,
-    reach=Reach.OWNER,
     route=Route("DELETE", f"{ROOT}/spaces/{{name}}/grants/{{user}}"),
     takes=ENTRY,
-    gives=gives({"withdrawn": {"type": "boolean"}}),
+    gives=gives({"withdrawn": flag()}),
 )
 def withdraw_grant(engine: Engine, args: Body) -> Body:
     """Revoke a grant: the user's credentials can no longer access the space."""
@@ -150,15 +139,10 @@ def withdraw_grant(engine: Engine, args: Body) -> Body:
     return {"withdrawn": True}
 
 
-@native.operation(
-    "audit",
-    title="Who did what",
-    changes=False,
-    reach=Reach.OWNER,
+@owners_only.reads(
+    "Who did what",
     route=Route("GET", f"{ROOT}/audit"),
-    takes=object_schema(
-        {"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, **fields_of(ActFilter)}
-    ),
+    takes=object_schema({"limit": integer(minimum=1, maximum=1000, default=100), **fields_of(ActFilter)}),
     gives=gives({"acts": many(Act)}, optional=LARGE),
 )
 def audit(engine: Engine, args: Body) -> Body:
@@ -166,20 +150,12 @@ def audit(engine: Engine, args: Body) -> Body:
     return {"acts": shown(list(engine.callers.audit(filled(ActFilter, args), limit=int(args.get("limit", 100)))))}
 
 
-@native.operation(
-    "follow",
-    title="Changes as they happen",
-    changes=False,
+@native.reads(
+    "Changes as they happen",
     route=Route("GET", f"{ROOT}/events"),
     streams=Pieces.EVENTS,
     takes=object_schema(
-        {
-            "after": {
-                "type": "string",
-                "minLength": 1,
-                "description": "Start after the event with this id; 0 starts at the first; default: from now on",
-            }
-        }
+        {"after": text("Start after the event with this id; 0 starts at the first; default: from now on", minLength=1)}
     ),
     gives=either(object_schema(fields_of(Event, without=("number",)), closed=False), FAILED),
 )

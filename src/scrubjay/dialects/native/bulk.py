@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Route, Schema, array, object_schema, record
+from scrubjay.dialects.base import Body, Route, Schema, array, flag, object_schema, record, text
 from scrubjay.dialects.native.memories import (
     CHANGES,
     COUNT,
@@ -30,19 +30,12 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 DONE: Schema = shape(Done)["properties"]
-DEED = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 100,
-    "description": "Id of the bulk operation, from an earlier call",
-}
-TAGS = array({"type": "string", "minLength": 1}, maxItems=20)
+DEED = text("Id of the bulk operation, from an earlier call", minLength=1, maxLength=100)
+TAGS = array(text(minLength=1), maxItems=20)
 
 
-@native.operation(
-    "preview_bulk",
-    title="Preview a bulk operation",
-    changes=False,
+@native.reads(
+    "Preview a bulk operation",
     route=Route("POST", f"{ROOT}/bulk/preview"),
     takes=object_schema({"limit": PAGE["limit"], **FILTER}),
     gives=gives({"total": COUNT, "memories": many(Memory)}, optional=LARGE),
@@ -53,10 +46,8 @@ def preview_bulk(engine: Engine, args: Body) -> Body:
     return {"total": named.total, "memories": shown(named.memories)}
 
 
-@native.operation(
-    "bulk_forget",
-    title="Forget many",
-    changes=True,
+@native.writes(
+    "Forget many",
     destructive=True,
     route=Route("POST", f"{ROOT}/bulk/forget"),
     takes=object_schema({"reason": REASON, "deed": DEED, **FILTER}),
@@ -68,10 +59,8 @@ def bulk_forget(engine: Engine, args: Body) -> Body:
     return plain_body(engine.bulk.forget(wanted(args), reason=args.get("reason"), deed=args.get("deed")))
 
 
-@native.operation(
-    "bulk_update",
-    title="Update many",
-    changes=True,
+@native.writes(
+    "Update many",
     route=Route("POST", f"{ROOT}/bulk/update"),
     takes=object_schema(
         {
@@ -98,10 +87,8 @@ def bulk_update(engine: Engine, args: Body) -> Body:
     return plain_body(done)
 
 
-@native.operation(
-    "undo_bulk",
-    title="Undo a bulk forget",
-    changes=True,
+@native.writes(
+    "Undo a bulk forget",
     route=Route("POST", f"{ROOT}/bulk/undo"),
     takes=record({"deed": DEED}),
     gives=gives(DONE),
@@ -111,16 +98,12 @@ def undo_bulk(engine: Engine, args: Body) -> Body:
     return plain_body(engine.bulk.undo(args["deed"]))
 
 
-@native.operation(
-    "prune",
-    title="Forget expired memories",
-    changes=True,
+@native.writes(
+    "Forget expired memories",
     destructive=True,
     route=Route("POST", f"{ROOT}/prune"),
-    takes=object_schema(
-        {"dry_run": {"type": "boolean", "default": False, "description": "Only report what would be forgotten"}}
-    ),
-    gives=gives({"pruned": array({"type": "string"})}, optional=LARGE),
+    takes=object_schema({"dry_run": flag("Only report what would be forgotten", default=False)}),
+    gives=gives({"pruned": array(text())}, optional=LARGE),
 )
 def prune(engine: Engine, args: Body) -> Body:
     """Soft-delete expired memories."""

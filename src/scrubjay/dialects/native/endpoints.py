@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Reach, Route, Schema, array, object_schema, record
-from scrubjay.dialects.native.memories import LARGE, ROOT, gives, native
+from scrubjay.dialects.base import Body, Route, Schema, array, flag, integer, object_schema, record, text
+from scrubjay.dialects.native.memories import LARGE, ROOT, gives, local_only, owners_only
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.engine.sync.run import Keep, Resolution, Synced, SyncRequest, SyncType
 from scrubjay.machine.outgoing import without_password
@@ -19,18 +19,14 @@ from scrubjay.values.memory import Memory
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 64}
+NAME: Schema = text(minLength=1, maxLength=64)
 CONFLICT: Schema = {**shape(SyncConflict), "properties": {**shape(SyncConflict)["properties"]}}
 CONFLICT["properties"] |= {"ours": shape(Memory), "theirs": shape(Memory)}
 
 
-@native.operation(
-    "list_endpoints",
-    title="List sync endpoints",
-    changes=False,
-    reach=Reach.LOCAL,
+@local_only.reads(
+    "List sync endpoints",
     route=Route("GET", f"{ROOT}/sync/endpoints"),
-    takes=object_schema({}),
     gives=gives({"endpoints": array(shape(Endpoint))}, optional=LARGE),
 )
 def list_endpoints(engine: Engine, _args: Body) -> Body:
@@ -38,24 +34,16 @@ def list_endpoints(engine: Engine, _args: Body) -> Body:
     return {"endpoints": [endpoint_body(one) for one in engine.sync.endpoints()]}
 
 
-@native.operation(
-    "add_endpoint",
-    title="Add a sync endpoint",
-    changes=True,
+@local_only.writes(
+    "Add a sync endpoint",
     idempotent=True,
-    reach=Reach.LOCAL,
     route=Route("POST", f"{ROOT}/sync/endpoints", 201),
     takes=record(
         {
             "name": NAME,
-            "url": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 1000,
-                "pattern": "^(sqlite|postgres(ql)?|https?)://",
-            },
+            "url": text(minLength=1, maxLength=1000, pattern="^(sqlite|postgres(ql)?|https?)://"),
         },
-        optional={"spaces": array({"type": "string"}, minItems=1, maxItems=100)},
+        optional={"spaces": array(text(), minItems=1, maxItems=100)},
     ),
     gives=gives({"endpoint": shape(Endpoint)}),
 )
@@ -65,12 +53,9 @@ def add_endpoint(engine: Engine, args: Body) -> Body:
     return {"endpoint": endpoint_body(engine.sync.add(args["name"], args["url"], spaces=args.get("spaces")))}
 
 
-@native.operation(
-    "remove_endpoint",
-    title="Remove a sync endpoint",
-    changes=True,
+@local_only.writes(
+    "Remove a sync endpoint",
     destructive=True,
-    reach=Reach.LOCAL,
     route=Route("DELETE", f"{ROOT}/sync/endpoints/{{name}}"),
     takes=record({"name": NAME}),
     gives=gives({"removed": NAME}),
@@ -81,20 +66,17 @@ def remove_endpoint(engine: Engine, args: Body) -> Body:
     return {"removed": args["name"]}
 
 
-@native.operation(
-    "run_sync",
-    title="Sync with a store",
-    changes=True,
+@local_only.writes(
+    "Sync with a store",
     destructive=True,
     idempotent=True,
-    reach=Reach.LOCAL,
     route=Route("POST", f"{ROOT}/sync/run"),
     takes=record(
         {"name": NAME},
         optional={
             "type": {**shape(SyncType), "default": "incremental"},
             "resolution": {**shape(Resolution), "default": "newest_wins"},
-            "dry_run": {"type": "boolean", "default": False, "description": "Only report what would happen"},
+            "dry_run": flag("Only report what would happen", default=False),
         },
     ),
     gives=gives({"synced": shape(Synced)}, optional=LARGE),
@@ -110,15 +92,10 @@ def run_sync(engine: Engine, args: Body) -> Body:
     return {"synced": shown(engine.sync.run(request))}
 
 
-@native.operation(
-    "list_sync_conflicts",
-    title="List sync conflicts",
-    changes=False,
-    reach=Reach.OWNER,
+@owners_only.reads(
+    "List sync conflicts",
     route=Route("GET", f"{ROOT}/sync/conflicts"),
-    takes=object_schema(
-        {"settled": {"type": "boolean", "default": False, "description": "Resolved conflicts instead"}}
-    ),
+    takes=object_schema({"settled": flag("Resolved conflicts instead", default=False)}),
     gives=gives({"conflicts": array(CONFLICT)}, optional=LARGE),
 )
 def list_sync_conflicts(engine: Engine, args: Body) -> Body:
@@ -126,13 +103,10 @@ def list_sync_conflicts(engine: Engine, args: Body) -> Body:
     return {"conflicts": [conflict_body(one) for one in engine.sync.conflicts(settled=bool(args.get("settled")))]}
 
 
-@native.operation(
-    "resolve_sync_conflict",
-    title="Resolve a sync conflict",
-    changes=True,
-    reach=Reach.OWNER,
+@owners_only.writes(
+    "Resolve a sync conflict",
     route=Route("POST", f"{ROOT}/sync/conflicts/{{number}}/resolve"),
-    takes=record({"number": {"type": "integer", "minimum": 1, "maximum": 2**53}, "keep": shape(Keep)}),
+    takes=record({"number": integer(minimum=1, maximum=2**53), "keep": shape(Keep)}),
     gives=gives({}, optional={"memory": shape(Memory)}),
 )
 def resolve_sync_conflict(engine: Engine, args: Body) -> Body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Route, object_schema, record
+from scrubjay.dialects.base import Body, Route, flag, integer, object_schema, record, text
 from scrubjay.dialects.native.memories import LARGE, ROOT, gives, many, native
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.values.memory import Job
@@ -12,18 +12,16 @@ from scrubjay.values.memory import Job
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-ONE = record({"id": {"type": "string", "minLength": 1, "description": "A job's id"}})
+ONE = record({"id": text("A job's id", minLength=1)})
 
 
-@native.operation(
-    "list_jobs",
-    title="List jobs",
-    changes=False,
+@native.reads(
+    "List jobs",
     route=Route("GET", f"{ROOT}/jobs"),
     takes=object_schema(
         {
-            "unfinished": {"type": "boolean", "default": False, "description": "Only waiting or running jobs"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
+            "unfinished": flag("Only waiting or running jobs", default=False),
+            "limit": integer(minimum=1, maximum=100, default=20),
         }
     ),
     gives=gives({"jobs": many(Job)}, optional=LARGE),
@@ -34,10 +32,8 @@ def list_jobs(engine: Engine, args: Body) -> Body:
     return {"jobs": shown(list(found))}
 
 
-@native.operation(
-    "get_job",
-    title="Get a job",
-    changes=False,
+@native.reads(
+    "Get a job",
     route=Route("GET", f"{ROOT}/jobs/{{id}}"),
     takes=ONE,
     gives=gives({"job": shape(Job)}),
@@ -47,10 +43,8 @@ def get_job(engine: Engine, args: Body) -> Body:
     return {"job": shown(engine.jobs.get(args["id"]))}
 
 
-@native.operation(
-    "cancel_job",
-    title="Cancel a job",
-    changes=True,
+@native.writes(
+    "Cancel a job",
     destructive=True,
     idempotent=True,
     route=Route("POST", f"{ROOT}/jobs/{{id}}/cancel"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import Body, Pieces, Route, Stream, either, object_schema, record
+from scrubjay.dialects.base import Body, Pieces, Route, Stream, either, flag, integer, object_schema, record, text
 from scrubjay.dialects.native.memories import FAILED, ID, LARGE, ONE, PAGE, ROOT, gives, many, native, one
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.engine.lifecycle.curation import Node
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 # --- links and conflicts ---------------------------------------------------------------------------------------------
 
 
-@native.operation(
-    "list_links",
-    title="List a memory's links",
-    changes=False,
+@native.reads(
+    "List a memory's links",
     route=Route("GET", f"{ROOT}/memories/{{id}}/links"),
     takes=ONE,
     gives=gives({"links": many(Link)}, optional=LARGE),
@@ -32,16 +30,14 @@ def list_links(engine: Engine, args: Body) -> Body:
     return {"links": shown(list(engine.links(args["id"])))}
 
 
-@native.operation(
-    "get_graph",
-    title="Get a memory's surroundings",
-    changes=False,
+@native.reads(
+    "Get a memory's surroundings",
     route=Route("GET", f"{ROOT}/memories/{{id}}/graph"),
     takes=record(
         {"id": ID},
         optional={
-            "steps": {"type": "integer", "minimum": 1, "maximum": 3, "default": 1},
-            "similar": {"type": "boolean", "default": False, "description": "Include similar memories"},
+            "steps": integer(minimum=1, maximum=3, default=1),
+            "similar": flag("Include similar memories", default=False),
         },
     ),
     gives=gives({"memories": many(Memory), "links": many(Link)}, optional=LARGE),
@@ -52,13 +48,11 @@ def get_graph(engine: Engine, args: Body) -> Body:
     return {"memories": shown(found.memories), "links": shown(found.links)}
 
 
-@native.operation(
-    "get_network",
-    title="Get a memory's network",
-    changes=False,
+@native.reads(
+    "Get a memory's network",
     route=Route("GET", f"{ROOT}/memories/{{id}}/network"),
     streams=Pieces.LINES,
-    takes=record({"id": ID}, optional={"steps": {"type": "integer", "minimum": 1, "maximum": 10, "default": 2}}),
+    takes=record({"id": ID}, optional={"steps": integer(minimum=1, maximum=10, default=2)}),
     gives=either(object_schema({"nodes": many(Node), "links": many(Link)}), FAILED),
 )
 def get_network(engine: Engine, args: Body) -> Stream:
@@ -74,10 +68,8 @@ def stretches(items: tuple[Any, ...], size: int = 500) -> Iterator[tuple[Any, ..
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-@native.operation(
-    "supersede_memory",
-    title="Supersede a memory",
-    changes=True,
+@native.writes(
+    "Supersede a memory",
     idempotent=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/supersede"),
     takes=record({"id": ID, "new": {**ID, "description": "The memory that replaces it"}}),
@@ -89,10 +81,8 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
     return {"old": shown(old), "new": shown(new)}
 
 
-@native.operation(
-    "release_memory",
-    title="Undo a supersession",
-    changes=True,
+@native.writes(
+    "Undo a supersession",
     route=Route("POST", f"{ROOT}/memories/{{id}}/release"),
     takes=ONE,
     gives=gives({"memory": shape(Memory)}),
@@ -102,10 +92,8 @@ def release_memory(engine: Engine, args: Body) -> Body:
     return one(engine.curation.release(args["id"]))
 
 
-@native.operation(
-    "list_conflicts",
-    title="List open conflicts",
-    changes=False,
+@native.reads(
+    "List open conflicts",
     route=Route("GET", f"{ROOT}/conflicts"),
     takes=object_schema(PAGE),
     gives=gives({"conflicts": many(OpenConflict)}, optional=LARGE),
@@ -116,10 +104,8 @@ def list_conflicts(engine: Engine, args: Body) -> Body:
     return {"conflicts": shown(list(found))}
 
 
-@native.operation(
-    "keep_both",
-    title="Keep both",
-    changes=True,
+@native.writes(
+    "Keep both",
     route=Route("POST", f"{ROOT}/conflicts/keep"),
     takes=record({"old": ID, "new": ID}),
     gives=gives({"old": shape(Memory), "new": shape(Memory)}),
@@ -133,12 +119,9 @@ def keep_both(engine: Engine, args: Body) -> Body:
 # --- decisions -------------------------------------------------------------------------------------------------------
 
 
-@native.operation(
-    "list_topics",
-    title="List decision topics",
-    changes=False,
+@native.reads(
+    "List decision topics",
     route=Route("GET", f"{ROOT}/decisions"),
-    takes=object_schema({}),
     gives=gives({"topics": many(Topic)}, optional=LARGE),
 )
 def list_topics(engine: Engine, _args: Body) -> Body:
@@ -146,12 +129,10 @@ def list_topics(engine: Engine, _args: Body) -> Body:
     return {"topics": shown(list(engine.decisions.topics()))}
 
 
-@native.operation(
-    "get_chain",
-    title="How a decision evolved",
-    changes=False,
+@native.reads(
+    "How a decision evolved",
     route=Route("GET", f"{ROOT}/decisions/{{topic:path}}"),
-    takes=record({"topic": {"type": "string", "minLength": 1}}),
+    takes=record({"topic": text(minLength=1)}),
     gives=gives({"decisions": many(Memory)}, optional=LARGE),
 )
 def get_chain(engine: Engine, args: Body) -> Body:

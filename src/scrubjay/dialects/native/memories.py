@@ -12,14 +12,18 @@ from scrubjay.dialects.base import (
     LEFT_OUT,
     Body,
     Dialect,
+    Reach,
     Route,
     Schema,
     array,
     either,
     fitting,
+    flag,
+    integer,
     object_schema,
     present,
     record,
+    text,
 )
 from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.engine.store import intake
@@ -46,16 +50,18 @@ native = Dialect(
     error_body=error_body,
     tools=False,
 )
+owners_only = native.part(reach=Reach.OWNER)
+local_only = native.part(reach=Reach.LOCAL)
 
 FAILED = record(
     {
         "error": record(
-            {"code": {"type": "string"}, "message": {"type": "string"}},
-            optional={"hint": {"type": "string", "description": "How to fix it"}, "details": {"type": "object"}},
+            {"code": text(), "message": text()},
+            optional={"hint": text("How to fix it"), "details": {"type": "object"}},
         )
     }
 )
-ID = {"type": "string", "minLength": 1, "description": "A memory's id, in any form"}
+ID = text("A memory's id, in any form", minLength=1)
 
 
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
@@ -67,21 +73,21 @@ def many(kind: Any) -> Schema:
     return array(shape(kind))
 
 
-LARGE: Schema = {"degraded": {"type": "string"}, "left_out": LEFT_OUT}
-NAME = {"type": "string", "minLength": 1, "maxLength": 100}
+LARGE: Schema = {"degraded": text(), "left_out": LEFT_OUT}
+NAME = text(minLength=1, maxLength=100)
 DIFFERENCE = object_schema(
-    {"field": {"type": "string"}, "old": {}, "new": {}, "lines": array({"type": "string"})},
+    {"field": text(), "old": {}, "new": {}, "lines": array(text())},
     required=("field", "lines"),
 )
 
 
 PAGE: Schema = {
-    "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 20},
-    "offset": {"type": "integer", "minimum": 0, "maximum": 1_000_000, "default": 0},
+    "limit": integer(minimum=1, maximum=1000, default=20),
+    "offset": integer(minimum=0, maximum=1_000_000, default=0),
 }
-COUNT = {"type": "integer", "minimum": 0}
+COUNT = integer(minimum=0)
 FILTER = fields_of(Filter)
-REASON = {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Reason, kept in the history"}
+REASON = text("Reason, kept in the history", minLength=1, maxLength=1000)
 ONE = record({"id": ID})
 CHANGES: Schema = {name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE}
 
@@ -98,16 +104,12 @@ def one(memory: Memory) -> Body:
 # --- one memory ------------------------------------------------------------------------------------------------------
 
 
-@native.operation(
-    "get_memory",
-    title="Get a memory",
-    changes=False,
+@native.reads(
+    "Get a memory",
     route=Route("GET", f"{ROOT}/memories/{{id}}"),
     takes=record(
         {"id": ID},
-        optional={
-            "deleted": {"type": "boolean", "description": "Include a forgotten memory that can still be restored"}
-        },
+        optional={"deleted": flag("Include a forgotten memory that can still be restored")},
     ),
     gives=gives({"memory": shape(Memory)}),
 )
@@ -116,10 +118,8 @@ def get_memory(engine: Engine, args: Body) -> Body:
     return one(engine.get(args["id"], deleted=bool(args.get("deleted"))))
 
 
-@native.operation(
-    "store_memory",
-    title="Store a memory",
-    changes=True,
+@native.writes(
+    "Store a memory",
     route=Route("POST", f"{ROOT}/memories", 201),
     takes=object_schema(fields_of(NewMemory, without=("kind", "topic", "detail")), required=("content",)),
     gives=gives(
@@ -142,16 +142,14 @@ def store_memory(engine: Engine, args: Body) -> Body:
     return {**one(stored.memory), **hints, "links": stored.links, **more}
 
 
-@native.operation(
-    "update_memory",
-    title="Update a memory",
-    changes=True,
+@native.writes(
+    "Update a memory",
     route=Route("PATCH", f"{ROOT}/memories/{{id}}"),
     takes=object_schema({"id": ID, **CHANGES, "reason": REASON}, required=("id",)),
     gives=gives(
         {
             "memory": shape(Memory),
-            "fields": array({"type": "string"}),
+            "fields": array(text()),
             "previous": {
                 "type": ["string", "null"],
                 "description": "Id of the previous version; null if there is none",
@@ -166,17 +164,15 @@ def update_memory(engine: Engine, args: Body) -> Body:
     return {**one(revised.memory), "fields": list(revised.fields), "previous": revised.previous}
 
 
-@native.operation(
-    "forget_memory",
-    title="Forget a memory",
-    changes=True,
+@native.writes(
+    "Forget a memory",
     destructive=True,
     route=Route("DELETE", f"{ROOT}/memories/{{id}}"),
     takes=record(
         {"id": ID},
-        optional={"hard": {"type": "boolean", "default": False, "description": "Erase for good"}, "reason": REASON},
+        optional={"hard": flag("Erase for good", default=False), "reason": REASON},
     ),
-    gives=gives({"memory": shape(Memory), "hard": {"type": "boolean"}}),
+    gives=gives({"memory": shape(Memory), "hard": flag()}),
 )
 def forget_memory(engine: Engine, args: Body) -> Body:
     """Forget a memory: it can be restored for thirty days, or with `hard` never."""
@@ -184,10 +180,8 @@ def forget_memory(engine: Engine, args: Body) -> Body:
     return {**one(forgotten.memory), "hard": forgotten.hard}
 
 
-@native.operation(
-    "recover_memory",
-    title="Restore a forgotten memory",
-    changes=True,
+@native.writes(
+    "Restore a forgotten memory",
     route=Route("POST", f"{ROOT}/memories/{{id}}/recover"),
     takes=ONE,
     gives=gives({"memory": shape(Memory)}),
@@ -200,12 +194,10 @@ def recover_memory(engine: Engine, args: Body) -> Body:
 # --- finding ---------------------------------------------------------------------------------------------------------
 
 
-@native.operation(
-    "search",
-    title="Search with explanation",
-    changes=False,
+@native.reads(
+    "Search with explanation",
     route=Route("POST", f"{ROOT}/search"),
-    takes=object_schema({"query": {"type": "string", "minLength": 1}, **PAGE, **FILTER}, required=("query",)),
+    takes=object_schema({"query": text(minLength=1), **PAGE, **FILTER}, required=("query",)),
     gives=gives({"hits": many(Hit), "verdict": shape(Verdict), "total": COUNT}, optional=LARGE),
 )
 def search(engine: Engine, args: Body) -> Body:
@@ -223,21 +215,19 @@ def search(engine: Engine, args: Body) -> Body:
     return found | present(degraded=hits.degraded)
 
 
-@native.operation(
-    "list_memories",
-    title="List memories",
-    changes=False,
+@native.reads(
+    "List memories",
     route=Route("GET", f"{ROOT}/memories"),
     takes=object_schema(
         {
             **PAGE,
-            "cursor": {"type": "string", "minLength": 1, "description": "next_cursor of the previous page"},
+            "cursor": text("next_cursor of the previous page", minLength=1),
             "order": {**shape(Order), "default": "created_at"},
-            "ascending": {"type": "boolean", "default": False},
+            "ascending": flag(default=False),
             **FILTER,
         }
     ),
-    gives=gives({"memories": many(Memory), "total": COUNT}, optional={"cursor": {"type": "string"}, **LARGE}),
+    gives=gives({"memories": many(Memory), "total": COUNT}, optional={"cursor": text(), **LARGE}),
 )
 def list_memories(engine: Engine, args: Body) -> Body:
     """Memories in order, newest first unless asked otherwise."""
@@ -255,10 +245,8 @@ def list_memories(engine: Engine, args: Body) -> Body:
     return {"memories": shown(page.memories), "total": page.total, **more}
 
 
-@native.operation(
-    "shown_to",
-    title="Who was shown a memory",
-    changes=False,
+@native.reads(
+    "Who was shown a memory",
     route=Route("GET", f"{ROOT}/memories/{{id}}/shown"),
     takes=ONE,
     gives=gives({"recalls": many(Recall)}, optional=LARGE),
@@ -271,10 +259,8 @@ def shown_to(engine: Engine, args: Body) -> Body:
 # --- history ---------------------------------------------------------------------------------------------------------
 
 
-@native.operation(
-    "list_versions",
-    title="List a memory's versions",
-    changes=False,
+@native.reads(
+    "List a memory's versions",
     route=Route("GET", f"{ROOT}/memories/{{id}}/versions"),
     takes=ONE,
     gives=gives({"versions": many(Version)}, optional=LARGE),
@@ -284,14 +270,12 @@ def list_versions(engine: Engine, args: Body) -> Body:
     return {"versions": shown(list(engine.history(args["id"])))}
 
 
-@native.operation(
-    "diff_versions",
-    title="Compare versions",
-    changes=False,
+@native.reads(
+    "Compare versions",
     route=Route("GET", f"{ROOT}/memories/{{id}}/diff"),
     takes=record(
-        {"id": ID, "old": {"type": "integer", "minimum": 1}},
-        optional={"new": {"type": "integer", "minimum": 1, "description": "Default: the current version"}},
+        {"id": ID, "old": integer(minimum=1)},
+        optional={"new": integer("Default: the current version", minimum=1)},
     ),
     gives=gives({"differences": array(DIFFERENCE)}, optional=LARGE),
 )
@@ -301,12 +285,10 @@ def diff_versions(engine: Engine, args: Body) -> Body:
     return {"differences": shown(list(found))}
 
 
-@native.operation(
-    "restore_version",
-    title="Restore a version",
-    changes=True,
+@native.writes(
+    "Restore a version",
     route=Route("POST", f"{ROOT}/memories/{{id}}/versions/{{version}}/restore"),
-    takes=record({"id": ID, "version": {"type": "integer", "minimum": 1}}),
+    takes=record({"id": ID, "version": integer(minimum=1)}),
     gives=gives({"memory": shape(Memory)}),
 )
 def restore_version(engine: Engine, args: Body) -> Body:

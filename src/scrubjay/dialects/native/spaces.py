@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Pieces, Route, Stream, array, either, object_schema, present, record
+from scrubjay.dialects.base import (
+    Body,
+    Pieces,
+    Route,
+    Stream,
+    array,
+    either,
+    flag,
+    object_schema,
+    present,
+    record,
+    text,
+)
 from scrubjay.dialects.native.memories import COUNT, FAILED, LARGE, NAME, ROOT, gives, many, native, plain_body
 from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.engine.statistics import Statistics, StatsQuery
@@ -15,12 +27,9 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 
-@native.operation(
-    "list_spaces",
-    title="List spaces",
-    changes=False,
+@native.reads(
+    "List spaces",
     route=Route("GET", f"{ROOT}/spaces"),
-    takes=object_schema({}),
     gives=gives({"spaces": many(Space)}, optional=LARGE),
 )
 def list_spaces(engine: Engine, _args: Body) -> Body:
@@ -28,14 +37,12 @@ def list_spaces(engine: Engine, _args: Body) -> Body:
     return {"spaces": shown(list(engine.list_spaces()))}
 
 
-@native.operation(
-    "create_space",
-    title="Create a space",
-    changes=True,
+@native.writes(
+    "Create a space",
     idempotent=True,
     route=Route("POST", f"{ROOT}/spaces", 201),
-    takes=record({"name": NAME}, optional={"description": {"type": "string", "minLength": 1, "maxLength": 10_000}}),
-    gives=gives({"space": {"type": "string"}, "created": {"type": "boolean"}}),
+    takes=record({"name": NAME}, optional={"description": text(minLength=1, maxLength=10_000)}),
+    gives=gives({"space": text(), "created": flag()}),
 )
 def create_space(engine: Engine, args: Body) -> Body:
     """Create a space; an existing one does not change."""
@@ -43,10 +50,8 @@ def create_space(engine: Engine, args: Body) -> Body:
     return {"space": args["name"], "created": new}
 
 
-@native.operation(
-    "drop_space",
-    title="Delete an empty space",
-    changes=True,
+@native.writes(
+    "Delete an empty space",
     destructive=True,
     route=Route("DELETE", f"{ROOT}/spaces/{{name}}"),
     takes=record({"name": NAME}),
@@ -59,27 +64,24 @@ def drop_space(engine: Engine, args: Body) -> Body:
 
 STORE = object_schema(
     {
-        "name": {"type": "string"},
-        "path": {"type": "string", "description": "Its folder, if the caller is on this machine"},
-        "description": {"type": "string"},
+        "name": text(),
+        "path": text("Its folder, if the caller is on this machine"),
+        "description": text(),
         "memories": COUNT,
         "superseded": COUNT,
-        "mirrored": {"type": "boolean"},
-        "project": {"type": "boolean", "description": "Whether it belongs to the folder that the server runs in"},
+        "mirrored": flag(),
+        "project": flag("Whether it belongs to the folder that the server runs in"),
         "waiting": {**COUNT, "description": "Files still to be written"},
-        "there": {"type": "boolean", "description": "Whether its folder exists"},
-        "read_only": {"type": "boolean", "description": "Whether its memories are changed by editing files only"},
+        "there": flag("Whether its folder exists"),
+        "read_only": flag("Whether its memories are changed by editing files only"),
     },
     required=("name", "memories", "superseded", "mirrored", "project", "waiting", "there", "read_only"),
 )
 
 
-@native.operation(
-    "list_stores",
-    title="List stores and their folders",
-    changes=False,
+@native.reads(
+    "List stores and their folders",
     route=Route("GET", f"{ROOT}/stores"),
-    takes=object_schema({}),
     gives=gives({"stores": array(STORE)}, optional=LARGE),
 )
 def list_stores(engine: Engine, _args: Body) -> Body:
@@ -92,10 +94,8 @@ def list_stores(engine: Engine, _args: Body) -> Body:
     }
 
 
-@native.operation(
-    "get_statistics",
-    title="Statistics",
-    changes=False,
+@native.reads(
+    "Statistics",
     route=Route("GET", f"{ROOT}/statistics"),
     takes=object_schema(fields_of(StatsQuery)),
     gives=gives({"statistics": shape(Statistics)}),
@@ -105,24 +105,19 @@ def get_statistics(engine: Engine, args: Body) -> Body:
     return {"statistics": shown(engine.statistics(filled(StatsQuery, args)))}
 
 
-@native.operation(
-    "export",
-    title="Export",
-    changes=False,
+@native.reads(
+    "Export",
     route=Route("GET", f"{ROOT}/export"),
     streams=Pieces.LINES,
-    takes=object_schema({}),
-    gives=either(object_schema({"type": {"type": "string"}}, required=("type",), closed=False), FAILED),
+    gives=either(object_schema({"type": text()}, required=("type",), closed=False), FAILED),
 )
 def export(engine: Engine, _args: Body) -> Stream:
     """Every memory of a space and the links between them, as JSON lines for `import`."""
     return Stream(engine.export(), Pieces.LINES)
 
 
-@native.operation(
-    "import",
-    title="Import",
-    changes=True,
+@native.writes(
+    "Import",
     route=Route("POST", f"{ROOT}/import"),
     takes=record({"lines": array({"type": "object"}, minItems=1, maxItems=1000)}),
     gives=gives(shape(Imported)["properties"]),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Reach, Route, Schema, array, either, object_schema, record
-from scrubjay.dialects.native.memories import FAILED, ROOT, gives, native
+from scrubjay.dialects.base import Body, Route, Schema, array, either, flag, integer, object_schema, record, text
+from scrubjay.dialects.native.memories import FAILED, ROOT, gives, owners_only
 from scrubjay.dialects.schemas import whole_shape
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.merge import Policy, Winner
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 MAX_IDS = 500
-ID = {"type": "string", "minLength": 1, "maxLength": 256}
+ID = text(minLength=1, maxLength=256)
 IDS = array(ID, maxItems=MAX_IDS)
-SPACE = {"type": "string", "minLength": 1, "maxLength": 100}
-CLOCK = {"type": "integer", "minimum": 0, "maximum": MAX_CLOCK}
-NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**53}
+SPACE = text(minLength=1, maxLength=100)
+CLOCK = integer(minimum=0, maximum=MAX_CLOCK)
+NUMBER = integer(minimum=0, maximum=2**53)
 SEEN = {"type": "object", "additionalProperties": CLOCK, "maxProperties": 1000}
-ERASED = {"type": "integer", "enum": [one.value for one in Erased]}
+ERASED = integer(enum=[one.value for one in Erased])
 
 
 def with_fields(kind: type, **fields: Schema) -> Schema:
@@ -43,8 +43,8 @@ REPLICA = with_fields(
     memory=MEMORY,
     erased=ERASED,
     seen=SEEN,
-    vectors=array({"type": "string"}, maxItems=1000, description="Base64 of 32-bit numbers"),
-    parts={"type": "integer", "minimum": 0, "maximum": 10_000},
+    vectors=array(text(), maxItems=1000, description="Base64 of 32-bit numbers"),
+    parts=integer(minimum=0, maximum=10_000),
 )
 STAMP = with_fields(Stamp, hlc=CLOCK, version=NUMBER, erased=ERASED, seen=SEEN, aliases=NUMBER)
 HEARD = with_fields(Heard, number=NUMBER)
@@ -57,23 +57,19 @@ PARCEL = with_fields(
 )
 TAKEN = object_schema(
     {
-        "memory": {"type": "string"},
+        "memory": text(),
         "change": {"enum": ["created", "updated", "deleted"]},
-        "conflict": {"type": "boolean"},
+        "conflict": flag(),
         "winner": {"enum": [str(one) for one in Winner]},
-        "failed": {"type": "boolean"},
+        "failed": flag(),
     },
     required=("memory", "conflict", "winner", "failed"),
 )
 
 
-@native.operation(
-    "sync_greet",
-    title="Sync: which store this is",
-    changes=False,
-    reach=Reach.OWNER,
+@owners_only.reads(
+    "Sync: which store this is",
     route=Route("GET", f"{ROOT}/sync"),
-    takes=object_schema({}),
     # Open: a newer scrubjay may send more, and must be understood well enough to be recognised as newer.
     gives=either({**whole_shape(wire.Greeting), "additionalProperties": True}, FAILED),
 )
@@ -83,20 +79,17 @@ def sync_greet(engine: Engine, _args: Body) -> Body:
     return body
 
 
-@native.operation(
-    "sync_changes",
-    title="Sync: which memories changed",
-    changes=False,
-    reach=Reach.OWNER,
+@owners_only.reads(
+    "Sync: which memories changed",
     route=Route("POST", f"{ROOT}/sync/changes"),
     takes=record(
         {
             "space": SPACE,
             "after": HEARD,
-            "limit": {"type": "integer", "minimum": 1, "maximum": STRETCH},
+            "limit": integer(minimum=1, maximum=STRETCH),
         }
     ),
-    gives=gives({"ids": IDS, "heard": HEARD, "more": {"type": "boolean"}, "restarted": {"type": "boolean"}}),
+    gives=gives({"ids": IDS, "heard": HEARD, "more": flag(), "restarted": flag()}),
 )
 def sync_changes(engine: Engine, args: Body) -> Body:
     """The memories that a space's feed names after a position; from the beginning if it has no such position."""
@@ -105,11 +98,8 @@ def sync_changes(engine: Engine, args: Body) -> Body:
     return body
 
 
-@native.operation(
-    "sync_stamps",
-    title="Sync: states of memories",
-    changes=False,
-    reach=Reach.OWNER,
+@owners_only.reads(
+    "Sync: states of memories",
     route=Route("POST", f"{ROOT}/sync/stamps"),
     takes=record({"ids": IDS}),
     gives=gives({"stamps": {"type": "object", "additionalProperties": STAMP}}),
@@ -119,14 +109,11 @@ def sync_stamps(engine: Engine, args: Body) -> Body:
     return {"stamps": plain(engine.sync.host.stamps(args["ids"]))}
 
 
-@native.operation(
-    "sync_links",
-    title="Sync: links of memories",
-    changes=False,
-    reach=Reach.OWNER,
+@owners_only.reads(
+    "Sync: links of memories",
     route=Route("POST", f"{ROOT}/sync/links"),
     takes=record({"ids": IDS}, optional={"offset": NUMBER}),
-    gives=gives({"links": array(LINK), "more": {"type": "boolean"}}),
+    gives=gives({"links": array(LINK), "more": flag()}),
 )
 def sync_links(engine: Engine, args: Body) -> Body:
     """Links of these memories, as many as fit, from an offset."""
@@ -134,13 +121,10 @@ def sync_links(engine: Engine, args: Body) -> Body:
     return {"links": plain(list(links)), "more": more}
 
 
-@native.operation(
-    "sync_fetch",
-    title="Sync: fetch memories",
-    changes=False,
-    reach=Reach.OWNER,
+@owners_only.reads(
+    "Sync: fetch memories",
     route=Route("POST", f"{ROOT}/sync/fetch"),
-    takes=record({"ids": IDS}, optional={"vectors": {"type": "boolean", "default": False}}),
+    takes=record({"ids": IDS}, optional={"vectors": flag(default=False)}),
     gives=gives({"parcel": PARCEL, "left": IDS}),
 )
 def sync_fetch(engine: Engine, args: Body) -> Body:
@@ -149,13 +133,10 @@ def sync_fetch(engine: Engine, args: Body) -> Body:
     return {"parcel": wire.written(parcel), "left": list(left)}
 
 
-@native.operation(
-    "sync_take",
-    title="Sync: merge memories",
-    changes=True,
+@owners_only.writes(
+    "Sync: merge memories",
     destructive=True,
     idempotent=True,
-    reach=Reach.OWNER,
     replicates=True,
     route=Route("POST", f"{ROOT}/sync/take"),
     takes=record(
@@ -163,9 +144,9 @@ def sync_fetch(engine: Engine, args: Body) -> Body:
             "parcel": PARCEL,
             "policy": {"enum": [str(one) for one in Policy]},
             "named": {"enum": [str(one) for one in Resolution]},
-            "sender": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9._-]+$"},
+            "sender": text(minLength=1, maxLength=64, pattern="^[A-Za-z0-9._-]+$"),
         },
-        optional={"dry_run": {"type": "boolean", "default": False}},
+        optional={"dry_run": flag(default=False)},
     ),
     gives=gives({"taken": array(TAKEN)}),
 )
@@ -181,15 +162,12 @@ def sync_take(engine: Engine, args: Body) -> Body:
     return {"taken": plain(list(taken))}
 
 
-@native.operation(
-    "sync_renew",
-    title="Sync: take a new origin",
-    changes=True,
+@owners_only.writes(
+    "Sync: take a new origin",
     idempotent=True,
-    reach=Reach.OWNER,
     route=Route("POST", f"{ROOT}/sync/renew"),
     takes=record({"origin": ID}),
-    gives=gives({"origin": {"type": "string"}}),
+    gives=gives({"origin": text()}),
 )
 def sync_renew(engine: Engine, args: Body) -> Body:
     """Sign changes under a new origin from now on: this store turned out to be a copy of the caller's."""

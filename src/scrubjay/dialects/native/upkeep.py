@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Reach, Route, object_schema, record
-from scrubjay.dialects.native.memories import LARGE, NAME, ROOT, gives, many, native
+from scrubjay.dialects.base import Body, Route, flag, integer, object_schema, record, text
+from scrubjay.dialects.native.memories import LARGE, NAME, ROOT, gives, local_only, many, native
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.engine.conflicts.duplicates import DuplicatePair
 from scrubjay.engine.files.stores import Indexed
@@ -22,12 +22,10 @@ JOB = gives({"job": shape(Job)})
 # --- tidying ---------------------------------------------------------------------------------------------------------
 
 
-@native.operation(
-    "list_duplicates",
-    title="List duplicates",
-    changes=False,
+@native.reads(
+    "List duplicates",
     route=Route("GET", f"{ROOT}/duplicates"),
-    takes=object_schema({"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 20}}),
+    takes=object_schema({"limit": integer(minimum=1, maximum=1000, default=20)}),
     gives=gives({"duplicates": many(DuplicatePair)}, optional=LARGE),
 )
 def list_duplicates(engine: Engine, args: Body) -> Body:
@@ -35,12 +33,9 @@ def list_duplicates(engine: Engine, args: Body) -> Body:
     return {"duplicates": shown(list(islice(engine.duplicates(), int(args.get("limit", 20)))))}
 
 
-@native.operation(
-    "reindex_store",
-    title="Reindex a store",
-    changes=True,
+@local_only.writes(
+    "Reindex a store",
     idempotent=True,
-    reach=Reach.LOCAL,
     route=Route("POST", f"{ROOT}/stores/{{name}}/reindex"),
     takes=record({"name": NAME}),
     gives=gives({"indexed": shape(Indexed)}),
@@ -53,15 +48,10 @@ def reindex_store(engine: Engine, args: Body) -> Body:
 # --- the whole store -------------------------------------------------------------------------------------------------
 
 
-@native.operation(
-    "check",
-    title="Check the store",
-    changes=False,
-    reach=Reach.LOCAL,
+@local_only.reads(
+    "Check the store",
     route=Route("GET", f"{ROOT}/check"),
-    takes=object_schema(
-        {"deep": {"type": "boolean", "default": False, "description": "Read every page and text, and compare hashes"}}
-    ),
+    takes=object_schema({"deep": flag("Read every page and text, and compare hashes", default=False)}),
     gives=gives({"checkup": shape(Checkup)}),
 )
 def check(engine: Engine, args: Body) -> Body:
@@ -69,15 +59,10 @@ def check(engine: Engine, args: Body) -> Body:
     return {"checkup": shown(engine.check(deep=bool(args.get("deep"))))}
 
 
-@native.operation(
-    "backup",
-    title="Back up",
-    changes=True,
-    reach=Reach.LOCAL,
+@local_only.writes(
+    "Back up",
     route=Route("POST", f"{ROOT}/backup", 202),
-    takes=record(
-        {"file": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "A new file on the server"}}
-    ),
+    takes=record({"file": text("A new file on the server", minLength=1, maxLength=4000)}),
     gives=JOB,
 )
 def backup(engine: Engine, args: Body) -> Body:
@@ -85,14 +70,10 @@ def backup(engine: Engine, args: Body) -> Body:
     return {"job": shown(engine.upkeep.backup(args["file"]))}
 
 
-@native.operation(
-    "reembed",
-    title="Rebuild all vectors",
-    changes=True,
+@local_only.writes(
+    "Rebuild all vectors",
     idempotent=True,
-    reach=Reach.LOCAL,
     route=Route("POST", f"{ROOT}/reembed", 202),
-    takes=object_schema({}),
     gives=JOB,
 )
 def reembed(engine: Engine, _args: Body) -> Body:
@@ -100,14 +81,10 @@ def reembed(engine: Engine, _args: Body) -> Body:
     return {"job": shown(engine.upkeep.reembed())}
 
 
-@native.operation(
-    "rebuild",
-    title="Rebuild indexes",
-    changes=True,
+@local_only.writes(
+    "Rebuild indexes",
     idempotent=True,
-    reach=Reach.LOCAL,
     route=Route("POST", f"{ROOT}/rebuild", 202),
-    takes=object_schema({}),
     gives=JOB,
 )
 def rebuild(engine: Engine, _args: Body) -> Body:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import LEFT_OUT, Body, array, record
+from scrubjay.dialects.base import LEFT_OUT, Body, array, flag, record, text
 from scrubjay.dialects.system.memories import COUNT, ID, NUMBER, SHARE, TIME, gives, moment, succeeded, system, takes
 from scrubjay.engine.archive.archiving import Archived, Criteria, Terms
 from scrubjay.engine.archive.restoring import BroughtBack, Mode, Restored
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 NULLABLE_ID = {"type": ["string", "null"]}
 
 
-@system.operation(
-    "archive_memory",
-    title="Archive memories",
-    changes=True,
+@system.writes(
+    "Archive memories",
     takes=takes("archive_memory"),
     gives=gives(
         {
@@ -34,7 +32,7 @@ NULLABLE_ID = {"type": ["string", "null"]}
                     {
                         "memory_id": ID,
                         "archive_id": {**NULLABLE_ID, "description": "null in a dry run"},
-                        "archive_tier": {"type": "string", "enum": [str(tier) for tier in Tier]},
+                        "archive_tier": text(enum=[str(tier) for tier in Tier]),
                         "archived_at": TIME,
                         "retrieval_time_estimate_ms": COUNT,
                         "storage_cost_reduction": SHARE,
@@ -43,7 +41,7 @@ NULLABLE_ID = {"type": ["string", "null"]}
             ),
             "storage_saved_bytes": COUNT,
             "estimated_monthly_savings": NUMBER,
-            "embeddings_retained": {"type": "boolean"},
+            "embeddings_retained": flag(),
             "total_cost": NUMBER,
         },
         optional={"dry_run": {"const": True}, "left_out": LEFT_OUT},
@@ -105,23 +103,20 @@ def criteria(given: Body) -> Criteria:
     )
 
 
-@system.operation(
-    "restore_memory",
-    title="Restore memories",
-    changes=True,
+@system.writes(
+    "Restore memories",
     takes=takes(
         "restore_memory",
-        version_id={
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 256,
-            "description": "With memory_id: go back to this earlier version (previous_version_id of an update)",
-        },
+        version_id=text(
+            "With memory_id: go back to this earlier version (previous_version_id of an update)",
+            minLength=1,
+            maxLength=256,
+        ),
     ),
     gives=gives(
         {
             "restore_job_id": ID,
-            "status": {"type": "string", "enum": [str(status) for status in JobStatus]},
+            "status": text(enum=[str(status) for status in JobStatus]),
             "restored_count": COUNT,
             "memories_restored": array(
                 record(
@@ -129,8 +124,8 @@ def criteria(given: Body) -> Criteria:
                         "memory_id": ID,
                         "archive_id": {**NULLABLE_ID, "description": "null for a memory that was only forgotten"},
                         "restored_at": TIME,
-                        "restore_mode": {"type": "string", "enum": [str(mode) for mode in Mode]},
-                        "embeddings_regenerated": {"type": "boolean"},
+                        "restore_mode": text(enum=[str(mode) for mode in Mode]),
+                        "embeddings_regenerated": flag(),
                         "restoration_time_ms": COUNT,
                     }
                 )

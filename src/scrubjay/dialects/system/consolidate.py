@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, array, object_schema
+from scrubjay.dialects.base import Body, array, flag, object_schema, text
 from scrubjay.dialects.system.memories import CATEGORY, COUNT, ID, SHARE, TAGS, TIME, gives, succeeded, system, takes
 from scrubjay.engine.lifecycle.consolidation import Plan, Strategy, Writer
 
@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 
-@system.operation(
-    "consolidate_memories",
-    title="Consolidate memories",
-    changes=True,
+@system.writes(
+    "Consolidate memories",
     destructive=True,
     asks=True,
     takes=takes("consolidate_memories"),
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
         {
             "consolidated_memory_id": ID,
             "source_memory_ids": array(ID),
-            "content": {"type": "string"},
+            "content": text(),
             "category": CATEGORY,
             "tags": TAGS,
             "importance": SHARE,
@@ -32,19 +30,18 @@ if TYPE_CHECKING:
             "provenance": object_schema(
                 {
                     "source_count": COUNT,
-                    "synthesis_method": {"type": "string", "enum": [str(strategy) for strategy in Strategy]},
-                    "synthesis_engine": {
-                        "type": "string",
-                        "enum": [str(writer) for writer in Writer],
-                        "description": "Who wrote an ai_synthesis: the configured model, the client's own, or rules",
-                    },
-                    "originals_archived": {"type": "boolean"},
+                    "synthesis_method": text(enum=[str(strategy) for strategy in Strategy]),
+                    "synthesis_engine": text(
+                        "Who wrote an ai_synthesis: the configured model, the client's own, or rules",
+                        enum=[str(writer) for writer in Writer],
+                    ),
+                    "originals_archived": flag(),
                     "archive_ids": array(ID),
                 },
                 required=("source_count", "synthesis_method", "originals_archived", "archive_ids"),
             ),
         },
-        optional={"notes": array({"type": "string"})},
+        optional={"notes": array(text())},
     ),
 )
 def consolidate_memories(engine: Engine, args: Body) -> Body:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from scrubjay import errors
-from scrubjay.dialects.base import Body, Schema, record
+from scrubjay.dialects.base import Body, Schema, integer, record, text
 from scrubjay.dialects.system import archive, sync
 from scrubjay.dialects.system.memories import COUNT, ID, TIME, code_of, gives, succeeded, system
 from scrubjay.engine.archive.restoring import Restored
@@ -18,38 +18,32 @@ from scrubjay.values.memory import Job, JobStatus
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-WHICH = record({"job_id": {"type": "string", "description": "The job's id, from the call that started it"}})
+WHICH = record({"job_id": text("The job's id, from the call that started it")})
 NULLABLE_TIME = {**TIME, "type": ["string", "null"]}
 JOB: Schema = {
     "job_id": ID,
-    "kind": {"type": "string"},
-    "status": {
-        "type": "string",
-        "enum": [str(status) for status in JobStatus],
-        "description": "waiting: for a running server to pick it up",
-    },
-    "progress": record({"done": COUNT, "total": {"type": ["integer", "null"]}, "note": {"type": "string"}}),
+    "kind": text(),
+    "status": text("waiting: for a running server to pick it up", enum=[str(status) for status in JobStatus]),
+    "progress": record({"done": COUNT, "total": {"type": ["integer", "null"]}, "note": text()}),
     "created_at": TIME,
     "started_at": NULLABLE_TIME,
     "finished_at": NULLABLE_TIME,
     "result": {"type": ["object", "null"], "description": "What the call that started it would have answered"},
     "error": {
         "type": ["object", "null"],
-        "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "status": {"type": "integer"}},
+        "properties": {"code": text(), "message": text(), "status": integer()},
         "description": "Why it failed",
     },
 }
 
 
-@system.operation("job_status", title="Get a job's status", changes=False, takes=WHICH, gives=gives(JOB))
+@system.reads("Get a job's status", takes=WHICH, gives=gives(JOB))
 def job_status(engine: Engine, args: Body) -> Body:
     """Show the status of background work: whether it is waiting, running or done, its progress and its result."""
     return shown(engine.jobs.get(args["job_id"]))
 
 
-@system.operation(
-    "job_cancel", title="Cancel a job", changes=True, destructive=True, idempotent=True, takes=WHICH, gives=gives(JOB)
-)
+@system.writes("Cancel a job", destructive=True, idempotent=True, takes=WHICH, gives=gives(JOB))
 def job_cancel(engine: Engine, args: Body) -> Body:
     """Stop background work: a waiting job immediately, a running one as soon as possible. What it has already done
     stays; a finished job does not change."""

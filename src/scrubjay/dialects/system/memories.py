@@ -21,12 +21,16 @@ from scrubjay.dialects.base import (
     array,
     either,
     fitting,
+    flag,
+    integer,
     left_out,
+    number,
     object_schema,
     present,
     record,
     request_id,
     served,
+    text,
 )
 from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
 from scrubjay.engine.store.intake import Merge, TagChange
@@ -153,26 +157,26 @@ INPUTS: dict[str, dict[str, Any]] = json.loads(
     resources.files("scrubjay.dialects.system").joinpath("inputs.json").read_text("utf-8")
 )
 
-TIME = {"type": "string", "format": "date-time"}
-SHARE = {"type": "number", "minimum": 0, "maximum": 1}
-CATEGORY = {"type": "string", "enum": [str(category) for category in Category]}
-TAGS = array({"type": "string"})
-ID = {"type": "string"}
-COUNT = {"type": "integer", "minimum": 0}
-NUMBER = {"type": "number"}
+TIME = text(format="date-time")
+SHARE = number(minimum=0, maximum=1)
+CATEGORY = text(enum=[str(category) for category in Category])
+TAGS = array(text())
+ID = text()
+COUNT = integer(minimum=0)
+NUMBER = number()
 FAILED = object_schema(
     {
         "api_version": {"const": API_VERSION},
         "success": {"const": False},
-        "memory_id": {"type": "string", "description": "The existing memory, for a duplicate"},
+        "memory_id": text("The existing memory, for a duplicate"),
         "error": record(
             {
-                "code": {"type": "string", "enum": sorted({code for code, _ in CODES.values()})},
-                "message": {"type": "string"},
-                "status": {"type": "integer"},
+                "code": text(enum=sorted({code for code, _ in CODES.values()})),
+                "message": text(),
+                "status": integer(),
                 "details": {"type": "object"},
                 "timestamp": TIME,
-                "request_id": {"type": "string"},
+                "request_id": text(),
             }
         ),
     },
@@ -180,7 +184,7 @@ FAILED = object_schema(
 )
 MEMORY = {
     "memory_id": ID,
-    "content": {"type": "string"},
+    "content": text(),
     "category": CATEGORY,
     "tags": TAGS,
     "importance": SHARE,
@@ -210,20 +214,18 @@ def takes(name: str, **more: Schema) -> Schema:
 # --- store -----------------------------------------------------------------------------------------------------------
 
 
-@system.operation(
-    "store_memory",
-    title="Store a memory",
-    changes=True,
+@system.writes(
+    "Store a memory",
     takes=takes("store_memory"),
     fields={"created_at": "context.timestamp"},
     gives=gives(
         {
             "memory_id": ID,
-            "content": {"type": "string"},
+            "content": text(),
             "category": CATEGORY,
             "auto_tags": TAGS,
             "importance": SHARE,
-            "embeddings_generated": {"type": "boolean"},
+            "embeddings_generated": flag(),
             "created_at": TIME,
             "links_created": COUNT,
         }
@@ -266,14 +268,12 @@ def store_memory(engine: Engine, args: Body) -> Body:
 # --- recall ----------------------------------------------------------------------------------------------------------
 
 
-@system.operation(
-    "recall_memories",
-    title="Recall memories",
-    changes=False,
+@system.reads(
+    "Recall memories",
     takes=takes("recall_memories"),
     gives=gives(
         {
-            "query": {"type": "string"},
+            "query": text(),
             "total_results": COUNT,
             "returned_count": COUNT,
             "memories": array(
@@ -281,14 +281,14 @@ def store_memory(engine: Engine, args: Body) -> Body:
                     {
                         **MEMORY,
                         "status": {"const": "archived", "description": "Only for archived memories"},
-                        "note": {"type": "string", "description": "How to get a text that is not included"},
+                        "note": text("How to get a text that is not included"),
                         "scores": record(
                             {
                                 "semantic_similarity": SHARE,
                                 "recency": SHARE,
                                 "importance": SHARE,
                                 "access_frequency": SHARE,
-                                "combined": {"type": "number", "minimum": 0},
+                                "combined": number(minimum=0),
                             }
                         ),
                     },
@@ -297,7 +297,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
             ),
             "execution_time_ms": COUNT,
         },
-        optional={"degraded": {"type": "string"}, "left_out": LEFT_OUT},
+        optional={"degraded": text(), "left_out": LEFT_OUT},
     ),
 )
 def recall_memories(engine: Engine, args: Body) -> Body:
@@ -376,25 +376,19 @@ def archived(memory: Memory) -> Body:
 # --- update ----------------------------------------------------------------------------------------------------------
 
 
-@system.operation(
-    "update_memory",
-    title="Update a memory",
-    changes=True,
+@system.writes(
+    "Update a memory",
     destructive=True,
     takes=takes(
         "update_memory",
-        expected_version={
-            "type": "integer",
-            "minimum": 1,
-            "description": "Change the memory only if this is its version (409 otherwise)",
-        },
+        expected_version=integer("Change the memory only if this is its version (409 otherwise)", minimum=1),
     ),
     gives=gives(
         {
             "memory_id": ID,
-            "version": {"type": "integer", "minimum": 1},
+            "version": integer(minimum=1),
             "updated_fields": TAGS,
-            "embeddings_regenerated": {"type": "boolean"},
+            "embeddings_regenerated": flag(),
             "updated_at": TIME,
         },
         optional={"previous_version_id": {**ID, "description": "For restore_memory; absent if no version was created"}},
@@ -442,16 +436,14 @@ def tag_change(tags: Mapping[str, Any] | None) -> TagChange | None:
 # --- forget ----------------------------------------------------------------------------------------------------------
 
 
-@system.operation(
-    "forget_memory",
-    title="Forget a memory",
-    changes=True,
+@system.writes(
+    "Forget a memory",
     destructive=True,
     takes=takes("forget_memory"),
     gives=gives(
         {
             "memory_id": ID,
-            "deletion_type": {"type": "string", "enum": ["soft", "hard"]},
+            "deletion_type": text(enum=["soft", "hard"]),
             "deleted_at": TIME,
             "related_memories_affected": COUNT,
         },
@@ -502,10 +494,8 @@ STATES = {
 STATS = ("content_length", "link_count", "days_since_creation", "days_since_access")
 
 
-@system.operation(
-    "list_memories",
-    title="List memories",
-    changes=False,
+@system.reads(
+    "List memories",
     takes=takes("list_memories"),
     gives=gives(
         {
@@ -518,12 +508,12 @@ STATS = ("content_length", "link_count", "days_since_creation", "days_since_acce
                             name: MEMORY[name] for name in ("memory_id", "category", "tags", "importance", "created_at")
                         },
                         "updated_at": TIME,
-                        "version": {"type": "integer", "minimum": 1},
-                        "status": {"type": "string", "enum": ["active", "archived", "deleted"]},
+                        "version": integer(minimum=1),
+                        "status": text(enum=["active", "archived", "deleted"]),
                     },
                     optional={
                         **{name: MEMORY[name] for name in ("content", "last_accessed", "access_count", "context")},
-                        "access_level": {"type": "string", "enum": ["public", "private", "shared"]},
+                        "access_level": text(enum=["public", "private", "shared"]),
                         "superseded_by": ID,
                         "stats": object_schema(dict.fromkeys(STATS, COUNT)),
                     },
@@ -531,7 +521,7 @@ STATS = ("content_length", "link_count", "days_since_creation", "days_since_acce
             ),
             "pagination": record(
                 {
-                    "has_more": {"type": "boolean"},
+                    "has_more": flag(),
                     "next_cursor": {"type": ["string", "null"]},
                     "next_offset": {"type": ["integer", "null"]},
                 }
@@ -627,7 +617,7 @@ METRICS = {
     "growth_rate": object_schema(
         {
             "memories_per_day": NUMBER,
-            "trend": {"type": "string", "enum": ["increasing", "stable", "decreasing"]},
+            "trend": text(enum=["increasing", "stable", "decreasing"]),
             "percent_change": NUMBER,
         }
     ),
@@ -657,21 +647,19 @@ METRICS = {
 }
 
 
-@system.operation(
-    "get_memory_stats",
-    title="Get statistics",
-    changes=False,
+@system.reads(
+    "Get statistics",
     takes=takes("get_memory_stats"),
     gives=gives(
         {
-            "scope": {"type": "string", "enum": ["global", "user", "conversation", "category"]},
+            "scope": text(enum=["global", "user", "conversation", "category"]),
             "time_range": record({"start": TIME, "end": TIME}),
             "statistics": object_schema(METRICS),
             "generated_at": TIME,
         },
         optional={
             "scope_id": ID,
-            "trends": record({"memory_count": array(record({"date": {"type": "string"}, "value": COUNT}))}),
+            "trends": record({"memory_count": array(record({"date": text(), "value": COUNT}))}),
             "left_out": LEFT_OUT,
         },
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Reach, array, record
+from scrubjay.dialects.base import LEFT_OUT, Body, Reach, array, record, text
 from scrubjay.dialects.system.memories import COUNT, ID, TIME, gives, moment, succeeded, system, takes
 from scrubjay.engine.sync.run import Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import InvalidInput
@@ -28,10 +28,8 @@ SUMMARY = [
 ]
 
 
-@system.operation(
-    "sync_memories",
-    title="Sync memories",
-    changes=True,
+@system.writes(
+    "Sync memories",
     destructive=True,  # deletions are passed on, and the losing side of a conflict is overwritten
     idempotent=True,
     reach=Reach.LOCAL,
@@ -40,16 +38,16 @@ SUMMARY = [
         decisions={
             "type": "array",
             "maxItems": 100,
-            "items": record({"memory_id": {"type": "string"}, "keep": {"type": "string", "enum": list(KEEP)}}),
+            "items": record({"memory_id": text(), "keep": text(enum=list(KEEP))}),
             "description": "How to resolve conflicts that an earlier manual sync reported (409)",
         },
     ),
     gives=gives(
         {
             "sync_id": ID,
-            "sync_type": {"type": "string", "enum": [str(one) for one in SyncType]},
-            "source": {"type": "string"},
-            "destination": {"type": "string"},
+            "sync_type": text(enum=[str(one) for one in SyncType]),
+            "source": text(),
+            "destination": text(),
             "started_at": TIME,
         },
         optional={
@@ -60,14 +58,14 @@ SUMMARY = [
                 record(
                     {
                         "memory_id": ID,
-                        "resolution": {"type": "string"},
-                        "winner": {"type": "string", "enum": ["source", "destination", "both", "none"]},
+                        "resolution": text(),
+                        "winner": text(enum=["source", "destination", "both", "none"]),
                     }
                 )
             ),
             "next_sync_recommended": TIME,
-            "job_id": {"type": "string", "description": "Id of the background job, for job_status"},
-            "status": {"type": "string"},
+            "job_id": text("Id of the background job, for job_status"),
+            "status": text(),
             "left_out": LEFT_OUT,
         },
     ),
