@@ -362,3 +362,21 @@ def test_a_space_that_a_command_makes_is_told(call):
     assert "Created space work." in call("store", "User likes tea", "--space", "work").err
     assert "Created" not in call("store", "User likes coffee", "--space", "work").err
     assert "Created space copy." in call("import", "-", "--space", "copy", stdin='{"content": "Tea"}\n').err
+
+
+# --- brief -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_memory_has_no_brief_and_says_so(call):
+    done = call("brief")
+
+    assert (done.code, done.out) == (0, "")
+    assert "Nothing is stored yet" in done.err or "No space" in done.err
+
+
+def test_a_brief_is_printed_within_its_budget(call):
+    id = call("store", "The user drinks \x1b[31mtea").out.strip()
+
+    assert f"[{id}, just now] The user drinks \\x1b[31mtea" in call("brief").out
+    assert call("brief", "--json", "--budget", "200").json["tokens"] <= 200
+    assert call("brief", "--budget", "5").code != 0

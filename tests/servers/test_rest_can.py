@@ -16,6 +16,7 @@ REST = {
     "supersede": "native.supersede_memory",
     "conflicts": "native.list_conflicts native.supersede_memory native.keep_both",
     "consolidate": "system.consolidate_memories",
+    "brief": "native.brief",
     "search": "native.search",
     "list": "native.list_memories",
     "show": "native.get_memory native.list_links",

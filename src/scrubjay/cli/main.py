@@ -28,6 +28,7 @@ SECTIONS = {
         "consolidate": "Merge several related memories into one.",
     },
     "Find": {
+        "brief": "Show what an agent should know at the start of a session.",
         "search": "Find memories by meaning and by words, best first.",
         "list": "List memories, newest first.",
         "show": "Show everything about a memory.",

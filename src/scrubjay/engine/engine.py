@@ -55,6 +55,7 @@ from scrubjay.values.memory import (
 
 if TYPE_CHECKING:
     from scrubjay.engine.archive.cold_storage import ColdStorage
+    from scrubjay.engine.brief import Brief
     from scrubjay.engine.callers import Callers
     from scrubjay.engine.conflicts.duplicates import DuplicatePair
     from scrubjay.engine.conversations.conversations import Conversations
@@ -250,14 +251,14 @@ class Engine:
 
         return Archives(self).with_texts(memories, deep=deep, strict=strict)
 
-    def count_reads(self, memories: Sequence[Memory]) -> None:
-        """Note who was shown these memories, and count the first ones as used.
+    def count_reads(self, memories: Sequence[Memory], *, used: bool = True) -> None:
+        """Note who was shown these memories, and count the first ones as used, if they were asked for.
 
         Being shown is not a use: else the most shown would become the best ranked, and be shown still more.
         """
         if memories:
             ids = tuple(memory.id for memory in memories)
-            used = () if self.provenance.by_person else ids[:MOST_USED]
+            counted = ids[:MOST_USED] if used and not self.provenance.by_person else ()
             recall = Recall(
                 at=self.now(),
                 space=self.spaces[0],
@@ -265,7 +266,7 @@ class Engine:
                 client=self.provenance.client,
                 memories=ids,
             )
-            self.records.count_reads(dict.fromkeys(used, 1), at=recall.at, recall=recall)
+            self.records.count_reads(dict.fromkeys(counted, 1), at=recall.at, recall=recall)
 
     def count_call(self, key: str, *, seconds: float, amount: int = 1) -> tuple[int, float] | None:
         """Count calls together with every other server on this memory; None where there can be no other."""
@@ -476,6 +477,13 @@ class Engine:
         found = candidates.search(self, query, self.audience(query.filter), query.now or self.now())
         self.count_reads([hit.memory for hit in found.answers])
         return found
+
+    def brief(self, *, budget: int = 1_500) -> Brief:
+        """What to know when a session begins, within a budget of tokens: the first space, then the others, decisions
+        that are open and the last checkpoint. Needs no model."""
+        from scrubjay.engine import brief
+
+        return brief.written(self, budget=budget)
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
         """A memory by its id; soft-deleted ones only if asked for.

@@ -17,6 +17,20 @@ def iso(when: datetime) -> str:
     return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
+UNITS = (("year", 365 * 86_400), ("month", 30 * 86_400), ("week", 7 * 86_400), ("day", 86_400), ("hour", 3_600))
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """How long ago that was, in the largest unit that fits: 3 days ago, in 2 weeks."""
+    seconds = (now - then).total_seconds()
+    for unit, length in (*UNITS, ("minute", 60)):
+        count = int(abs(seconds) // length)
+        if count:
+            said = f"{count} {unit}{'s' if count > 1 else ''}"
+            return f"{said} ago" if seconds > 0 else f"in {said}"
+    return "just now"
+
+
 def parse_time(text: str, *, field: str) -> datetime:
     """Read an ISO 8601 time; a date alone is its midnight in UTC.
 

@@ -26,6 +26,7 @@ from scrubjay.dialects.base import (
     text,
 )
 from scrubjay.dialects.schemas import fields_of, filled, shape, shown
+from scrubjay.engine.brief import BUDGET, LEAST, MOST, Brief
 from scrubjay.engine.store import intake
 from scrubjay.errors import Error
 from scrubjay.values.memory import Filter, Hit, Memory, NewMemory, Order, Query, Recall, Verdict, Version
@@ -243,6 +244,18 @@ def list_memories(engine: Engine, args: Body) -> Body:
     )
     more = present(cursor=page.cursor, left_out=page.left_out or None)
     return {"memories": shown(page.memories), "total": page.total, **more}
+
+
+@native.reads(
+    "Brief a session",
+    route=Route("GET", f"{ROOT}/brief"),
+    takes=object_schema({"budget": {"type": "integer", "minimum": LEAST, "maximum": MOST, "default": BUDGET}}),
+    gives=gives(shape(Brief)["properties"]),
+)
+def brief(engine: Engine, args: Body) -> Body:
+    """What to know when a session begins, within a budget of tokens: the first space, then the others, open decisions
+    and the last checkpoint; as a text for a model, and as the memories that it names."""
+    return plain_body(engine.brief(budget=int(args.get("budget", BUDGET))))
 
 
 @native.reads(

@@ -56,6 +56,11 @@ def neutral(text: str) -> str:
     return "".join([*result, text[done:]])
 
 
+def on_one_line(text: str) -> str:
+    """The text without anything that begins a line, or that lets it look like the end of one: for lists of our own."""
+    return " ".join(neutral(text).split())
+
+
 def _bare(text: str) -> str:
     """Letters, digits and equals signs as a careless reader sees them: no case, no width, no gaps, no accents."""
     plain = normalised("NFKD", text.translate(SENTENCES)).translate(LOOK_ALIKES).casefold().translate(LOOK_ALIKES)
