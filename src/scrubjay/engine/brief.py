@@ -2,11 +2,11 @@
 
     Project acme           the first space: what is important or new
     Personal: default      the other spaces
-    Open decisions         current ones whose outcome nobody has told yet
+    Open decisions         current ones without an outcome so far
     Last checkpoint        where work was left, and what comes next
 
-It is made without a model and without a question, so it is cheap enough for a hook. Nobody asked for these texts, so
-what is flagged as a secret or as an instruction stays out. An entry is one line that begins with what we know of it,
+It needs no model and no question, so it is cheap enough for a hook. These texts were not asked for, so those that are
+flagged as a secret or as an instruction stay out. An entry is one line that begins with what we know of it,
 so that no stored text can pass for an entry or a heading of ours.
 """
 
@@ -64,7 +64,7 @@ class Brief:
 def written(engine: Engine, *, budget: int = BUDGET) -> Brief:
     """What the caller may see in its spaces, as much as the budget holds.
 
-    Being named in a brief is no use of a memory: else what is in one would stay in it.
+    Being in a brief does not count as use: otherwise what is in one would stay there.
     """
     if not LEAST <= budget <= MOST:
         raise InvalidInput(f"budget must be from {LEAST} to {MOST:,} tokens.", field="budget")
