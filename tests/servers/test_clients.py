@@ -85,16 +85,16 @@ def test_claude_code_is_one_command():
 def test_a_home_of_ones_own_is_passed_on_and_the_default_is_not(tmp_path):
     elsewhere, usual = load({}, home=str(tmp_path / "my memories")), load({}, home=str(data_folder({})))
 
-    assert connect_texts.stdio_arguments(usual) == []
-    assert parse(connect_texts.stdio_arguments(elsewhere)).home == str(tmp_path / "my memories")
+    assert connect_texts.home_arguments(usual) == []
+    assert parse(connect_texts.home_arguments(elsewhere)).home == str(tmp_path / "my memories")
     assert f'--home "{tmp_path / "my memories"}"' in connect_texts.claude_code_stdio(
-        connect_texts.stdio_arguments(elsewhere)
+        connect_texts.home_arguments(elsewhere)
     )
 
 
 def test_every_text_is_in_the_announcement(tmp_path):
     settings = load({}, home=str(tmp_path))
-    arguments = connect_texts.stdio_arguments(settings)
+    arguments = connect_texts.home_arguments(settings)
 
     text = connect_texts.announcement(("127.0.0.1", 8377), settings)
 

@@ -58,6 +58,8 @@ ONLY_TYPED = {
     "mcp": "is a server itself",
     "serve": "is the server itself",
     "completion": "is for shells",
+    "install": "changes the files of this machine's clients",
+    "config": "is about the files of this machine's clients",
     "settings": "are those of the machine, and may hold secrets",
     "restore": "replaces the store, so no server may have it open",
     "copy": "works on stores that no server has open",

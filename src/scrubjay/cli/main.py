@@ -50,6 +50,8 @@ SECTIONS = {
         "restore": "Restore the memory from a backup.",
     },
     "Serve agents": {
+        "install": "Connect Claude Code, Cursor, Codex and other clients on this machine.",
+        "config": "Print what a client needs to connect, and change nothing.",
         "mcp": "Run an MCP server on standard input and output; your client starts this.",
         "serve": "Serve the memory over HTTP.",
         "keys": "Create, list, revoke or rotate credentials for HTTP callers.",

@@ -96,6 +96,7 @@ def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding
     yield Finding(OK, "settings", "Readable.")
     yield from home(settings.home)
     yield from model_files(settings)
+    yield from clients()
     if file is not None and not os.path.lexists(file):  # a dangling link counts as something
         yield Finding(OK, "store", "None yet.", "The first memory creates it: scrubjay store TEXT")
         return
@@ -161,6 +162,19 @@ def model_files(settings: Settings) -> Iterator[Finding]:
             "The default model works best for English; other languages are found by their words.",
             "For another language: SCRUBJAY_EMBEDDER=folder:PATH, with a model for it.",
         )
+
+
+def clients() -> Iterator[Finding]:
+    """Whether the clients that know us can start us; others are not mentioned."""
+    from scrubjay import __version__
+    from scrubjay.clients.checkup import Entry, ailments
+    from scrubjay.machine.projects import project_root
+
+    for one in ailments(project_root(Path.cwd()), __version__):
+        if isinstance(one, Entry):
+            yield Finding(OK, one.client.name, f"Connected as {one.name} in {one.file}.")
+        else:
+            yield Finding(WARNING, one.client.name, one.found, one.do)
 
 
 # --- the store -------------------------------------------------------------------------------------------------------

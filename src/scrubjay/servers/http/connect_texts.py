@@ -6,21 +6,12 @@ The README shows the same texts, and a test checks that they agree.
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from scrubjay.settings import Settings, data_folder
+from scrubjay.clients.launch import NAME, command, home_arguments
+from scrubjay.settings import Settings
 
-NAME = "scrubjay"
 KEY_HEADER = {"X-API-Key": "YOUR_KEY"}
-
-
-def command() -> str:
-    """The command that starts this program: its full path, since clients do not inherit a shell's search path."""
-    beside = Path(sys.executable).with_name(NAME)
-    return str(beside) if beside.exists() else shutil.which(NAME) or NAME
 
 
 def claude_code_stdio(arguments: Sequence[str] = ()) -> str:
@@ -71,7 +62,7 @@ def announcement(
         parts.append(LOCKED)
     parts += http_texts(f"{site}/mcp", needs_key=sign_in is not None)
     if settings.store == f"sqlite:///{settings.home / 'memories.db'}":
-        parts += stdio_texts(stdio_arguments(settings))
+        parts += stdio_texts(home_arguments(settings))
     return "\n\n".join([*parts, "Stop with Ctrl+C.\n"])
 
 
@@ -93,12 +84,6 @@ def stdio_texts(arguments: Sequence[str]) -> list[str]:
         section("Claude Desktop (claude_desktop_config.json), Cursor (.cursor/mcp.json)", mcp_servers_stdio(arguments)),
         section("VS Code (.vscode/mcp.json)", vscode_stdio(arguments)),
     ]
-
-
-def stdio_arguments(settings: Settings) -> list[str]:
-    """The options a stdio server needs to share this memory. Clients started from a desktop inherit no shell
-    environment, so only the plain defaults can be left out."""
-    return [] if settings.home == data_folder({}) else ["--home", str(settings.home)]
 
 
 def place(settings: Settings) -> str:

@@ -1,0 +1,149 @@
+"""`scrubjay install`"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.failures import FAILED
+from scrubjay.cli.output import note, print_json
+from scrubjay.cli.session import Session
+from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
+
+if TYPE_CHECKING:
+    from scrubjay.clients.catalogue import Client
+    from scrubjay.clients.files import Change
+    from scrubjay.clients.install import Wanted
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay install
+    scrubjay install claude-code --hooks --rules
+    scrubjay install cursor --project --space auto
+    scrubjay install codex --dry-run
+    scrubjay install gemini --remove
+    """,
+)
+@click.argument("clients", nargs=-1, metavar="[CLIENT]...", type=click.Choice(list(CLIENTS)))
+@click.option("--user/--project", "for_user", default=True, help="For all of your projects (default), or this one.")
+@click.option(
+    "--hooks/--no-hooks", default=None, help="Also add its hooks: a brief at the start, memories for prompts."
+)
+@click.option("--rules", is_flag=True, help="Also tell the agent in its rules file when to recall and remember.")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@click.option("--remove", is_flag=True, help="Remove what install added.")
+@click.pass_context
+def install(  # noqa: PLR0917 - click passes options by name
+    ctx: click.Context,
+    clients: tuple[str, ...],
+    for_user: bool,
+    hooks: bool | None,
+    rules: bool,
+    dry_run: bool,
+    remove: bool,
+) -> None:
+    """Connect Claude Code, Cursor, Codex and other clients on this machine.
+
+    Without a name it lists the clients it finds and asks. A file is changed only where it has to be, after a copy of it
+    was made next to it. Clients: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, windsurf, opencode,
+    cline.
+    """
+    session: Session = ctx.obj
+    scope = USER if for_user else PROJECT
+    done = []
+    for client in [CLIENTS[name] for name in clients] or chosen(scope, remove=remove):
+        if scope not in client.scopes:
+            raise click.UsageError(f"{client.title} has no settings for a project. Leave out --project.")
+        done.append(
+            connect(client, session, scope=scope, hooks=bool(hooks), rules=rules, dry_run=dry_run, remove=remove)
+        )
+    if session.as_json:
+        print_json(done)
+    if not dry_run and not remove:
+        warn(session)
+    if any(one.get("problem") for one in done):
+        ctx.exit(FAILED)
+
+
+def chosen(scope: str, *, remove: bool) -> list[Client]:
+    """The clients of this machine that the user says yes to."""
+    found = [client for client in CLIENTS.values() if client.found() and scope in client.scopes]
+    if not found:
+        raise click.UsageError(f"No client was found on this machine. Name one: {', '.join(CLIENTS)}.")
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError(f"Name the clients. Found on this machine: {', '.join(one.name for one in found)}.")
+    asked = "Disconnect" if remove else "Connect"
+    return [client for client in found if click.confirm(f"{asked} {client.title}?", default=True, err=True)]
+
+
+def connect(
+    client: Client, session: Session, *, scope: str, hooks: bool, rules: bool, dry_run: bool, remove: bool
+) -> dict[str, Any]:
+    from scrubjay.clients.install import installed, removed, wanted
+    from scrubjay.machine.projects import project_root
+
+    folder = project_root(Path.cwd())
+    want = wanted(client, session.settings(), scope=scope, folder=folder, space=session.space, hooks=hooks, rules=rules)
+    changes = removed(client, want) if remove else installed(client, want)
+    if hooks and client.hooks is None:
+        note(f"{client.title} has no hooks.", session)
+    if dry_run:
+        for change in changes:
+            if not session.as_json:
+                click.echo(change.diff(), nl=False)
+        told(client, changes, "would change", session)
+        return summary(client, want, changes)
+    copies = [change.make() for change in changes]
+    told(client, changes, "changed", session)
+    for copy in filter(None, copies):
+        note(f"  The earlier version is in {copy}.", session)
+    result = summary(client, want, changes)
+    if not remove:
+        result |= tried(want, session)
+    restart(client, changes, session)
+    return result
+
+
+def summary(client: Client, want: Wanted, changes: list[Change]) -> dict[str, Any]:
+    files = [str(change.file) for change in changes]
+    return {"client": client.name, "scope": want.scope, "changed": files, "command": [want.command, *want.arguments]}
+
+
+def told(client: Client, changes: list[Change], what: str, session: Session) -> None:
+    files = ", ".join(str(change.file) for change in changes)
+    note(f"{client.title}: {what} {files}" if files else f"{client.title}: nothing to change.", session)
+
+
+def tried(want: Wanted, session: Session) -> dict[str, Any]:
+    """Connect as the client will, and say what it saw."""
+    from scrubjay.clients.trial import connected
+
+    seen = connected([want.command, *want.arguments], folder=str(want.folder))
+    if seen.why_not:
+        note(f"  But the server did not start: {seen.why_not} `scrubjay doctor` may say why.", session)
+        return {"problem": seen.why_not}
+    note(f"  Connected to {seen.server}: {len(seen.tools)} tools ({', '.join(seen.tools)}).", session)
+    return {"server": seen.server, "tools": list(seen.tools)}
+
+
+def restart(client: Client, changes: list[Change], session: Session) -> None:
+    from scrubjay.clients.running import is_running
+
+    if changes and is_running(client):
+        note(f"  {client.title} is running: restart it.", session)
+
+
+def warn(session: Session) -> None:
+    """Settings that only this shell has."""
+    from scrubjay.clients.launch import left_behind
+
+    if names := left_behind(os.environ):
+        home = session.settings().home
+        note(f"Clients do not see this shell's {', '.join(names)}. Put them into {home / 'config.toml'}.", session)

@@ -1,0 +1,177 @@
+"""What connecting a client changes: its table of servers, and if wanted its hooks, rules and skill. Nothing is written
+here; the result is a list of changes to look at, or to make."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scrubjay.clients import guidance, jsonc, toml_text
+from scrubjay.clients.catalogue import PROJECT, USER, Client, place
+from scrubjay.clients.files import Change, contents
+from scrubjay.clients.launch import DIALECT, NAME, command, home_arguments, shared_command
+from scrubjay.errors import InvalidInput
+from scrubjay.settings import Settings
+
+Edit = Callable[[str | None], str | None]
+OUR_HOOK = re.compile(rf"{NAME}(?:\.exe)?[\"']? hook [a-z-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to connect a client with."""
+
+    scope: str
+    folder: Path  # of the project
+    command: str
+    arguments: list[str]
+    home: list[str]  # the options that name the memory, for hooks
+    hooks: bool = False
+    rules: bool = False
+
+
+def wanted(client: Client, settings: Settings, *, scope: str, folder: Path, space: str | None, **parts: bool) -> Wanted:
+    """A coding agent works in the space of its repository unless told otherwise; `default` is searched as well."""
+    home = home_arguments(settings)
+    space = space or ("auto" if client.codes and settings.space == "default" else settings.space)
+    arguments = ["mcp", "--dialect", DIALECT, *(["--space", space] if space != "default" else []), *home]
+    program = shared_command() if scope == PROJECT else command()
+    return Wanted(scope=scope, folder=folder, command=program, arguments=arguments, home=home, **parts)
+
+
+def installed(client: Client, want: Wanted) -> list[Change]:
+    """The changes that connect a client.
+
+    :raises InvalidInput: if a file cannot be read or understood; the message says where
+    """
+    edits: list[tuple[Path, Edit]] = [(server_file(client, want), lambda text: with_server(client, want, text or ""))]
+    if want.hooks:
+        edits += [(file, lambda text: with_hooks(client, want, text or "")) for file in hooks_files(client, want)]
+    if want.rules:
+        edits += [
+            (file, lambda text: guidance.with_block(text, client.rules_head)) for file in rules_files(client, want)
+        ]
+        edits += [(file, lambda _: guidance.skill()) for file in skill_files(client, want)]
+    return changes(edits)
+
+
+def removed(client: Client, want: Wanted) -> list[Change]:
+    """The changes that disconnect it again, hooks, rules and skill included."""
+    head = client.rules_head
+    return changes(
+        [
+            (server_file(client, want), lambda text: text and without_server(client, want, text)),
+            *((file, lambda text: text and without_hooks(client, text)) for file in hooks_files(client, want)),
+            *((file, lambda text: text and guidance.without_block(text, head)) for file in rules_files(client, want)),
+            *((file, lambda _: None) for file in skill_files(client, want)),
+        ]
+    )  # fmt: skip
+
+
+def changes(edits: list[tuple[Path, Edit]]) -> list[Change]:
+    """One change for each file, whatever the number of edits: Gemini keeps servers and hooks in the same one."""
+    texts: dict[Path, tuple[str | None, str | None]] = {}
+    for file, edit in edits:
+        before, now = texts[file] if file in texts else (read := contents(file), read)
+        try:
+            texts[file] = before, edit(now)
+        except jsonc.Unreadable as error:
+            raise InvalidInput(
+                f"{file} cannot be changed safely: {error}. It was left as it is.",
+                hint="Correct it, or paste what `scrubjay config` prints.",
+            ) from None
+    return [Change(file, before, after) for file, (before, after) in texts.items() if before != after]
+
+
+# --- servers ---------------------------------------------------------------------------------------------------------
+
+
+def server_file(client: Client, want: Wanted) -> Path:
+    return client.file(want.scope, want.folder)
+
+
+def with_server(client: Client, want: Wanted, text: str) -> str:
+    """Our entry as it should be; what someone added to it, such as variables, stays."""
+    entry = client.entry(want.command, want.arguments)
+    if server_file(client, want).suffix == ".toml":
+        return toml_text.put(text, (client.table, NAME), entry)
+    if entry_of(client, text) is None:
+        return jsonc.put(text, (client.table, NAME), entry)
+    for key, value in entry.items():
+        if key != "enabled":  # whoever turned it off did so on purpose
+            text = jsonc.put(text, (client.table, NAME, key), value)
+    return text
+
+
+def entry_of(client: Client, text: str) -> dict[str, Any] | None:
+    servers = jsonc.read(text).get(client.table) if text.strip() and isinstance(jsonc.read(text), dict) else None
+    entry = servers.get(NAME) if isinstance(servers, dict) else None
+    return entry if isinstance(entry, dict) else None
+
+
+def without_server(client: Client, want: Wanted, text: str) -> str:
+    remove = toml_text.remove if server_file(client, want).suffix == ".toml" else jsonc.remove
+    return remove(text, (client.table, NAME))
+
+
+def printed(client: Client, want: Wanted) -> str:
+    """The entry as a text to paste."""
+    return with_server(client, want, "").rstrip("\n")
+
+
+# --- hooks -----------------------------------------------------------------------------------------------------------
+
+
+def hooks_files(client: Client, want: Wanted) -> Iterator[Path]:
+    if client.hooks is not None:
+        yield place(client.hooks.user if want.scope == USER else client.hooks.project, want.folder)
+
+
+def with_hooks(client: Client, want: Wanted, text: str) -> str:
+    hooks = client.hooks
+    assert hooks is not None
+    if hooks.version is not None:
+        text = jsonc.put(text, ("version",), hooks.version)
+    for moment, event in hooks.events.items():
+        words = [want.command, "hook", moment, "--client", client.name, *want.home]
+        line = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+        hook: dict[str, Any] = {"type": "command", "command": line, "timeout": hooks.timeout}
+        text = jsonc.put_item(text, ("hooks", event), {"hooks": [hook]} if hooks.grouped else hook, ours=is_ours)
+    return text
+
+
+def without_hooks(client: Client, text: str) -> str:
+    assert client.hooks is not None
+    for event in client.hooks.events.values():
+        text = jsonc.remove_items(text, ("hooks", event), ours=is_ours)
+    return text
+
+
+def is_ours(hook: Any) -> bool:
+    """Whether an entry runs a hook of ours, and nothing else."""
+    if not isinstance(hook, dict):
+        return False
+    if isinstance(inner := hook.get("hooks"), list):
+        return bool(inner) and all(is_ours(one) for one in inner)
+    return OUR_HOOK.search(str(hook.get("command", ""))) is not None
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+def rules_files(client: Client, want: Wanted) -> Iterator[Path]:
+    rules = client.user_rules if want.scope == USER else client.project_rules
+    if rules:
+        yield place(rules, want.folder)
+
+
+def skill_files(client: Client, want: Wanted) -> Iterator[Path]:
+    skills = client.user_skills if want.scope == USER else client.project_skills
+    if skills:
+        yield place(skills, want.folder) / NAME / "SKILL.md"

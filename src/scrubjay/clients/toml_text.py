@@ -1,0 +1,102 @@
+"""Changes one table of a TOML file that people write by hand; comments, order and everything else stay.
+
+Only what clients write themselves is edited: a table under its own header, with keys on lines of their own. The result
+is read again and compared with what it should say; whatever else a file does with our table is refused, not guessed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from scrubjay.clients.jsonc import Path, Unreadable, dropped, newline, placed
+
+
+def read(text: str) -> dict[str, Any]:
+    """:raises Unreadable: naming line and column"""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"line \d+, column \d+|end of document", str(error))
+        raise Unreadable(found[0] if found else str(error)) from None
+
+
+def put(text: str, path: Path, values: Mapping[str, str | list[str]]) -> str:
+    """The text with these keys in the table; its other keys stay."""
+    now = read(text)
+    for name in path:
+        now = now.get(name, {}) if isinstance(now, dict) else {}
+    if not isinstance(now, dict):
+        raise Unreadable(f"{'.'.join(path)} is not a table")
+    if all(now.get(name) == value for name, value in values.items()):
+        return text
+    line = newline(text)
+    found = block(text, path)
+    if found is None:
+        header = f"[{'.'.join(path)}]"
+        body = line.join([header, *(f"{name} = {literal(value)}" for name, value in values.items()), ""])
+        gap = line if text and not text.endswith("\n") else ""
+        changed = f"{text}{gap}{line if text.strip() else ''}{body}"
+    else:
+        lines = text[found[0] : found[1]].splitlines(keepends=True)
+        for name, value in values.items():
+            lines = with_key(lines, name, f"{name} = {literal(value)}{line}")
+        changed = text[: found[0]] + "".join(lines) + text[found[1] :]
+    return checked(text, changed, lambda data: placed(data, path, {**now, **values}))
+
+
+def remove(text: str, path: Path) -> str:
+    """The text without the table and the tables below it."""
+    changed = text
+    while (found := block(changed, path, below=True)) is not None:
+        start, end = found
+        changed = changed[:start] + changed[end:] if changed[end:].strip() else ending_line(changed[:start])
+    return checked(text, changed, lambda data: dropped(data, path))
+
+
+def ending_line(text: str) -> str:
+    """Without the blank line that was written before the table."""
+    line = newline(text)
+    return text.removesuffix(line) if text.endswith(line * 2) else text
+
+
+def block(text: str, path: Path, *, below: bool = False) -> tuple[int, int] | None:
+    """Where the table's header and keys are. The comments before the next header belong to that one."""
+    steps = r"\s*\.\s*".join(rf"(?:{re.escape(name)}|\"{re.escape(name)}\"|'{re.escape(name)}')" for name in path)
+    ending = r"(?:\s*\.[^\]\n]*)?" if below else ""
+    found = re.search(rf"^[ \t]*\[\s*{steps}{ending}\s*\][ \t]*(?:#[^\n]*)?\r?(?:\n|$)", text, re.MULTILINE)
+    if found is None:
+        return None
+    following = re.search(r"^(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*\[", text[found.end() :], re.MULTILINE)
+    return found.start(), found.end() + following.start() if following else len(text)
+
+
+def with_key(lines: list[str], name: str, new: str) -> list[str]:
+    """The table's lines with this key: in its place, else behind the header."""
+    for start, line in enumerate(lines):
+        if re.match(rf"[ \t]*(?:{name}|\"{name}\")[ \t]*=", line):
+            for end in range(start + 1, len(lines) + 1):
+                try:
+                    tomllib.loads("".join(lines[start:end]))
+                except tomllib.TOMLDecodeError:  # a list over several lines, not complete yet
+                    continue
+                return [*lines[:start], new, *lines[end:]]
+    return [lines[0] if lines[0].endswith("\n") else lines[0] + "\n", new, *lines[1:]]
+
+
+def literal(value: str | list[str]) -> str:
+    """JSON's strings and lists of strings are TOML's too."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def checked(before: str, after: str, expected: Callable[[Any], Any]) -> str:
+    try:
+        said = read(after)
+    except Unreadable:
+        said = None
+    if said != expected(read(before)):
+        raise Unreadable("its layout is unusual")
+    return after

@@ -1,0 +1,248 @@
+"""`scrubjay install` in a home of its own, with files as people have them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from scrubjay.clients import jsonc
+from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
+from scrubjay.clients.guidance import END, START
+from scrubjay.clients.trial import connected
+
+COMMENTED = """\
+{
+  // my own settings
+  "theme": "dark", /* at night */
+  "%s": {
+    "other": {"command": "npx", "args": ["-y", "other"]}, // theirs
+  },
+}
+"""
+
+
+def servers(client, file):
+    text = file.read_text("utf-8")
+    return (tomllib.loads(text) if file.suffix == ".toml" else jsonc.read(text))[client.table]
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+def test_a_client_is_connected_once_and_its_file_keeps_everything_else(client, call, place):
+    file = client.file(USER, place)
+    text = (
+        "# mine\n[mcp_servers.other]\ncommand = 'npx' # theirs\n"
+        if client.name == "codex"
+        else COMMENTED % client.table
+    )
+    file.parent.mkdir(parents=True)
+    file.write_text(text, "utf-8")
+
+    done = call("install", client.name)
+    after = file.read_text("utf-8")
+
+    assert done.code == 0, done.err
+    assert "Connected to scrubjay" in done.err
+    assert set(servers(client, file)) == {"other", "scrubjay"}
+    for remark in ("mine", "theirs", "my own settings", "at night"):
+        assert (remark in after) == (remark in text)
+    assert file.with_name(f"{file.name}.scrubjay-backup").read_text("utf-8") == text
+    assert "nothing to change" in call("install", client.name).err
+    assert file.read_text("utf-8") == after
+    assert call("install", client.name, "--remove").code == 0
+    assert file.read_text("utf-8") == text
+
+
+def test_what_is_printed_is_what_is_written_and_starts_a_server(call, place):
+    printed = call("config", "cursor", "--space", "work").out
+    call("install", "cursor", "--space", "work")
+    written = (Path.home() / ".cursor" / "mcp.json").read_text("utf-8")
+
+    assert json.loads(printed) == json.loads(written)
+    entry = json.loads(printed)["mcpServers"]["scrubjay"]
+    assert entry["args"][-4:-2] == ["--space", "work"]
+    assert connected([entry["command"], *entry["args"]]).tools
+
+
+def test_a_dry_run_shows_a_diff_and_writes_nothing(call, place):
+    done = call("install", "gemini", "--dry-run", "--hooks", "--rules")
+
+    assert '+    "scrubjay": {' in done.out
+    assert "hook session-start" in done.out
+    assert not (Path.home() / ".gemini").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b'{"mcpServers": {', "line 1, column 17"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"[]", "not an object"),
+        (b'{"mcpServers": 1}', "not an object"),
+    ],
+)
+def test_a_broken_file_is_left_as_it_is_and_the_place_named(call, place, text, said):
+    file = Path.home() / ".cursor" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(text)
+
+    done = call("install", "cursor", "--hooks")
+
+    assert done.code == 1
+    assert str(file) in done.err
+    assert said in done.err
+    assert [one.name for one in file.parent.iterdir()] == ["mcp.json"], "nothing is written when one file is broken"
+    assert file.read_bytes() == text
+    if not text.startswith((b"[", b'{"mcpServers": 1')):
+        assert "warning\tcursor" in call("doctor").out
+
+
+def test_a_link_stays_a_link_and_rights_stay_as_they_are(call, place):
+    kept = place / "dotfiles" / "mcp.json"
+    kept.parent.mkdir()
+    kept.write_text("{}")
+    kept.chmod(0o640)
+    link = Path.home() / ".cursor" / "mcp.json"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(kept)
+
+    call("install", "cursor")
+
+    assert link.is_symlink()
+    assert "scrubjay" in kept.read_text()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+
+
+def test_for_a_project_the_files_of_the_repository_are_used(call, place, monkeypatch):
+    (place / "below").mkdir()
+    monkeypatch.chdir(place / "below")
+
+    done = call("install", "claude-code", "--project", "--rules", "--hooks")
+
+    assert done.code == 0, done.err
+    assert {".mcp.json", "CLAUDE.md", ".claude"} <= {one.name for one in place.iterdir()}
+    assert "--space" in json.loads((place / ".mcp.json").read_text())["mcpServers"]["scrubjay"]["args"]
+    assert "name: scrubjay" in (place / ".claude" / "skills" / "scrubjay" / "SKILL.md").read_text("utf-8")
+    assert not (Path.home() / ".claude.json").exists()
+
+
+@pytest.mark.parametrize("client", [one for one in CLIENTS.values() if one.project_rules], ids=lambda one: one.name)
+def test_rules_go_between_markers_and_leave_what_others_wrote(client, call, place):
+    scope = PROJECT if PROJECT in client.scopes else USER
+    file = place / (client.project_rules if scope == PROJECT else "user/.codeium/windsurf/memories/global_rules.md")
+    if client.name == "cline":
+        file = None  # its rules are a project's, its servers the user's
+    text = "# House rules\n\nBe brief.\n"
+    if file is not None and not client.rules_head:
+        file.write_text(text)
+
+    done = call("install", client.name, "--rules", *(["--project"] if scope == PROJECT else []))
+    call("install", client.name, "--rules", *(["--project"] if scope == PROJECT else []))
+
+    assert done.code == 0, done.err
+    if file is None:
+        return
+    said = file.read_text("utf-8")
+    assert said.count(START) == said.count(END) == 1
+    assert said.startswith(client.rules_head or text)
+    call("install", client.name, "--remove", *(["--project"] if scope == PROJECT else []))
+    assert not file.exists() if client.rules_head else file.read_text("utf-8") == text
+
+
+def test_hooks_of_others_stay_and_ours_are_added_once(call, place):
+    file = Path.home() / ".claude" / "settings.json"
+    file.parent.mkdir(parents=True)
+    text = '{\n  "hooks": {\n    "SessionStart": [\n      {"hooks": [{"command": "theirs"}]}\n    ]\n  }\n}\n'
+    file.write_text(text)
+
+    for _ in range(2):
+        assert call("install", "claude-code", "--hooks").code == 0
+    hooks = json.loads(file.read_text())["hooks"]
+
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd"}
+    assert len(hooks["SessionStart"]) == 2
+    call("install", "claude-code", "--remove")
+    assert file.read_text() == text
+
+
+def test_a_secret_of_this_shell_is_not_written_anywhere(call, place, environment):
+    environment["SCRUBJAY_CHAT_KEY"] = "hunter2"
+
+    done = call("install", "vscode")
+
+    assert "SCRUBJAY_CHAT_KEY" in done.err
+    for file in Path.home().rglob("*"):
+        assert file.is_dir() or "hunter2" not in file.read_text("utf-8")
+
+
+def test_a_server_that_does_not_start_is_told(tmp_path):
+    dumb = tmp_path / "dumb"
+    dumb.write_text("#!/bin/sh\necho no memory today >&2\n")
+    dumb.chmod(0o755)
+
+    assert connected([str(dumb)]).why_not == "no memory today"
+    assert "No such file" in connected([str(tmp_path / "gone")]).why_not
+    assert "0.5 seconds" in connected([sys.executable, "-c", "import time; time.sleep(60)"], seconds=0.5).why_not
+
+
+def test_without_a_name_and_a_terminal_it_lists_what_it_found(call, place):
+    (Path.home() / ".cursor").mkdir(parents=True)
+
+    done = call("install")
+
+    assert done.code == 2
+    assert "cursor" in done.err
+
+
+def test_a_client_without_projects_says_so(call, place):
+    assert "no settings for a project" in call("install", "claude-desktop", "--project").err
+
+
+def test_a_client_that_runs_has_to_be_restarted(call, place):
+    if not Path("/proc/self/comm").exists():
+        pytest.skip("needs /proc")
+    shutil.copy(shutil.which("sleep"), place / "gemini")
+    with subprocess.Popen([place / "gemini", "60"]) as process:
+        try:
+            said = call("install", "gemini").err
+        finally:
+            process.kill()
+
+    assert "restart it" in said
+
+
+# --- doctor ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_knows_what_is_wrong_with_entries(call, place):
+    old = place / "old" / "scrubjay"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho scrubjay 0.0.1\n")
+    old.chmod(0o755)
+    file = Path.home() / ".cursor" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    one, two = (
+        {"command": "/gone/scrubjay", "args": ["mcp", "--dialect", "mama"]},
+        {"command": str(old), "args": ["mcp"]},
+    )
+    file.write_text(json.dumps({"mcpServers": {"memory": one, "scrubjay": two, "other": {"url": "http://x"}}}))
+
+    said = call("doctor").out
+
+    assert "/gone/scrubjay, which is gone" in said
+    assert "version 0.0.1" in said
+    assert "--dialect memento" in said
+    assert "2 servers" in said
+
+
+def test_the_doctor_has_nothing_against_what_install_wrote(call, place):
+    call("install", "codex")
+
+    assert "ok\tcodex" in call("doctor").out
+    assert "warning\tcodex" not in call("doctor").out
