@@ -33,7 +33,7 @@ from scrubjay.engine.conflicts import grammar, judge, weights
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.engine.store import neighbours
 from scrubjay.settings import load
-from scrubjay.stores.words.words import rarity_of
+from scrubjay.values.words import rarity_of
 
 Numbers = NDArray[np.float64]
 

@@ -40,10 +40,11 @@ from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.settings import load
-from scrubjay.stores.sqlite import vec1, vec1_tables
+from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.words.words import query_words
+from scrubjay.stores.sqlite.vectors import LOOKED_THROUGH
 from scrubjay.values.memory import AccessLevel, Audience, Category, Filter, NewMemory, Query, Scope, Sight
+from scrubjay.values.words import query_words
 
 ROUNDS = 40
 QUESTIONS = 200  # for recall
@@ -249,12 +250,12 @@ def floors(path: Path, embedder: Embedder, rounds: int) -> dict[str, float]:
     vectors = [embedder.embed_query(question).tobytes() for question in asked]
     with apsw.Connection(str(path)) as con:
         con.pragma("cache_size", -8 * 1024)
-        ready = vec1_tables.tables(con, "ready")
+        ready = vec1.tables(con, "ready")
         if not ready:
             return {}
-        vec1_tables.able(con)
+        vec1.able(con)
         name = ready[0].name
-        options = json.dumps({"k": 300, "nprobe": vec1.LOOKED_THROUGH * isqrt(ready[0].buckets)})
+        options = json.dumps({"k": 300, "nprobe": LOOKED_THROUGH * isqrt(ready[0].buckets)})
         [(rows,)] = con.execute("SELECT count(*) FROM words_docsize")
         common = {
             term for (term,) in con.execute("SELECT term FROM vocabulary WHERE col = 'text' AND doc > ?", (rows / 10,))

@@ -31,7 +31,7 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.stores.copying import MEMORY, TABLES
 from scrubjay.stores.postgres.copying import PostgresCopy
 from scrubjay.stores.postgres.store import PostgresStore
-from scrubjay.stores.sqlite.memories import row_of
+from scrubjay.stores.sqlite.sql import row_of
 from scrubjay.values.memory import AccessLevel, Audience, Caller, Category, Context, Filter, Query, Scope, Sight, Status
 
 DIMENSION = 384

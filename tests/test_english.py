@@ -13,7 +13,7 @@ SOURCES = Path(__file__).parents[1] / "src" / "scrubjay"
 VOCABULARIES = {
     f"{SOURCES}/{file}.py"
     for file in ("engine/conflicts/fact_kinds", "engine/store/categories", "engine/store/keyphrases",
-                 "engine/trust/instructions", "stores/words/words")
+                 "engine/trust/instructions", "values/words")
 }  # fmt: skip
 
 # What is found, and what to write instead.

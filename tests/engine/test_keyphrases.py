@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrubjay.engine.store.keyphrases import MAX_PHRASE, auto_tags
-from scrubjay.stores.words.words import STOP_WORDS
+from scrubjay.values.words import STOP_WORDS
 
 
 @pytest.mark.parametrize(

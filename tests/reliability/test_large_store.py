@@ -7,7 +7,7 @@ from contextlib import closing
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
-from scrubjay.stores.sqlite import vec1_tables
+from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.large import fill
 from tests.reliability.processes import Child
@@ -38,8 +38,8 @@ def test_killed_while_the_index_is_made_and_memories_are_written_nothing_is_lost
         while store.tend():
             pass
         with store._reading() as con:
-            [table] = vec1_tables.tables(con, "ready", "filling", "retired")
-            assert vec1_tables.able(con)
+            [table] = vec1.tables(con, "ready", "filling", "retired")
+            assert vec1.able(con)
             indexed = dict(con.execute(f"SELECT rowid, vector FROM {table.name}"))
             expected = dict(con.execute("SELECT memory * 4096 + part, vector FROM vectors"))
         assert indexed == expected

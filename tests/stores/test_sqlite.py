@@ -38,7 +38,6 @@ from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import to_blob
-from scrubjay.stores.words.words import SMALL_ROWS
 from scrubjay.values.memory import (
     AccessLevel,
     Audience,
@@ -53,6 +52,7 @@ from scrubjay.values.memory import (
     State,
 )
 from scrubjay.values.times import milliseconds
+from scrubjay.values.words import SMALL_ROWS
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (

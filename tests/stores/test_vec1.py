@@ -20,11 +20,10 @@ import pytest
 
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import Conflict
-from scrubjay.stores.sqlite import vec1_tables
+from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vec1 import Vec1Index
-from scrubjay.stores.sqlite.vec1_tables import Plan, Table
-from scrubjay.stores.sqlite.vectors import to_blob
+from scrubjay.stores.sqlite.vec1 import Plan, Table
+from scrubjay.stores.sqlite.vectors import Vec1Index, to_blob
 from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Memory, Scope, Sight, State, Status
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import wait_until
@@ -49,7 +48,7 @@ from tests.stores.test_vectors import AUDIENCES, FILTERS, _random_memory, refere
 @cache
 def model() -> bytes:
     """Trained once, for tests that are about everything else."""
-    learnt = vec1_tables.trained([to_blob(unit(n)) for n in range(1_000)], Plan(DIMENSION, 1, 1_000))
+    learnt = vec1.trained([to_blob(unit(n)) for n in range(1_000)], Plan(DIMENSION, 1, 1_000))
     assert learnt is not None
     return learnt
 
@@ -60,7 +59,7 @@ def empty_indexed() -> bytes:
         file = Path(folder) / "memories.db"
         with closing(SqliteStore(file, index_from=2**40)) as store:
             with store._changing() as tx:
-                vec1_tables.begin(tx._con, Plan(DIMENSION, 1, 1_000), model())
+                vec1.begin(tx._con, Plan(DIMENSION, 1, 1_000), model())
             while store.tend():
                 pass
             assert states(store) == ["ready"]
@@ -76,7 +75,7 @@ def indexed(path: Path) -> SqliteStore:
 
 def known(store: SqliteStore) -> list[Table]:
     with store._reading() as con:
-        return vec1_tables.tables(con, "filling", "ready", "retired")
+        return vec1.tables(con, "filling", "ready", "retired")
 
 
 def states(store: SqliteStore) -> list[str]:
@@ -86,7 +85,7 @@ def states(store: SqliteStore) -> list[str]:
 def rows(store: SqliteStore, table: Table | None = None) -> dict[int, bytes]:
     """What a table holds, by number of memory and part."""
     with store._reading() as con:
-        assert vec1_tables.able(con)
+        assert vec1.able(con)
         return dict(con.execute(f"SELECT rowid, vector FROM {(table or known(store)[-1]).name}"))
 
 
@@ -434,7 +433,7 @@ from pathlib import Path
 from scrubjay.values.memory import Filter
 from tests.stores.contract.suite import EVERYTHING, NOW, put, some, unit
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vec1 import Vec1Index
+from scrubjay.stores.sqlite.vectors import Vec1Index
 with closing(SqliteStore(Path(sys.argv[1]), index=Vec1Index(few=0), index_from=1_000)) as store:
     def found():
         return [match.memory for match in store.nearest(unit(7), Filter(), EVERYTHING, now=NOW, limit=3)]
@@ -467,7 +466,7 @@ def test_a_damaged_index_is_survived_and_made_anew_by_a_rebuild(sound, tmp_path,
     path, table = sound
     shutil.copy(path, tmp_path)
     with closing(apsw.Connection(str(tmp_path / "memories.db"))) as con:
-        vec1_tables.able(con)
+        vec1.able(con)
         con.execute(DAMAGES[damage].format(table))
 
     done = subprocess.run(

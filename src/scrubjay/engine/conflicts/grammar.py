@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from scrubjay.stores.words.words import STOP_WORDS
 from scrubjay.values.frozen import dataclass
+from scrubjay.values.words import STOP_WORDS
 
 WORD = re.compile(r"[^\W_]+(?:[-'’.:][^\W_]+)*", re.UNICODE)
 DETERMINERS = frozenset(

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 
 from scrubjay.engine.conflicts.grammar import CALENDAR, SENTENCE
 from scrubjay.engine.search.pronouns import SECOND_PERSON, says, speaks, words_of
-from scrubjay.stores.words.words import query_words
 from scrubjay.values.memory import Verdict
+from scrubjay.values.words import query_words
 
 FIRST = 5  # how many are looked at; the one that looks most like an answer speaks for the list
 SIGN = 0.3  # what share of a score each sign takes off

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from scrubjay.engine.search import answerability
 from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
-from scrubjay.stores.words.words import query_words
 from scrubjay.values.memory import (
     Decay,
     Explanation,
@@ -33,6 +32,7 @@ from scrubjay.values.memory import (
     Query,
     Weights,
 )
+from scrubjay.values.words import query_words
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.65  # weight of similarity against words

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 
 from scrubjay.engine.conflicts.grammar import stem
 from scrubjay.engine.decisions.mentions import without_edges
-from scrubjay.stores.words.words import STOP_WORDS
 from scrubjay.values.frozen import dataclass
+from scrubjay.values.words import STOP_WORDS
 
 MOST = 5  # phrases of one text
 LONGEST = 3  # words of a phrase

@@ -15,11 +15,11 @@ from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.memories import COLUMNS, COUNTED, FIELDS, memory_of
+from scrubjay.stores.postgres.sql import COLUMNS, COUNTED
 from scrubjay.stores.postgres.statistics import Counted, count_from_memories
 from scrubjay.stores.postgres.words import passages_of, stems_of
 from scrubjay.stores.promises.memories import Checkup
-from scrubjay.stores.tables.rows import content_hash
+from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
 
 if TYPE_CHECKING:
     from scrubjay.stores.postgres.transaction import PostgresTransaction

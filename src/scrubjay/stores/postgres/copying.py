@@ -19,13 +19,13 @@ from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED, audience_of
-from scrubjay.stores.postgres.memories import FIELDS, memory_of
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.postgres.values import vector_bytes, vector_of
 from scrubjay.stores.postgres.words import COUNTS, Passage, passages_of
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.sqlite.vectors import from_blob, to_blob
+from scrubjay.stores.tables.rows import FIELDS, memory_of
 from scrubjay.values.memory import AccessLevel, Memory, random_suffix
 
 KEPT_BACK = "('schema', 'copy', 'copy_indexes')"  # facts about this database alone

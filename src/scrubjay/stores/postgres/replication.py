@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.postgres.filters import namesakes
-from scrubjay.stores.postgres.memories import row_of
+from scrubjay.stores.postgres.sql import row_of
 from scrubjay.stores.postgres.words import passages_of
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Erased, Replica
-from scrubjay.stores.words.words import found_by
 from scrubjay.values.memory import AT_HAND, Memory, State
+from scrubjay.values.words import found_by
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

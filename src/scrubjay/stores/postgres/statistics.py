@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Condition, joined, seen, superseded_for, views_of
-from scrubjay.stores.postgres.memories import COUNTED
+from scrubjay.stores.postgres.sql import COUNTED
 from scrubjay.stores.promises.statistics import Activity, Of, Part, SpaceCounts, Statistics, Totals
 from scrubjay.stores.tables import sums
 from scrubjay.stores.tables.rows import as_json

@@ -5,9 +5,9 @@ transaction.py    every change of memories; replication.py takes in another stor
 reads.py          finding memories
 words.py          finding by words, vectors.py by meaning, with signatures.py
 statistics.py     totals and what happened when, and how they are added up
-sql.py            the port for what stands beside memories, which is written once, in `stores/tables`
+sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
-memories.py       columns of memories; values.py how values cross the wire
+values.py         how values cross the wire
 checkup.py        what doctor asks, and what is rebuilt
 copying.py        this store as the source or target of a copy
 connections.py    connections, the turns of writers, and a replica for searches; schema.py, errors.py below

@@ -25,30 +25,28 @@ from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED, namesakes
-from scrubjay.stores.postgres.memories import (
-    COLUMNS,
-    COUNTED,
-    FIELDS,
-    Row,
-    first_row_of,
-    memory_of,
-    memory_of_columns,
-    row_of,
-)
 from scrubjay.stores.postgres.reads import PostgresReads
-from scrubjay.stores.postgres.sql import PostgresSql
+from scrubjay.stores.postgres.sql import COLUMNS, COUNTED, PostgresSql, first_row_of, memory_of_columns, row_of
 from scrubjay.stores.postgres.statistics import Counted, Counts, PostgresStatistics, count_reads, log_recalls
 from scrubjay.stores.postgres.values import all_vectors, kept
 from scrubjay.stores.postgres.words import Passage, passages_of, stems_of
 from scrubjay.stores.promises.memories import Change, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.tables.parts import hold_changes
-from scrubjay.stores.tables.rows import as_json, snapshot_of, snapshot_of_memory, without_asides
+from scrubjay.stores.tables.rows import (
+    FIELDS,
+    Row,
+    as_json,
+    memory_of,
+    snapshot_of,
+    snapshot_of_memory,
+    without_asides,
+)
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Batch, Tally
-from scrubjay.stores.words.words import found_by
 from scrubjay.values.memory import AT_HAND, Archive, Memory, State, Version, random_suffix
 from scrubjay.values.times import milliseconds
+from scrubjay.values.words import found_by
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -19,10 +19,10 @@ import psycopg
 
 from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, View, looked_at, seen, spaces_of
 from scrubjay.stores.postgres.values import Texts
-from scrubjay.stores.words.stems import counted_stems, stems
-from scrubjay.stores.words.words import found_by, passages, query_words, rarity_of, weights_of
+from scrubjay.stores.tables.stems import counted_stems, stems
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Match, Memory
+from scrubjay.values.words import found_by, passages, query_words, rarity_of, weights_of
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -13,8 +13,8 @@ import apsw
 
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import vec1_tables
-from scrubjay.stores.sqlite.memories import COLUMNS, TABLES
+from scrubjay.stores.sqlite import vec1
+from scrubjay.stores.sqlite.sql import COLUMNS, TABLES
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
@@ -84,16 +84,16 @@ def _index(con: apsw.Connection) -> dict[str, str]:
     Looked at by itself, after the file: whoever has the extension loaded cannot check the file if the index is damaged.
     """
     try:
-        tables = vec1_tables.tables(con, "filling", "ready", "retired")
+        tables = vec1.tables(con, "filling", "ready", "retired")
     except (apsw.SQLError, *UNREADABLE_ERRORS):  # an older schema, or damage that others report
         return {}
     if not tables:
         return {}
-    if not vec1_tables.able(con):
+    if not vec1.able(con):
         return {"vector index": "not usable here"}
     try:
         lines = [line for table in tables for (line,) in con.execute(f"PRAGMA integrity_check({table.name})")]
-    except vec1_tables.BROKEN:
+    except vec1.BROKEN:
         return {"vector index": "damaged"}
     return {"vector index": tables[-1].state if set(lines) == {"ok"} else "damaged"}
 

@@ -20,16 +20,16 @@ from scrubjay.stores.copying import MEMORY, Copyable, Row, Table, put_away, stem
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.errors import translated_errors
-from scrubjay.stores.sqlite.filters import FIRST_PRIVATE, PUBLIC, SHARED, space_number
-from scrubjay.stores.sqlite.memories import NAMES, audience_of
-from scrubjay.stores.sqlite.memories import TABLES as NAMED_MEMORIES
+from scrubjay.stores.sqlite.filters import FIRST_PRIVATE, PUBLIC, SHARED, audience_of, space_number
+from scrubjay.stores.sqlite.sql import NAMES
+from scrubjay.stores.sqlite.sql import TABLES as NAMED_MEMORIES
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
 from scrubjay.stores.sqlite.words import count_passages, scope_token
 from scrubjay.stores.tables.rows import FIELDS, memory_of
-from scrubjay.stores.words.words import MAX_PASSAGES
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel
+from scrubjay.values.words import MAX_PASSAGES
 
 AUDIENCES = {PUBLIC: "public", SHARED: "shared"}
 PRIVATE = "private:"

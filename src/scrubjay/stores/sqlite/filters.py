@@ -166,6 +166,10 @@ def views_of(con: apsw.Connection, audience: Audience) -> tuple[View, ...]:
     return tuple(views)
 
 
+def audience_of(level: AccessLevel, user: int) -> int:
+    return {AccessLevel.PUBLIC: PUBLIC, AccessLevel.SHARED: SHARED, AccessLevel.PRIVATE: FIRST_PRIVATE + user}[level]
+
+
 def reach_of(con: apsw.Connection, audience: Audience) -> tuple[View, ...]:
     """Where an audience may see what a memory points at."""
     return views_of(con, audience if audience.reach is None else replace(audience, scopes=audience.reach))

@@ -16,7 +16,7 @@ import apsw
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Condition, Restriction, among, joined, restricted, seen, views_of
-from scrubjay.stores.sqlite.memories import TABLES, columns_for
+from scrubjay.stores.sqlite.sql import TABLES, columns_for
 from scrubjay.stores.tables.rows import maybe_moment, memory_of
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import (

@@ -9,11 +9,11 @@ from scrubjay.errors import SpaceNotFound
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Erased, Replica
 from scrubjay.stores.sqlite.filters import space_number
-from scrubjay.stores.sqlite.memories import row_of
+from scrubjay.stores.sqlite.sql import row_of
 from scrubjay.stores.tables.rows import Row, memory_of
-from scrubjay.stores.words.words import found_by
 from scrubjay.values.memory import State
 from scrubjay.values.times import milliseconds
+from scrubjay.values.words import found_by
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

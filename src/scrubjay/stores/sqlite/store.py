@@ -3,11 +3,10 @@
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; replication.py takes in another store's
 reads.py          finding memories, and pages of lists
-words.py          finding by words; by meaning: vectors.py, and vec1.py with vec1_tables.py in a large store
+words.py          finding by words; vectors.py by meaning, in a large store with the tables of vec1.py
 statistics.py     totals and what happened when, and how counted reads are written
-sql.py            the port for what stands beside memories, which is written once, in `stores/tables`
+sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
-memories.py       columns of memories; rows as values, as everywhere: tables/rows.py, side_rows.py
 checkup.py        what doctor asks; backup.py copies of a store, salvage.py what is left of one
 copying.py        this store as the source or target of a copy
 connections.py    readers, the writer and its bracket; file.py, errors.py below
@@ -27,7 +26,7 @@ from scrubjay.errors import CopyUnfinished, StorageDamaged, StorageError
 from scrubjay.stores.promises.memories import LOST, Checkup, List, Store, Transaction
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import vec1_tables
+from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.filters import Restriction
 from scrubjay.stores.sqlite.reads import SqliteReads
@@ -53,7 +52,7 @@ class SqliteStore(SqliteReads, Store):
         *,
         timeout_seconds: float = WRITE_TIMEOUT_SECONDS,
         index: VectorIndex | None = None,
-        index_from: int = vec1_tables.FROM_VECTORS,
+        index_from: int = vec1.FROM_VECTORS,
         unfinished: bool = False,
     ) -> None:
         """Open the store at a path; it is made, with its folder, if there is nothing.
@@ -94,7 +93,7 @@ class SqliteStore(SqliteReads, Store):
 
     def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
         if self._index is None:
-            from scrubjay.stores.sqlite.vec1 import Vec1Index
+            from scrubjay.stores.sqlite.vectors import Vec1Index
 
             self._index = Vec1Index()
         return self._index.nearest(con, vector, restriction, limit)
@@ -112,8 +111,8 @@ class SqliteStore(SqliteReads, Store):
             transaction = SqliteTransaction(con, self._tally)
             yield transaction
             transaction.write_gathered()
-            if transaction.change is not None:
-                vec1_tables.mirror(con, transaction.change)
+            if transaction.change is not None and con.execute(vec1.ANY).get:
+                vec1.mirror(con, transaction.change)
             batch = self._tally.batch()
             if batch != NOTHING:
                 write_reads(con, batch)
@@ -159,17 +158,17 @@ class SqliteStore(SqliteReads, Store):
 
     def needs_tending(self) -> bool:
         with self._reading() as con:
-            unfinished = vec1_tables.tables(con, "filling", "retired")
-            wanted = unfinished or vec1_tables.plan(con, from_vectors=self._index_from)
-            return bool(wanted) and not self._connections.damaged and vec1_tables.able(con)
+            unfinished = vec1.tables(con, "filling", "retired")
+            wanted = unfinished or vec1.plan(con, from_vectors=self._index_from)
+            return bool(wanted) and not self._connections.damaged and vec1.able(con)
 
     def tend(self) -> bool:
         if not self.needs_tending():
             return False
         with self._reading() as con:
-            plan = vec1_tables.plan(con, from_vectors=self._index_from)
-            sample = vec1_tables.sample(con, plan) if plan is not None else []
-        model = vec1_tables.trained(sample, plan) if plan is not None else None
+            plan = vec1.plan(con, from_vectors=self._index_from)
+            sample = vec1.sample(con, plan) if plan is not None else []
+        model = vec1.trained(sample, plan) if plan is not None else None
         with self._changing() as transaction:
             return transaction.tend(plan, model)
 

@@ -15,20 +15,19 @@ import apsw
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
-from scrubjay.stores.sqlite import replication, vec1_tables
-from scrubjay.stores.sqlite.filters import Restriction, space_number
-from scrubjay.stores.sqlite.memories import COLUMNS, TABLES, audience_of, row_of
+from scrubjay.stores.sqlite import replication, vec1
+from scrubjay.stores.sqlite.filters import Restriction, audience_of, space_number
 from scrubjay.stores.sqlite.reads import SqliteReads
-from scrubjay.stores.sqlite.sql import SqliteSql
+from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, row_of
 from scrubjay.stores.sqlite.statistics import SqliteStatistics
 from scrubjay.stores.sqlite.words import count_all_passages, count_passages, scope_token
 from scrubjay.stores.tables.parts import hold_changes
 from scrubjay.stores.tables.rows import FIELDS, Row, as_json, memory_of, snapshot_of, snapshot_of_memory, without_asides
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Tally
-from scrubjay.stores.words.words import MAX_PASSAGES, found_by, indexed, passages
 from scrubjay.values.memory import AT_HAND, Archive, Match, Memory, State, Version, random_suffix
 from scrubjay.values.times import milliseconds
+from scrubjay.values.words import MAX_PASSAGES, found_by, indexed, passages
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -286,7 +285,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         return self._change
 
     def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
-        vec1_tables.retire_all(self._con)
+        vec1.retire_all(self._con)
         [(last,)] = self._con.execute(
             "SELECT max(seq) FROM (SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?)",
             (after, -1 if limit is None else limit),
@@ -352,20 +351,20 @@ class SqliteTransaction(SqliteReads, Transaction):
         )
         count_all_passages(self._con)
         self._rebuild_totals()
-        vec1_tables.retire_all(self._con)
+        vec1.retire_all(self._con)
 
-    def tend(self, plan: vec1_tables.Plan | None, model: bytes | None) -> bool:
+    def tend(self, plan: vec1.Plan | None, model: bytes | None) -> bool:
         """One step towards the index that there should be; False if nothing more can be done here."""
-        if not vec1_tables.able(self._con):
+        if not vec1.able(self._con):
             return False
-        for table in vec1_tables.tables(self._con, "retired")[:1]:
-            vec1_tables.empty(self._con, table)
+        for table in vec1.tables(self._con, "retired")[:1]:
+            vec1.empty(self._con, table)
             return True
-        for table in vec1_tables.tables(self._con, "filling")[:1]:
-            vec1_tables.fill(self._con, table)
+        for table in vec1.tables(self._con, "filling")[:1]:
+            vec1.fill(self._con, table)
             return True
         if plan is not None and model is not None:
-            vec1_tables.begin(self._con, plan, model)
+            vec1.begin(self._con, plan, model)
             return True
         return False
 

@@ -1,202 +1,294 @@
-"""Finding by meaning in a large store: vec1 names the likely memories, their own vectors decide.
+"""The tables of vec1, SQLite's own extension for nearest neighbours: made, filled, kept in step, retired.
 
-The table's numbers filter before the cut, but it is derived data: every candidate is checked against its memory's row
-(who may see it, what the filter says) and scored by its full vector. What the table cannot say (tags, paths …) is left
-to that check, with more candidates until enough of them pass. Small scopes are read exactly: that is quicker.
+A table holds a row per vector: a compressed code, and the numbers that filters ask for. It is derived from `memories`
+and `vectors` and may be thrown away at any time.
+
+    rowid = memories.seq × 4096 + part
+
+Every transaction brings the tables in step with the memories it has changed (`mirror`), told by their change number,
+before it commits; so a table that is being filled is written twice over meanwhile, and is whole when it is switched to.
+A process that cannot do so (no extension, a damaged table) retires the table instead of leaving it wrong.
 """
 
-# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+# ruff: noqa: S608 -- names are put together from constants and numbers; values are always parameters
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from itertools import count
 from math import isqrt
-from operator import itemgetter
 from typing import Any
+from weakref import WeakSet
+from zlib import crc32
 
 import apsw
-import numpy as np
 
-from scrubjay.embedders.base import Vector
-from scrubjay.stores.sqlite import filters as sqlite_filters
-from scrubjay.stores.sqlite.filters import Condition, Restriction, View, among, joined
-from scrubjay.stores.sqlite.vec1_tables import BROKEN, PARTS, Table, able, code, tables, thousandths
-from scrubjay.stores.sqlite.vectors import Candidates, ExactIndex, VectorIndex, matrix, scan, snapshot, to_blob
-from scrubjay.values.memory import Match
+from scrubjay.values.frozen import dataclass
 
-CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
-SPARE = 10  # more are looked up than are asked for: equal scores go by age
-LOOKED_THROUGH = 3  # times the root of the number of lists; all of them hold hardly one more in two hundred
-MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
+FROM_VECTORS = 20_000  # fewer are compared in memory, exactly and as fast
+GROWTH = 4  # times what it was trained on; then another is trained
+LISTS = 128  # over which vectors are spread, by nearness; a search looks through some of them …
+MANY = 200_000  # … more vectors than this are spread over about as many lists as their square root
+SAMPLE = 5_000  # vectors to learn from …
+SAMPLE_PER_LIST = 20  # … and more for many lists
+CODE_BYTES = 48
+ANY = "SELECT 1 FROM vector_indexes LIMIT 1"  # whether there is a table
+BATCH = 500  # memories per transaction of filling or emptying
+PARTS = 4096
+NEVER = 2**62  # when a memory without a date expires
+COLUMNS = (
+    "space", "audience", "user", "state", "kind", "category", "importance", "created", "expires", "conversation"
+)  # fmt: skip
+BROKEN = (apsw.CorruptError, apsw.SQLError, apsw.ConstraintError, apsw.MismatchError)  # a table that is of no use
 
+Row = tuple[Any, ...]
 
-class Vec1Index(VectorIndex):
-    """Uses the store's vec1 table where there is one of use, else compares exactly."""
-
-    def __init__(self, *, few: int = sqlite_filters.SMALL) -> None:
-        self._few = few
-        self._exact = ExactIndex()
-        self._broken: set[int] = set()  # tables that failed; others may still be fine
-
-    def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
-        table = self._table(con, len(vector))
-        if table is not None:
-            if self._few and sqlite_filters.is_small(con, restriction, self._few):
-                return scan(con, vector, restriction, limit, table=sqlite_filters.small_table(restriction))
-            try:
-                with snapshot(con):
-                    found = near(con, table, vector, restriction, limit)
-                return scan(con, vector, restriction, limit) if found is None else found
-            except BROKEN as error:
-                self._broken.add(table.number)
-                import logging  # rarely needed, and not free
-
-                logging.getLogger(__name__).warning("the vector index cannot be used, comparing exactly: %s", error)
-        return self._exact.nearest(con, vector, restriction, limit)
-
-    def _table(self, con: apsw.Connection, dimension: int) -> Table | None:
-        for table in tables(con, "ready"):
-            if table.dimension == dimension and table.number not in self._broken and able(con):
-                return table
-        return None
+_able: WeakSet[apsw.Connection] = WeakSet()
 
 
-def near(
-    con: apsw.Connection, table: Table, vector: Vector, restriction: Restriction, limit: int
-) -> list[Match] | None:
-    """The nearest among enough candidates; None if too many would be needed."""
-    wanted = max(CANDIDATES, limit + limit // 4)
-    depth, lists = wanted, min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
-    while depth <= MOST_CANDIDATES:
-        # Where the table's numbers say all, nearly every candidate passes: score them by the table's own vectors, in
-        # one go. Else first see which ones pass.
-        rowids, scores = candidates(
-            con, table, vector, restriction, depth=depth, lists=lists, scored=not restriction.by_rows
-        )
-        all_of_them = len(rowids) < depth
-        if all_of_them and lists < table.buckets:
-            lists = table.buckets  # others may be in those that were passed over
-            continue
-        if scores is None:
-            found = scored(con, rowids, vector, restriction)
-        else:
-            found = admitted(con, dict(zip(rowids, scores, strict=True)), restriction, limit)
-        enough = len(found.scores) >= limit and (scores is not None or len(found.scores) >= wanted)
-        if all_of_them or (enough and len(set(found.memories.tolist())) >= limit):
-            return found.best(limit).matches(con)
-        passed = max(len(found.scores), 1) / len(rowids)
-        depth = max(2 * depth, int(1.2 * wanted / passed))
-    return None
+@dataclass(frozen=True, slots=True)
+class Table:
+    number: int
+    dimension: int
+    state: str
+    buckets: int
+    trained: int
+    filled: int
+
+    @property
+    def name(self) -> str:
+        return f"near_{self.number}"
 
 
-def candidates(
-    con: apsw.Connection,
-    table: Table,
-    vector: Vector,
-    restriction: Restriction,
-    *,
-    depth: int,
-    lists: int,
-    scored: bool,
-) -> tuple[list[int], list[float] | None]:
-    """Rows with the nearest codes in so many lists, of all views together; if wanted, with their cosines and best
-    first.
+def able(con: apsw.Connection) -> bool:
+    """Whether this connection can use the tables; the extension is loaded when that is first asked."""
+    if con not in _able:
+        try:
+            from apsw import sqlite_extra  # not for a store without an index
 
-    Fewer than `depth` are all that there are in these lists.
-    """
-    options = json.dumps({"k": depth, "nprobe": lists})  # below 1 it would be a share, 1.0 is one list
-    # Vectors have length 1. What vec1 calls the cosine distance has changed between versions, this has not.
-    score = "1.0 - vec1_l2_distance(?1, vector) / 2.0" if scored else "0"
-    found: dict[int, float] = {}
-    for view in restriction.views:  # an OR over two columns would be applied after the cut
-        where, values = joined(list(conditions(view, restriction)), "AND")
-        rows: list[Any] = con.execute(
-            f"SELECT rowid, {score} FROM {table.name}(?1, ?2) WHERE {where[1:-1]}", (to_blob(vector), options, *values)
-        ).fetchall()
-        found |= dict(rows)
-    if not scored:
-        return list(found), None
-    best = sorted(found.items(), key=itemgetter(1), reverse=True)
-    return [rowid for rowid, _ in best], [cosine for _, cosine in best]
+            sqlite_extra.load(con, "vec1")
+        except (ImportError, ValueError, FileNotFoundError, apsw.Error):
+            return False  # another build of apsw
+        _able.add(con)
+    return True
 
 
-def admitted(con: apsw.Connection, best: Mapping[int, float], restriction: Restriction, limit: int) -> Candidates:
-    """Those of the best rows that the restriction really admits; no more memories are looked up than are needed."""
-    by_memory: dict[int, float] = {}
-    for rowid, score in best.items():
-        by_memory.setdefault(rowid // PARTS, score)
-        if len(by_memory) > limit + SPARE:
-            break
-    where, values = restriction.condition()
+def tables(con: apsw.Connection, *states: str) -> list[Table]:
+    """The tables in these states, oldest first."""
+    rows = con.execute("SELECT number, dimension, state, buckets, trained, filled FROM vector_indexes ORDER BY number")
+    return [table for table in (Table(*row) for row in rows) if table.state in states]
+
+
+def code(name: str) -> int:
+    """A kind or category as a number, the same for ever; two with one number would only cost time."""
+    return crc32(name.encode())
+
+
+def thousandths(importance: float) -> int:
+    return int(importance * 1000)
+
+
+# --- keeping in step -------------------------------------------------------------------------------------------------
+
+
+def mirror(con: apsw.Connection, change: int) -> None:
+    """Bring every table in step with the memories that carry this change number, in the transaction that wrote them."""
+    for table in tables(con, "filling", "ready"):
+        try:
+            if not able(con):
+                retire(con, table)
+                continue
+            with con:  # a savepoint
+                _sync(con, table, "memories.change = ?", (change,))  # memories_by_change
+        except BROKEN:
+            retire(con, table)
+
+
+def retire(con: apsw.Connection, table: Table) -> None:
+    """Stop searching it; it is emptied later."""
+    con.execute("UPDATE vector_indexes SET state = 'retired' WHERE number = ?", (table.number,))
+
+
+def retire_all(con: apsw.Connection) -> None:
+    con.execute("UPDATE vector_indexes SET state = 'retired'")
+
+
+def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any]) -> None:
+    """Make the rows of some memories what they should be."""
+    wanted: dict[int, dict[int, Row]] = {}
+    for (seq,) in con.execute(f"SELECT seq FROM memories WHERE {where}", values):
+        wanted[seq] = {}
     rows = con.execute(
         f"""
-        SELECT memories.seq, memories.created_at, memories.id
-        FROM json_each(?) AS wanted
-        CROSS JOIN memories ON memories.seq = wanted.value
+        SELECT seq, part, space, audience, user, state, kind, category, importance, created_at,
+            coalesce(expires_at, ?), coalesce(conversation, 0), vectors.vector
+        FROM memories
+        CROSS JOIN vectors ON vectors.memory = memories.seq
         WHERE {where}
-        """,
-        (json.dumps(list(by_memory)), *values),
-    ).fetchall()
-    if not rows:
-        return Candidates.none()
-    seqs, created, ids = zip(*rows, strict=True)
-    return Candidates(
-        np.array(seqs, np.int64),
-        np.array(created, np.int64),
-        np.array([by_memory[seq] for seq in seqs], np.float32),
-        np.array(ids, np.object_),
-    )
-
-
-def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:
-    """What the table's numbers can say, a little too generous where they are rounded."""
-    yield among("state", restriction.states)
-    if view.space is not None:
-        yield "space = ?", [view.space]
-    if view.audiences is not None:
-        yield among("audience", view.audiences)
-    if restriction.expired is not None:
-        yield f"expires {'<=' if restriction.expired else '>'} ?", [restriction.now]
-    if restriction.created_since is not None:
-        yield "created >= ?", [restriction.created_since]
-    if restriction.created_until is not None:
-        yield "created <= ?", [restriction.created_until]
-    if restriction.min_importance is not None:
-        yield "importance >= ?", [thousandths(restriction.min_importance)]
-    if restriction.max_importance is not None:
-        yield "importance <= ?", [thousandths(restriction.max_importance)]
-    if restriction.kinds is not None:
-        yield among("kind", [code(kind) for kind in restriction.kinds])
-    if restriction.categories is not None:
-        yield among("category", [code(category) for category in restriction.categories])
-    if restriction.user is not None:
-        yield "user = ?", [restriction.user]
-    if restriction.conversation is not None:
-        yield "conversation = ?", [restriction.conversation]
-
-
-def scored(con: apsw.Connection, rowids: list[int], vector: Vector, restriction: Restriction) -> Candidates:
-    """Those that the restriction really admits, with the cosines of their full vectors."""
-    where, values = restriction.condition()
-    rows = con.execute(
-        # CROSS JOIN keeps the order: each memory by its primary key, then its vector, of those that pass.
-        f"""
-        SELECT memories.seq, memories.created_at, memories.id, vectors.vector
-        FROM json_each(?) AS wanted
-        CROSS JOIN memories ON memories.seq = wanted.value / {PARTS}
-        CROSS JOIN vectors ON vectors.memory = memories.seq AND vectors.part = wanted.value % {PARTS}
-        WHERE {where}
+        AND memories.state < 4
         AND length(vectors.vector) = ?
         """,
-        (json.dumps(rowids), *values, 4 * len(vector)),
-    ).fetchall()
-    if not rows:
-        return Candidates.none()
-    seqs, created, ids, blobs = zip(*rows, strict=True)
-    return Candidates(
-        np.array(seqs, np.int64),
-        np.array(created, np.int64),
-        np.vecdot(matrix(blobs, len(vector)), vector),
-        np.array(ids, np.object_),
+        (NEVER, *values, 4 * table.dimension),
     )
+    for seq, part, space, audience, user, state, kind, category, importance, *rest, vector in rows:
+        numbers = (space, audience, user, state, code(kind), code(category), thousandths(importance), *rest)
+        wanted[seq][part] = (vector, *numbers)
+    for seq, parts in wanted.items():
+        _sync_memory(con, table, seq, parts)
+
+
+def _sync_memory(con: apsw.Connection, table: Table, seq: int, wanted: dict[int, Row]) -> None:
+    for part in count():
+        rowid = seq * PARTS + part
+        stored = con.execute(f"SELECT vector, {', '.join(COLUMNS)} FROM {table.name} WHERE rowid = ?", (rowid,)).get
+        row = wanted.get(part)
+        if stored is None and row is None:
+            if part >= max(wanted, default=0):
+                return
+        elif row is None:
+            con.execute(f"DELETE FROM {table.name} WHERE rowid = ?", (rowid,))
+        elif stored is None:
+            con.execute(
+                f"INSERT INTO {table.name} (rowid, vector, {', '.join(COLUMNS)}) VALUES (?, ?{', ?' * len(COLUMNS)})",
+                (rowid, *row),
+            )
+        elif stored != row:
+            con.execute(
+                f"UPDATE {table.name} SET vector = ?, {', '.join(f'{name} = ?' for name in COLUMNS)} WHERE rowid = ?",
+                (*row, rowid),
+            )
+
+
+# --- making and unmaking ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A table that should be made."""
+
+    dimension: int
+    buckets: int
+    vectors: int
+
+
+def plan(con: apsw.Connection, *, from_vectors: int) -> Plan | None:
+    """What is missing: a first table, or one trained on more; None if all is well, or a table is being filled."""
+    newest = con.execute("SELECT length(vector) / 4 FROM vectors ORDER BY id DESC LIMIT 1").get
+    if newest is None or tables(con, "filling"):
+        return None
+    vectors = (con.execute("SELECT sum(vector_bytes) FROM totals WHERE part = ''").get or 0) // (4 * newest)
+    ready = [table for table in tables(con, "ready") if table.dimension == newest]
+    if vectors < max([from_vectors, *(GROWTH * table.trained for table in ready)]):
+        return None
+    return Plan(newest, LISTS if vectors <= MANY else isqrt(vectors), vectors)
+
+
+def sample(con: apsw.Connection, plan: Plan) -> list[bytes]:
+    """Vectors from all over the store to learn from."""
+    wanted = max(SAMPLE, SAMPLE_PER_LIST * plan.buckets)
+    [(last,)] = con.execute("SELECT max(id) FROM vectors")
+    step = max(1, last // wanted)
+    rows = con.execute(
+        # By the primary key, evenly: ids are given in order of arrival.
+        """
+        WITH RECURSIVE places (id) AS (SELECT 1 UNION ALL SELECT id + ?1 FROM places WHERE id + ?1 <= ?2)
+        SELECT vectors.vector
+        FROM places
+        CROSS JOIN vectors ON vectors.id = places.id
+        WHERE length(vectors.vector) = ?3
+        """,
+        (step, last, 4 * plan.dimension),
+    )
+    return [vector for (vector,) in rows]
+
+
+def trained(vectors: Sequence[bytes], plan: Plan) -> bytes | None:
+    """What vec1 learns from a sample, away from the store: it takes seconds. None if it cannot be done here."""
+    con = apsw.Connection("")
+    try:
+        if not able(con) or len(vectors) < 1_000:
+            return None
+        con.execute("CREATE TABLE sample (vector)")
+        con.executemany("INSERT INTO sample VALUES (?)", ((vector,) for vector in vectors))
+        size = next(size for size in range(min(CODE_BYTES, plan.dimension), 0, -1) if plan.dimension % size == 0)
+        options = f'{{distance: "cos", codesize: {size}, nbucket: {plan.buckets}}}'
+        model: bytes = con.execute("SELECT vec1_train(vector, ?) FROM sample", (options,)).get
+        return model
+    finally:
+        con.close()
+
+
+def begin(con: apsw.Connection, plan: Plan, model: bytes) -> None:
+    """Make an empty table; from now on every write goes there too."""
+    if tables(con, "filling") or not able(con):
+        return
+    [(number,)] = con.execute(
+        """
+        INSERT INTO vector_indexes (dimension, state, buckets, trained, filled)
+        VALUES (?, 'filling', ?, ?, 0)
+        RETURNING number
+        """,
+        (plan.dimension, plan.buckets, plan.vectors),
+    )
+    con.execute(f"CREATE VIRTUAL TABLE near_{number} USING vec1 (vector, {', '.join(COLUMNS)})")
+    con.execute(f"INSERT INTO near_{number} (cmd, arg) VALUES ('rebuild', ?)", (model,))
+
+
+def fill(con: apsw.Connection, table: Table) -> None:
+    """Take in some more memories; when there is none left, searches use this table."""
+    last = con.execute(
+        "SELECT max(seq) FROM (SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?)", (table.filled, BATCH)
+    ).get
+    try:
+        if last is None:
+            con.execute("UPDATE vector_indexes SET state = 'retired' WHERE state = 'ready'")
+            con.execute("UPDATE vector_indexes SET state = 'ready' WHERE number = ?", (table.number,))
+            return
+        with con:
+            _sync(con, table, "memories.seq BETWEEN ? AND ?", (table.filled + 1, last))
+        con.execute("UPDATE vector_indexes SET filled = ? WHERE number = ?", (last, table.number))
+    except BROKEN:
+        retire(con, table)
+
+
+def empty(con: apsw.Connection, table: Table) -> None:
+    """Take some rows out of a retired table, and in the end the table itself.
+
+    Dropping a large one at once would hold the writers off for seconds: every page is overwritten. Its rows are taken
+    from the tables that it consists of, for the extension would rebuild a list after each.
+    """
+    for part, rows in (("base", BATCH), ("idx", BATCH // 10), ("meta", BATCH // 10)):
+        name = f"{table.name}_{part}"
+        if name in shadows(con, table):
+            con.execute(f"DELETE FROM {name} WHERE id IN (SELECT id FROM {name} LIMIT ?)", (rows,))
+            if con.changes():
+                return
+    drop(con, table)
+
+
+def drop(con: apsw.Connection, table: Table) -> None:
+    """Remove a table, whatever its condition."""
+    try:
+        con.execute(f"DROP TABLE IF EXISTS {table.name}")
+    except BROKEN:  # what stands behind it is gone or garbage: take the pieces out one by one
+        for shadow in shadows(con, table):
+            con.execute(f'DROP TABLE "{shadow}"')
+        _forget(con, table)
+    con.execute("DELETE FROM vector_indexes WHERE number = ?", (table.number,))
+
+
+def shadows(con: apsw.Connection, table: Table) -> Iterator[str]:
+    """The ordinary tables that a virtual one consists of."""
+    names = con.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB ?", (f"{table.name}_*",))
+    yield from [str(name) for (name,) in names.fetchall()]
+
+
+def _forget(con: apsw.Connection, table: Table) -> None:
+    """Take a virtual table that cannot be opened out of the schema."""
+    con.pragma("writable_schema", "ON")
+    try:
+        con.execute("DELETE FROM sqlite_schema WHERE type = 'table' AND name = ?", (table.name,))
+        version = con.pragma("schema_version")
+        con.pragma("schema_version", version + 1)
+    finally:
+        con.pragma("writable_schema", "RESET")

@@ -20,9 +20,9 @@ import apsw
 
 from scrubjay.stores.sqlite import filters as sqlite_filters
 from scrubjay.stores.sqlite.filters import Condition, Restriction, Value, View, among, seen
-from scrubjay.stores.words.stems import TOKENIZER
-from scrubjay.stores.words.words import COMMON_FROM_ROWS, SMALL_ROWS, query_words, rarity_of, term, weights_of
+from scrubjay.stores.tables.stems import TOKENIZER
 from scrubjay.values.memory import Match, State
+from scrubjay.values.words import COMMON_FROM_ROWS, SMALL_ROWS, query_words, rarity_of, term, weights_of
 
 COMMON_FROM_COUNT = 1_000  # how often a word stands that is not counted each time …
 STEADY = 20  # … but again when as many rows as a twentieth of that have come or gone

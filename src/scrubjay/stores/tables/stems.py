@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 
-from scrubjay.stores.words.words import indexed, term
+from scrubjay.values.words import indexed, term
 
 TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
 
