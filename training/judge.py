@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scrubjay.embedders.base import Vector
 from scrubjay.engine.conflicts import grammar, judge
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
-from scrubjay.stores.words.words import rarity_of
+from scrubjay.values.words import rarity_of
 from training.pairs import BUILD, OUTDATES, Pair, Store, nearest, open_embedder, stores, vectors_of
 
 NEAREST = 8
