@@ -5,7 +5,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all page page-if-newer pictures browser serve quick test test-postgres test-long coverage check format simulate bench bench-million bench-quality train model vectors manifests docs lock clean
+.PHONY: all page page-if-newer pictures browser serve quick test test-postgres test-long coverage check format simulate bench bench-million bench-quality train model vectors manifests docs dist bundle lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -119,6 +119,17 @@ build/train/venv/ready: pyproject.toml requirements.lock
 model: .venv/ready
 	@$(RUN) -m scrubjay model pull --quiet
 
+# The wheel and the source archive; the same files give the same bytes.
+dist: .venv/ready-dev
+	rm -rf dist
+	$(RUN) -m hatchling build --directory dist
+
+# A bundle for clients that install servers from one file (MCPB), made by the format's own tool.
+bundle: .venv/ready-dev
+	$(RUN) packaging/bundle.py build/bundle
+	@mkdir -p dist
+	npx --yes @anthropic-ai/mcpb@2.1.2 pack build/bundle dist/scrubjay.mcpb
+
 # Derived files that ship with the package.
 vectors: .venv/ready-dev model
 	$(RUN) -m bench.vectors
@@ -148,4 +159,4 @@ lock:
 	@touch $@
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache bench/results
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache bench/results build dist

@@ -12,7 +12,8 @@ import json
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine.lifecycle import publishing
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable
@@ -21,8 +22,6 @@ from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Archive, Memory, Tier, Version
 
 if TYPE_CHECKING:
-    from zstandard import ZstdCompressionDict
-
     from scrubjay.archives.base import Objects
 
 HEADER = b"scrubjay-archive 1\n"
@@ -40,27 +39,28 @@ class Kept:
 
 
 def packed(kept: Kept, tier: Tier) -> bytes:
-    import zstandard  # only for what is archived
-
+    zstd = _zstd()
     text = json.dumps(codec.plain(kept), ensure_ascii=False, separators=(",", ":")).encode()
     if tier is Tier.COLD:
-        return ROW + zstandard.ZstdCompressor(level=LEVELS[tier], dict_data=_dictionary()).compress(text)
-    return HEADER + zstandard.ZstdCompressor(level=LEVELS[tier]).compress(text)
+        return ROW + bytes(zstd.compress(text, LEVELS[tier], zstd_dict=_dictionary()))
+    return HEADER + bytes(zstd.compress(text, LEVELS[tier]))
 
 
 def unpacked(data: bytes, *, checksum: bytes) -> Kept:
     """:raises ArchiveDamaged: if it is not what was packed"""
-    import zstandard
-
+    zstd = _zstd()
     if sha256(data).digest() != checksum:
         raise ArchiveDamaged("The archived copy is damaged.")
     try:
         if data.startswith(HEADER):
-            frame, reader = data[len(HEADER) :], zstandard.ZstdDecompressor()
+            frame, reader = data[len(HEADER) :], zstd.ZstdDecompressor()
         else:
-            frame, reader = data[len(ROW) :], zstandard.ZstdDecompressor(dict_data=_dictionary())
-        return codec.read(Kept, reader.decompress(frame, max_output_size=MAX_BYTES).decode())
-    except (zstandard.ZstdError, ValueError, KeyError, TypeError, MemoryError) as error:
+            frame, reader = data[len(ROW) :], zstd.ZstdDecompressor(zstd_dict=_dictionary())
+        text = reader.decompress(frame, MAX_BYTES).decode()
+        if not reader.eof:
+            raise ValueError("The frame is cut off, or holds more than any archive may")
+        return codec.read(Kept, text)
+    except (zstd.ZstdError, EOFError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise ArchiveDamaged("This scrubjay cannot read the archived copy.") from error
 
 
@@ -82,11 +82,17 @@ def read_archive(archive: Archive, objects: Objects | None) -> Kept:
     return Kept(memory=memory, versions=versions)
 
 
-@cache
-def _dictionary() -> ZstdCompressionDict:
-    import zstandard
+def _zstd() -> Any:
+    """Part of Python from 3.14 on. Imported only for what is archived."""
+    try:
+        return import_module("compression.zstd")
+    except ImportError:
+        return import_module("backports.zstd")
 
-    return zstandard.ZstdCompressionDict(DICTIONARY.encode(), dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
+@cache
+def _dictionary() -> Any:
+    return _zstd().ZstdDict(DICTIONARY.encode(), is_raw=True)
 
 
 # What every packed memory says as well: a short one takes less than half of the room for it. Never to be changed, or
