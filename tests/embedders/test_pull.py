@@ -428,3 +428,19 @@ def test_verify_finds_nothing_wrong_after_a_pull(toy, folder):
     pull(toy, folder)
 
     assert verify(toy, folder) == []
+
+
+def test_without_pip_of_its_own_the_index_is_asked_through_uv_or_any_pip_on_the_path(tmp_path, monkeypatch):
+    from scrubjay.embedders import download
+
+    monkeypatch.setattr(download, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("UV", "/tools/uv")
+    assert download._pip() == ["/tools/uv", "tool", "run", "pip"]
+    monkeypatch.delenv("UV")
+    with pytest.raises(download._Unavailable, match="needs pip or uv"):
+        download._pip()
+    program = tmp_path / "pip3"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert download._pip() == [str(program)]

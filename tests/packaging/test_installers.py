@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -43,7 +44,7 @@ def index() -> Path:
         PROJECT / "requirements-dev.lock",
         f"{release()['whl']}[postgres]",
     )
-    run(*pip, "download", "--quiet", "-d", folder, "hatchling>=1.27,<2")
+    run(*pip, "download", "--quiet", "-d", folder, "hatchling>=1.27,<2", "pip")
     shutil.copy(release()["gz"], folder)
     return folder
 
@@ -149,12 +150,26 @@ def test_pipx_installs_it_and_takes_it_out_again(home: Path):
 
 def test_uvx_speaks_at_once_and_the_model_arrives_in_the_background(home: Path):
     env = scratch(home, UV_PYTHON=sys.executable)
+    # The model comes from the registry: through this machine's own pip, which uv runs.
     for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "PIP_CONFIG_FILE"):
-        env.pop(name)  # the model comes from the registry
-    program = ["uvx", "--quiet", "--from", release()["whl"], "scrubjay"]
-    lived_a_day(program, env, home)
-    run(*program, "model", "pull", env={**env, **{k: v for k, v in os.environ.items() if k.startswith("PIP_")}})
-    found = json.loads(run(*program, "--json", "search", "Where can I get into the house without mine?", env=env))
+        env.pop(name)
+    env |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    env["SCRUBJAY_EMBED_WAIT"] = "60"
+    program = [str(part) for part in ("uvx", "--quiet", "--from", release()["whl"], "scrubjay")]
+    lived_a_day([*program], env, home)
+    with subprocess.Popen([*program, "mcp"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        server.stdin.write(
+            (json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE}) + "\n").encode()
+        )
+        server.stdin.flush()
+        deadline = time.monotonic() + 600
+        while not (fetched := [*(home / ".cache" / "scrubjay" / "models" / "arctic-embed-s").glob("*.onnx")]):
+            assert time.monotonic() < deadline, "the model did not arrive"
+            time.sleep(0.5)
+        server.stdin.close()
+    assert fetched
+    found = json.loads(run(*program, "--json", "search", "Where do we hide the key to our house?", env=env))
     assert "blue pot" in json.dumps(found)
 
 

