@@ -55,10 +55,13 @@ def test_what_a_workflow_makes_is_a_target_of_the_makefile(file):
                 assert set(wanted.split()) <= targets, wanted
 
 
-def test_only_the_job_that_publishes_may_prove_who_it_is():
+def test_only_the_jobs_that_publish_may_prove_who_they_are():
     workflow = jobs("release.yml")
 
-    assert [name for name, job in workflow.items() if "id-token" in job.get("permissions", {})] == ["publish"]
+    assert [name for name, job in workflow.items() if "id-token" in job.get("permissions", {})] == [
+        "publish",
+        "registry",
+    ]
     assert workflow["publish"]["environment"]["name"] == "pypi"
     assert not any("actions/checkout" in step.get("uses", "") for step in workflow["publish"]["steps"])
     assert "secrets." not in (GITHUB / "workflows" / "release.yml").read_text("utf-8")
