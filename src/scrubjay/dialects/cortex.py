@@ -78,10 +78,7 @@ CODES: dict[type[Error], tuple[str, int]] = {
 # Input errors have a code of their own by the field they name.
 FROM = ("from_path", "source_path", "source")
 TO = ("to_path", "destination_path", "destination")
-FIELD_CODES = {
-    **dict.fromkeys(("path", "category", *FROM, *TO), "INVALID_PATH"),
-    "space": "INVALID_STORE_NAME",
-}
+FIELD_CODES = {**dict.fromkeys(("path", "category", *FROM, *TO), "INVALID_PATH"), "space": "INVALID_STORE_NAME"}
 
 
 def error_body(error: Error, operation: str) -> Body:
@@ -209,16 +206,8 @@ EXPIRY = text("When it expires: an ISO 8601 time or date", maxLength=100)
 INCLUDE_EXPIRED = flag("Include expired memories", default=False)
 COUNT = integer(minimum=0)
 METADATA = record(
-    {
-        "created_at": TIME,
-        "updated_at": TIME,
-        "tags": array(text()),
-        "source": text("The program that stored it"),
-    },
-    optional={
-        "expires_at": TIME,
-        "superseded_by": text("Id of the memory that supersedes it"),
-    },
+    {"created_at": TIME, "updated_at": TIME, "tags": array(text()), "source": text("The program that stored it")},
+    optional={"expires_at": TIME, "superseded_by": text("Id of the memory that supersedes it")},
 )
 MEMORY = {"id": text(), "path": text(), "content": text(), "metadata": METADATA}
 DONE: Schema = {
@@ -321,11 +310,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
 
 
 @cortex.writes(
-    "Remove a memory",
-    destructive=True,
-    says=sentence,
-    takes=takes({"path": PATH}, required=("path",)),
-    gives=WRITTEN,
+    "Remove a memory", destructive=True, says=sentence, takes=takes({"path": PATH}, required=("path",)), gives=WRITTEN
 )
 def remove_memory(engine: Engine, args: Body) -> Body:
     """Deletes a memory and its file. It can be restored for thirty days."""
@@ -478,8 +463,7 @@ NAMED = {
 @cortex.reads(
     "List stores",
     gives=gives(
-        {"stores": array(object_schema(NAMED, required=("name", "memory_count")))},
-        optional={"left_out": LEFT_OUT},
+        {"stores": array(object_schema(NAMED, required=("name", "memory_count")))}, optional={"left_out": LEFT_OUT}
     ),
 )
 def list_stores(engine: Engine, _args: Body) -> Body:
@@ -537,10 +521,7 @@ def create_category(engine: Engine, args: Body) -> Body:
     "Describe a category",
     idempotent=True,
     takes=takes(
-        {
-            "path": CATEGORY,
-            "description": text("At most 500 characters; blank removes it", maxLength=5_000),
-        },
+        {"path": CATEGORY, "description": text("At most 500 characters; blank removes it", maxLength=5_000)},
         required=("path", "description"),
     ),
     gives=gives({"path": text(), "description": {"type": ["string", "null"]}}),
@@ -565,12 +546,7 @@ def delete_category(engine: Engine, args: Body) -> Body:
 
 @extras.reads(
     "Get recent memories",
-    takes=takes(
-        {
-            "category": CATEGORY,
-            "limit": integer("How many", minimum=1, maximum=100, default=10),
-        }
-    ),
+    takes=takes({"category": CATEGORY, "limit": integer("How many", minimum=1, maximum=100, default=10)}),
     gives=gives(
         {"count": COUNT, "memories": array(object_schema(MEMORY, required=tuple(MEMORY)))},
         optional={"left_out": LEFT_OUT},

@@ -70,12 +70,7 @@ extras = mama.part(listed=False)
 # --- shapes ----------------------------------------------------------------------------------------------------------
 
 OK = flag(const=True)
-ERROR = record(
-    {
-        "success": flag(const=False),
-        "error": record({"code": text(), "message": text()}),
-    }
-)
+ERROR = record({"success": flag(const=False), "error": record({"code": text(), "message": text()})})
 DEGRADED = text("Present when the embedding model is not available and only words are used, with the reason.")
 TOPIC = text("Topic identifier (e.g., 'auth_strategy'). Same topic = supersedes previous.", maxLength=500)
 DECISION = text("The decision made", maxLength=MAX_CONTENT)
@@ -126,36 +121,20 @@ RESULT = object_schema(
 )
 RESULTS = array(RESULT)
 SIMILAR = record(
-    {
-        "id": text(),
-        "topic": TEXT_OR_NULL,
-        "decision": text(),
-        "similarity": number(),
-        "created_at": SECONDS,
-    }
+    {"id": text(), "topic": TEXT_OR_NULL, "decision": text(), "similarity": number(), "created_at": SECONDS}
 )
 SAVED = either(
     record(
-        {
-            "success": OK,
-            "id": text(),
-            "type": text(enum=["decision", "checkpoint"]),
-            "message": text(),
-        },
+        {"success": OK, "id": text(), "type": text(enum=["decision", "checkpoint"]), "message": text()},
         optional={
             "similar_decisions": array(SIMILAR, description="Decisions on other topics that are similar to this one"),
             "warning": text(),
             "collaboration_hint": text(),
             "reasoning_graph": record(
-                {
-                    "topic": text(),
-                    "depth": integer("How many decisions the topic has had"),
-                    "latest": text(),
-                }
+                {"topic": text(), "depth": integer("How many decisions the topic has had"), "latest": text()}
             ),
             "edges": array(
-                record({"type": text(), "id": text()}),
-                description="The links that were found in the reasoning",
+                record({"type": text(), "id": text()}), description="The links that were found in the reasoning"
             ),
             "unknown_edges": array(
                 text(), description="Ids in the reasoning that match no decision; they were not linked"
@@ -167,8 +146,7 @@ SAVED = either(
 )
 FOUND = either(
     record(
-        {"success": OK, "count": integer(), "results": RESULTS},
-        optional={"degraded": DEGRADED, "left_out": LEFT_OUT},
+        {"success": OK, "count": integer(), "results": RESULTS}, optional={"degraded": DEGRADED, "left_out": LEFT_OUT}
     ),
     ERROR,
 )
@@ -293,11 +271,7 @@ def load_checkpoint(engine: Engine, _args: Body) -> Body:
     memory = resumed.checkpoint
     return {
         "success": True,
-        "checkpoint": {
-            "id": number_of(memory),
-            **left_off(memory),
-            "timestamp": seconds(memory.created_at),
-        },
+        "checkpoint": {"id": number_of(memory), **left_off(memory), "timestamp": seconds(memory.created_at)},
         "open_steps": list(resumed.steps),
         "decisions": [shown(row) for row in resumed.decisions],
     }
@@ -314,10 +288,7 @@ def load_checkpoint(engine: Engine, _args: Body) -> Body:
 def save_decision(engine: Engine, args: Body) -> Body:
     """Save a decision. The same as `save` with type 'decision'."""
     saved = engine.decisions.save(
-        args["topic"],
-        args["decision"],
-        reasoning=args["reasoning"],
-        confidence=float(args.get("confidence", 0.5)),
+        args["topic"], args["decision"], reasoning=args["reasoning"], confidence=float(args.get("confidence", 0.5))
     )
     name = saved.memory.name
     body: Body = {
@@ -374,9 +345,7 @@ def save_checkpoint(engine: Engine, args: Body) -> Body:
 
 
 @extras.reads(
-    "Recall a topic's decisions",
-    takes=record({"topic": text(minLength=1)}, optional={"limit": LIMIT}),
-    gives=FOUND,
+    "Recall a topic's decisions", takes=record({"topic": text(minLength=1)}, optional={"limit": LIMIT}), gives=FOUND
 )
 def recall_decision(engine: Engine, args: Body) -> Body:
     """Recall what was decided on a topic. The same as `search` with the topic as its query."""
@@ -393,22 +362,13 @@ def suggest_decision(engine: Engine, args: Body) -> Body:
     return search(engine, {"query": args["question"], "limit": args.get("limit", 10), "type": "decision"})
 
 
-@extras.reads(
-    "List recent decisions",
-    takes=object_schema({"limit": LIMIT}),
-    gives=FOUND,
-)
+@extras.reads("List recent decisions", takes=object_schema({"limit": LIMIT}), gives=FOUND)
 def list_decisions(engine: Engine, args: Body) -> Body:
     """List the newest decisions. The same as `search` without a query."""
     return search(engine, {"limit": args.get("limit", 10), "type": "decision"})
 
 
-@extras.writes(
-    "Update a decision's outcome",
-    idempotent=True,
-    takes=mama.operations["update"].takes,
-    gives=UPDATED,
-)
+@extras.writes("Update a decision's outcome", idempotent=True, takes=mama.operations["update"].takes, gives=UPDATED)
 def update_outcome(engine: Engine, args: Body) -> Body:
     """Record a decision's outcome. The same as `update`."""
     return update(engine, args)

@@ -153,10 +153,7 @@ STORE = record(
         ),
     },
 )
-STORE_IN_BOTH_SPELLINGS = {
-    **STORE,
-    "properties": {**STORE["properties"], "source": text(enum=list(SOURCES))},
-}
+STORE_IN_BOTH_SPELLINGS = {**STORE, "properties": {**STORE["properties"], "source": text(enum=list(SOURCES))}}
 
 
 @memento.writes(
@@ -250,11 +247,7 @@ def search_memories(engine: Engine, args: Body) -> Body:
 
 @memento.reads(
     "List recent memories",
-    takes=object_schema(
-        {
-            "limit": integer("Number of recent memories to return", minimum=1, maximum=50, default=10),
-        }
-    ),
+    takes=object_schema({"limit": integer("Number of recent memories to return", minimum=1, maximum=50, default=10)}),
     gives=either(
         record(
             {"memories": {**MEMORIES, "description": "Array of recent memories, excluding superseded ones"}},

@@ -141,10 +141,7 @@ def delete_conversation(engine: Engine, args: Body) -> Body:
     destructive=True,
     route=Route("DELETE", "/api/mcp/conversation/{conversation_id}/clear"),
     takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
-    gives=gives(
-        {**DONE, "count": COUNT},
-        optional={"deed": text("Id of the bulk operation, to undo it")},
-    ),
+    gives=gives({**DONE, "count": COUNT}, optional={"deed": text("Id of the bulk operation, to undo it")}),
 )
 def clear_conversation(engine: Engine, args: Body) -> Body:
     """Forget the memories that were stored in a conversation; they can be restored for thirty days. Only for its

@@ -204,14 +204,7 @@ def remember(engine: Engine, args: Body) -> Body:
     gives=gives(
         {
             "results": array(
-                record(
-                    {
-                        "id": text(),
-                        "title": text(),
-                        "snippet": text(),
-                        "score": number(minimum=0, maximum=1),
-                    }
-                )
+                record({"id": text(), "title": text(), "snippet": text(), "score": number(minimum=0, maximum=1)})
             )
         },
         optional={"degraded": text()},
@@ -242,10 +235,7 @@ def search(engine: Engine, args: Body) -> Body:
     route=Route("POST", "/api/mcp/inject"),
     takes=record(
         {"conversation_id": CONVERSATION_ID},
-        optional={
-            "max_memories": integer(minimum=1, maximum=50, default=5),
-            "workspace_id": WORKSPACE_ID,
-        },
+        optional={"max_memories": integer(minimum=1, maximum=50, default=5), "workspace_id": WORKSPACE_ID},
     ),
     gives=gives({"injected_context": text(), "memory_count": COUNT, "memories": MEMORIES}),
 )
@@ -335,10 +325,7 @@ def build_context(engine: Engine, args: Body) -> Body:
     """Gather what a language model is given for a conversation: system prompt, active injected memories and the last
     ten messages, as parts and as one text."""
     context = engine.conversations.context(
-        args["conversation_id"],
-        message=args.get("user_message"),
-        workspace=args.get("workspace_id"),
-        **how(args),
+        args["conversation_id"], message=args.get("user_message"), workspace=args.get("workspace_id"), **how(args)
     )
     return ok(**parts(context))
 

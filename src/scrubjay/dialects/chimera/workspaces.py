@@ -33,27 +33,14 @@ if TYPE_CHECKING:
 MAX_BATCH = 100
 
 WORKSPACE = object_schema(
-    {
-        "id": text(),
-        "name": text(),
-        "description": text(),
-        "memory_count": COUNT,
-        "created_at": TIME,
-    },
+    {"id": text(), "name": text(), "description": text(), "memory_count": COUNT, "created_at": TIME},
     required=("id", "name", "memory_count", "created_at"),
 )
 OF_WORKSPACE: Schema = {"workspace_id": {**WORKSPACE_ID, "description": "Such as workspace-…"}}
-NAMED: Schema = {
-    "name": text(minLength=1, maxLength=200),
-    "description": text(minLength=1, maxLength=MAX_CONTENT),
-}
+NAMED: Schema = {"name": text(minLength=1, maxLength=200), "description": text(minLength=1, maxLength=MAX_CONTENT)}
 
 
-@extras.reads(
-    "List workspaces",
-    route=Route("GET", "/api/workspaces"),
-    gives=gives({"workspaces": array(WORKSPACE)}),
-)
+@extras.reads("List workspaces", route=Route("GET", "/api/workspaces"), gives=gives({"workspaces": array(WORKSPACE)}))
 def list_workspaces(engine: Engine, _args: Body) -> Body:
     """List the workspaces that you can use."""
     return ok(workspaces=[workspace(space) for space in engine.workspaces.list()])

@@ -33,9 +33,7 @@ ISSUED = {
 
 
 @owners_only.reads(
-    "List keys",
-    route=Route("GET", f"{ROOT}/keys"),
-    gives=gives({"keys": many(Credential)}, optional=LARGE),
+    "List keys", route=Route("GET", f"{ROOT}/keys"), gives=gives({"keys": many(Credential)}, optional=LARGE)
 )
 def list_keys(engine: Engine, _args: Body) -> Body:
     """The credentials that the caller may manage, oldest first, revoked ones too. Never a secret."""
@@ -90,10 +88,7 @@ def revoke_key(engine: Engine, args: Body) -> Body:
 
 
 @owners_only.writes(
-    "Rotate a key",
-    route=Route("POST", f"{ROOT}/keys/{{id}}/rotate"),
-    takes=record({"id": KEY}),
-    gives=gives(ISSUED),
+    "Rotate a key", route=Route("POST", f"{ROOT}/keys/{{id}}/rotate"), takes=record({"id": KEY}), gives=gives(ISSUED)
 )
 def rotate_key(engine: Engine, args: Body) -> Body:
     """Replace a key's secret; the old one stops working immediately."""
@@ -102,9 +97,7 @@ def rotate_key(engine: Engine, args: Body) -> Body:
 
 
 @owners_only.reads(
-    "List grants",
-    route=Route("GET", f"{ROOT}/grants"),
-    gives=gives({"grants": many(Grant)}, optional=LARGE),
+    "List grants", route=Route("GET", f"{ROOT}/grants"), gives=gives({"grants": many(Grant)}, optional=LARGE)
 )
 def list_grants(engine: Engine, _args: Body) -> Body:
     """Who can access which of the caller's spaces."""

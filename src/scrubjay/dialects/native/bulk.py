@@ -79,19 +79,13 @@ def bulk_update(engine: Engine, args: Body) -> Body:
     tags = TagChange(add=tuple(args.get("add_tags", ())), remove=tuple(args.get("remove_tags", ())))
     changed = {name: moment(name, args[name]) for name in BULK_CHANGES if name in args}
     done = engine.bulk.update(
-        wanted(args["filter"]),
-        tags=tags if tags != TagChange() else None,
-        reason=args.get("reason"),
-        **changed,
+        wanted(args["filter"]), tags=tags if tags != TagChange() else None, reason=args.get("reason"), **changed
     )
     return plain_body(done)
 
 
 @native.writes(
-    "Undo a bulk forget",
-    route=Route("POST", f"{ROOT}/bulk/undo"),
-    takes=record({"deed": DEED}),
-    gives=gives(DONE),
+    "Undo a bulk forget", route=Route("POST", f"{ROOT}/bulk/undo"), takes=record({"deed": DEED}), gives=gives(DONE)
 )
 def undo_bulk(engine: Engine, args: Body) -> Body:
     """Restore what a bulk operation forgot. While `left` is not 0, call again."""

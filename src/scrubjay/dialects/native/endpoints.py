@@ -39,10 +39,7 @@ def list_endpoints(engine: Engine, _args: Body) -> Body:
     idempotent=True,
     route=Route("POST", f"{ROOT}/sync/endpoints", 201),
     takes=record(
-        {
-            "name": NAME,
-            "url": text(minLength=1, maxLength=1000, pattern="^(sqlite|postgres(ql)?|https?)://"),
-        },
+        {"name": NAME, "url": text(minLength=1, maxLength=1000, pattern="^(sqlite|postgres(ql)?|https?)://")},
         optional={"spaces": array(text(), minItems=1, maxItems=100)},
     ),
     gives=gives({"endpoint": shape(Endpoint)}),

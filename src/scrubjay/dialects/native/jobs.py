@@ -32,12 +32,7 @@ def list_jobs(engine: Engine, args: Body) -> Body:
     return {"jobs": shown(list(found))}
 
 
-@native.reads(
-    "Get a job",
-    route=Route("GET", f"{ROOT}/jobs/{{id}}"),
-    takes=ONE,
-    gives=gives({"job": shape(Job)}),
-)
+@native.reads("Get a job", route=Route("GET", f"{ROOT}/jobs/{{id}}"), takes=ONE, gives=gives({"job": shape(Job)}))
 def get_job(engine: Engine, args: Body) -> Body:
     """A job's progress and result."""
     return {"job": shown(engine.jobs.get(args["id"]))}

@@ -57,8 +57,7 @@ local_only = native.part(reach=Reach.LOCAL)
 FAILED = record(
     {
         "error": record(
-            {"code": text(), "message": text()},
-            optional={"hint": text("How to fix it"), "details": {"type": "object"}},
+            {"code": text(), "message": text()}, optional={"hint": text("How to fix it"), "details": {"type": "object"}}
         )
     }
 )
@@ -76,10 +75,7 @@ def many(kind: Any) -> Schema:
 
 LARGE: Schema = {"degraded": text(), "left_out": LEFT_OUT}
 NAME = text(minLength=1, maxLength=100)
-DIFFERENCE = object_schema(
-    {"field": text(), "old": {}, "new": {}, "lines": array(text())},
-    required=("field", "lines"),
-)
+DIFFERENCE = object_schema({"field": text(), "old": {}, "new": {}, "lines": array(text())}, required=("field", "lines"))
 
 
 PAGE: Schema = {
@@ -108,10 +104,7 @@ def one(memory: Memory) -> Body:
 @native.reads(
     "Get a memory",
     route=Route("GET", f"{ROOT}/memories/{{id}}"),
-    takes=record(
-        {"id": ID},
-        optional={"deleted": flag("Include a forgotten memory that can still be restored")},
-    ),
+    takes=record({"id": ID}, optional={"deleted": flag("Include a forgotten memory that can still be restored")}),
     gives=gives({"memory": shape(Memory)}),
 )
 def get_memory(engine: Engine, args: Body) -> Body:
@@ -169,10 +162,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
     "Forget a memory",
     destructive=True,
     route=Route("DELETE", f"{ROOT}/memories/{{id}}"),
-    takes=record(
-        {"id": ID},
-        optional={"hard": flag("Erase for good", default=False), "reason": REASON},
-    ),
+    takes=record({"id": ID}, optional={"hard": flag("Erase for good", default=False), "reason": REASON}),
     gives=gives({"memory": shape(Memory), "hard": flag()}),
 )
 def forget_memory(engine: Engine, args: Body) -> Body:
@@ -287,8 +277,7 @@ def list_versions(engine: Engine, args: Body) -> Body:
     "Compare versions",
     route=Route("GET", f"{ROOT}/memories/{{id}}/diff"),
     takes=record(
-        {"id": ID, "old": integer(minimum=1)},
-        optional={"new": integer("Default: the current version", minimum=1)},
+        {"id": ID, "old": integer(minimum=1)}, optional={"new": integer("Default: the current version", minimum=1)}
     ),
     gives=gives({"differences": array(DIFFERENCE)}, optional=LARGE),
 )

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 
-@native.reads(
-    "List spaces",
-    route=Route("GET", f"{ROOT}/spaces"),
-    gives=gives({"spaces": many(Space)}, optional=LARGE),
-)
+@native.reads("List spaces", route=Route("GET", f"{ROOT}/spaces"), gives=gives({"spaces": many(Space)}, optional=LARGE))
 def list_spaces(engine: Engine, _args: Body) -> Body:
     """The spaces that the caller may use, with how many memories each has."""
     return {"spaces": shown(list(engine.list_spaces()))}

@@ -82,13 +82,7 @@ def sync_greet(engine: Engine, _args: Body) -> Body:
 @owners_only.reads(
     "Sync: which memories changed",
     route=Route("POST", f"{ROOT}/sync/changes"),
-    takes=record(
-        {
-            "space": SPACE,
-            "after": HEARD,
-            "limit": integer(minimum=1, maximum=STRETCH),
-        }
-    ),
+    takes=record({"space": SPACE, "after": HEARD, "limit": integer(minimum=1, maximum=STRETCH)}),
     gives=gives({"ids": IDS, "heard": HEARD, "more": flag(), "restarted": flag()}),
 )
 def sync_changes(engine: Engine, args: Body) -> Body:

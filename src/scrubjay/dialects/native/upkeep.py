@@ -70,23 +70,13 @@ def backup(engine: Engine, args: Body) -> Body:
     return {"job": shown(engine.upkeep.backup(args["file"]))}
 
 
-@local_only.writes(
-    "Rebuild all vectors",
-    idempotent=True,
-    route=Route("POST", f"{ROOT}/reembed", 202),
-    gives=JOB,
-)
+@local_only.writes("Rebuild all vectors", idempotent=True, route=Route("POST", f"{ROOT}/reembed", 202), gives=JOB)
 def reembed(engine: Engine, _args: Body) -> Body:
     """Rebuild every vector with the configured model; runs as a job. Searches use words only until it is done."""
     return {"job": shown(engine.upkeep.reembed())}
 
 
-@local_only.writes(
-    "Rebuild indexes",
-    idempotent=True,
-    route=Route("POST", f"{ROOT}/rebuild", 202),
-    gives=JOB,
-)
+@local_only.writes("Rebuild indexes", idempotent=True, route=Route("POST", f"{ROOT}/rebuild", 202), gives=JOB)
 def rebuild(engine: Engine, _args: Body) -> Body:
     """Rebuild the word index, missing vectors and the vector index; runs as a job."""
     return {"job": shown(engine.upkeep.rebuild())}

@@ -484,11 +484,7 @@ SORTS = {
     "access_count": Order.ACCESSES,
     "content_length": Order.LENGTH,
 }
-STATES = {
-    "active": (State.ACTIVE, State.SUPERSEDED),
-    "archived": (State.ARCHIVED,),
-    "deleted": (State.DELETED,),
-}
+STATES = {"active": (State.ACTIVE, State.SUPERSEDED), "archived": (State.ARCHIVED,), "deleted": (State.DELETED,)}
 
 
 STATS = ("content_length", "link_count", "days_since_creation", "days_since_access")
@@ -622,11 +618,7 @@ METRICS = {
         }
     ),
     "recall_frequency": object_schema(
-        {
-            "daily_average": COUNT,
-            "peak_hour": {"type": ["integer", "null"]},
-            "peak_day": {"type": ["string", "null"]},
-        }
+        {"daily_average": COUNT, "peak_hour": {"type": ["integer", "null"]}, "peak_day": {"type": ["string", "null"]}}
     ),
     "consolidation_rate": object_schema(
         {"consolidations_per_week": NUMBER, "memories_consolidated": COUNT, "consolidation_ratio": NUMBER}
