@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from scrubjay import errors
@@ -23,8 +25,8 @@ def test_every_error_has_a_code_of_its_own_and_a_sentence(kind):
 
 
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
-def test_every_error_is_drawn_in_the_tree(kind):
-    assert kind.__name__ in (errors.__doc__ or "")
+def test_every_error_is_drawn_in_the_tree_with_its_code(kind):
+    assert kind is errors.Error or re.search(rf"── {kind.__name__} +{kind.code}\b", errors.__doc__ or "")
 
 
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)

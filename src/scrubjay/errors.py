@@ -59,14 +59,18 @@ from typing import Any, ClassVar, Self
 class Error(Exception):
     """Something went wrong."""
 
-    code: ClassVar[str] = "error"
+    code: ClassVar[str] = "error"  # of the others, their name in snake case, unless they say otherwise
     retryable: ClassVar[bool] = False
 
+    def __init_subclass__(cls) -> None:
+        if "code" not in cls.__dict__:
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
     def __init__(self, message: str | None = None, *, hint: str | None = None, **details: Any) -> None:
-        super().__init__(_whole(message or (type(self).__doc__ or "").partition("\n")[0]))
+        super().__init__(_sendable(message or (type(self).__doc__ or "").partition("\n")[0]))
         self.hint = hint
         self.details: dict[str, Any] = {
-            name: _whole(value) if isinstance(value, str) else value for name, value in details.items()
+            name: _sendable(value) if isinstance(value, str) else value for name, value in details.items()
         }
 
     @property
@@ -74,7 +78,7 @@ class Error(Exception):
         return str(self.args[0])
 
 
-def _whole(text: str) -> str:
+def _sendable(text: str) -> str:
     """Replace lone surrogates, which a caller may send but no answer can carry, with question marks."""
     return text.encode("utf-8", "replace").decode()
 
@@ -87,8 +91,6 @@ def every_kind(kind: type[Error] = Error) -> list[type[Error]]:
 class InvalidInput(Error):
     """Invalid input."""
 
-    code = "invalid_input"
-
     def renamed(self, field: str, name: str) -> Self:
         """The same error for a field that the caller knows by another name."""
         if field == name:
@@ -100,13 +102,9 @@ class InvalidInput(Error):
 class QueryTooComplex(InvalidInput):
     """The question has too many filter values."""
 
-    code = "query_too_complex"
-
 
 class NoSuchAddress(InvalidInput):
     """Nothing is served at this address."""
-
-    code = "no_such_address"
 
 
 class WrongMethod(InvalidInput):
@@ -118,169 +116,122 @@ class WrongMethod(InvalidInput):
 class TooLarge(InvalidInput):
     """The request is too large."""
 
-    code = "too_large"
-
 
 class NotFound(Error):
     """No such memory."""
-
-    code = "not_found"
 
 
 class SpaceNotFound(NotFound):
     """No such space."""
 
-    code = "space_not_found"
-
 
 class EndpointNotFound(NotFound):
     """No such endpoint."""
-
-    code = "endpoint_not_found"
 
 
 class ScopeNotFound(NotFound):
     """No such scope."""
 
-    code = "scope_not_found"
-
 
 class JobNotFound(NotFound):
     """No such job."""
-
-    code = "job_not_found"
 
 
 class SectionNotFound(NotFound):
     """No such section."""
 
-    code = "section_not_found"
-
 
 class Expired(NotFound):
     """The memory has expired."""
-
-    code = "expired"
 
 
 class Unauthenticated(Error):
     """Authentication is required."""
 
-    code = "unauthenticated"
-
 
 class Forbidden(Error):
     """You are not allowed to do that."""
-
-    code = "forbidden"
 
 
 class Conflict(Error):
     """The memory is not in the state this change expects."""
 
-    code = "conflict"
-
 
 class Duplicate(Conflict):
     """The same text is already stored."""
-
-    code = "duplicate"
 
 
 class TooDissimilar(Conflict):
     """The memories are too dissimilar to consolidate."""
 
-    code = "too_dissimilar"
-
 
 class AlreadyArchived(Conflict):
     """The memory is already archived."""
-
-    code = "already_archived"
 
 
 class AlreadyActive(Conflict):
     """The memory is already active."""
 
-    code = "already_active"
-
 
 class Undecided(Conflict):
     """There are conflicts to resolve."""
-
-    code = "undecided"
 
 
 class Unprocessable(Error):
     """This cannot be done to this memory."""
 
-    code = "unprocessable"
-
 
 class ArchiveDamaged(Unprocessable):
     """The archived copy of the memory is missing or damaged."""
-
-    code = "archive_damaged"
 
 
 class ArchiveUnavailable(Error):
     """The archive cannot be reached."""
 
-    code = "archive_unavailable"
     retryable = True
 
 
 class SynthesisFailed(Error):
     """The language model gave no usable answer."""
 
-    code = "synthesis_failed"
     retryable = True
 
 
 class Locked(Error):
     """The memory is locked by another operation."""
 
-    code = "locked"
     retryable = True
 
 
 class RateLimited(Error):
     """Too many calls in too short a time."""
 
-    code = "rate_limited"
     retryable = True
 
 
 class TimedOut(Error):
     """The call took too long."""
 
-    code = "timed_out"
     retryable = True
 
 
 class QuotaExceeded(Error):
     """The memory limit is reached."""
 
-    code = "quota_exceeded"
-
 
 class EndpointUnreachable(Error):
     """The other side cannot be reached."""
 
-    code = "endpoint_unreachable"
     retryable = True
 
 
 class ClockAhead(Unprocessable):
     """A change has a timestamp too far in the future."""
 
-    code = "clock_ahead"
-
 
 class SyncFailed(Error):
     """The sync was interrupted."""
 
-    code = "sync_failed"
     retryable = True
 
 
@@ -293,8 +244,6 @@ class EmbeddingError(Error):
 
 class ModelMissing(EmbeddingError):
     """The embedding model is not on this machine."""
-
-    code = "model_missing"
 
 
 class ProviderError(Error):
@@ -313,33 +262,25 @@ class StorageError(Error):
 class StorageBusy(StorageError):
     """Another writer held the store for too long."""
 
-    code = "storage_busy"
     retryable = True
 
 
 class StillReading(StorageBusy):
     """The store's files are still being read."""
 
-    code = "still_reading"
-
 
 class StorageFull(StorageError):
     """No space is left on the store's disk."""
 
-    code = "storage_full"
     retryable = True
 
 
 class StorageDamaged(StorageError):
     """The store's file is damaged or is not a scrubjay store."""
 
-    code = "storage_damaged"
-
 
 class CopyUnfinished(StorageError):
     """The store is an unfinished copy."""
-
-    code = "copy_unfinished"
 
     def __init__(self, message: str | None = None, *, hint: str | None = None, **details: Any) -> None:
         super().__init__(message, hint=hint or self.REMEDY, **details)
@@ -353,22 +294,14 @@ class CopyUnfinished(StorageError):
 class FileDamaged(StorageError):
     """A memory's file cannot be read."""
 
-    code = "file_damaged"
-
 
 class RegistryDamaged(StorageError):
     """The list of stores cannot be read."""
-
-    code = "registry_damaged"
 
 
 class StorageTooNew(StorageError):
     """The store was written by a newer scrubjay."""
 
-    code = "storage_too_new"
-
 
 class Internal(Error):
     """Something went wrong inside scrubjay."""
-
-    code = "internal"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.sync.peer import Peer
     from scrubjay.folders.registry import Registry
     from scrubjay.providers.base import Provider
+    from scrubjay.providers.openai import OpenAiProvider
     from scrubjay.remote.keys import SyncKeys
     from scrubjay.stores.copying import Copyable
     from scrubjay.stores.promises.memories import Store
@@ -172,26 +173,39 @@ def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
 
     :raises InvalidInput: if it is only half configured
     """
-    if not settings.synthesis_url:
+    connect = opener(
+        settings.synthesis_url,
+        settings.synthesis_model,
+        settings.synthesis_key,
+        settings.synthesis_wait,
+        wrong="synthesis_url must be an http address, and synthesis_model must name the model.",
+        field="synthesis_url",
+    )
+    if connect is None:
         return None
-    if not settings.synthesis_model or not settings.synthesis_url.startswith(("http://", "https://")):
-        raise InvalidInput(
-            "synthesis_url must be an http address, and synthesis_model must name the model.", field="synthesis_url"
-        )
 
     def ask(prompt: Prompt) -> str:
-        from scrubjay.providers.openai import OpenAiProvider  # only if a model is configured
-
-        provider = OpenAiProvider(
-            settings.synthesis_url,
-            settings.synthesis_model,
-            key=settings.synthesis_key,
-            timeout_seconds=settings.synthesis_wait,
-        )
-        with closing(provider):
+        with closing(connect()) as provider:
             return provider.complete(prompt)
 
     return ask
+
+
+def opener(
+    url: str, model: str, key: str, seconds: float, *, wrong: str, field: str
+) -> Callable[[], OpenAiProvider] | None:
+    """What connects to a language model: most processes never ask one, and the import is not free."""
+    if not url:
+        return None
+    if not model or not url.startswith(("http://", "https://")):
+        raise InvalidInput(wrong, field=field)
+
+    def connect() -> OpenAiProvider:
+        from scrubjay.providers.openai import OpenAiProvider
+
+        return OpenAiProvider(url, model, key=key, timeout_seconds=seconds)
+
+    return connect
 
 
 def open_registry(settings: Settings, folder: Path) -> Registry:
@@ -311,32 +325,26 @@ def open_provider(settings: Settings) -> Provider | None:
 
     :raises InvalidInput: if its address is invalid
     """
-    if not settings.chat_url:
-        return None
-    if not settings.chat_url.startswith(("http://", "https://")) or not settings.chat_model:
-        raise InvalidInput(
-            "chat_url must be an http or https address, and chat_model must name a model.", field="chat_url"
-        )
-    return LazyProvider(settings)
+    connect = opener(
+        settings.chat_url,
+        settings.chat_model,
+        settings.chat_key,
+        settings.chat_timeout,
+        wrong="chat_url must be an http or https address, and chat_model must name a model.",
+        field="chat_url",
+    )
+    return None if connect is None else LazyProvider(connect)
 
 
 class LazyProvider:
-    """Connects when the first message is answered: most processes never answer one, and the import is not free."""
+    """Connects when the first message is answered."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, connect: Callable[[], Provider]) -> None:
+        self._connect = connect
         self._provider: Provider | None = None
 
     def answer(self, messages: Sequence[Mapping[str, str]]) -> Iterator[str]:
-        if self._provider is None:
-            from scrubjay.providers.openai import OpenAiProvider
-
-            self._provider = OpenAiProvider(
-                self._settings.chat_url,
-                self._settings.chat_model,
-                key=self._settings.chat_key,
-                timeout_seconds=self._settings.chat_timeout,
-            )
+        self._provider = self._provider or self._connect()
         return self._provider.answer(messages)
 
     def close(self) -> None:

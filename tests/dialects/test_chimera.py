@@ -530,6 +530,14 @@ def test_a_provider_is_sent_the_full_context_and_its_answer_is_kept(answering, p
     assert [one["role"] for one in messages] == ["user", "assistant", "user", "assistant"]
 
 
+def test_half_a_character_from_the_provider_is_its_fault_not_the_callers(answering, provider):
+    provider.pieces = ["Harbour \ud83d", "\ude00"]
+    assert send(answering, "Hello")["answer"]["content"] == "Harbour \N{GRINNING FACE}"
+    provider.pieces = ["Harbour \ud83d"]
+
+    answering.ask("POST", "/api/conversations/c1/messages", {"content": "Hello again"}, status=502)
+
+
 def test_an_answer_streams(answering):
     events = []
     with answering._client.stream(

@@ -6,7 +6,7 @@ import pytest
 
 from scrubjay.engine.lifecycle import bulk
 from scrubjay.engine.store.intake import TagChange
-from scrubjay.errors import Forbidden, InvalidInput, NotFound
+from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Request
 from scrubjay.values.memory import AccessLevel, Caller, Filter, Provenance, Role, Status
 
@@ -150,3 +150,22 @@ def test_the_same_change_to_many_keeps_every_history(world):
 def test_a_filter_that_names_more_than_can_be_asked_for_is_refused(jay, field):
     with pytest.raises(InvalidInput, match=f"{field} names too many: 50,000 .maximum 1,000"):
         jay.bulk.preview(Filter(**{field: frozenset(f"mem_{n}" for n in range(50_000))}))
+
+
+def test_what_was_restored_and_then_deleted_again_is_not_restored_with_the_rest(world, clock):
+    done = world.bulk.forget(EVIL)
+    clock.move(seconds=1)
+    world.recover(world.evil[0])
+    clock.move(seconds=1)
+    world.forget(world.evil[0])
+
+    undone = world.bulk.undo(done.deed)
+
+    assert set(undone.memories) == set(world.evil[1:])
+
+
+def test_one_memory_named_by_id_is_forgotten_only_at_the_version_that_is_expected(world):
+    with pytest.raises(Conflict, match="version 1"):
+        world.bound_to(expected_version=7).bulk.forget(Filter(ids=frozenset({world.good})))
+
+    assert world.get(world.good).status is Status.ACTIVE

@@ -585,3 +585,12 @@ def test_an_export_holds_the_texts_of_what_is_away(jay, open_engine, tmp_path):
 
     [line] = [line for line in lines if line["type"] == "memory"]
     assert (line["content"], line["status"]) == (TEXT, "archived")
+
+
+def test_one_memory_is_archived_only_at_the_version_that_is_expected(jay):
+    memory = jay.store(TEXT).memory
+
+    with pytest.raises(Conflict, match="version 1"):
+        jay.bound_to(expected_version=7).cold_storage.archive([memory.id])
+
+    assert jay.get(memory.id).status is Status.ACTIVE

@@ -12,6 +12,7 @@ from scrubjay.dialects.mama import mama
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import InvalidInput
+from scrubjay.stores.promises.memories import Request
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Caller, LinkKind, Memory, Role
 
@@ -294,3 +295,25 @@ def test_an_export_names_no_memory_that_its_reader_may_not_see(jay):
 
     assert hidden.id not in json.dumps(list(bob.export()))
     assert [line["source"] for line in ann.export() if line["type"] == "link"] == [hidden.id]
+
+
+def test_an_import_sent_again_with_its_key_is_answered_alike_and_done_once(jay):
+    once = jay.bound_to(request=Request(caller="local", key="once", operation="native.import", arguments=b"lines"))
+
+    first = once.import_from([{"content": "The harbour opens at six"}])
+
+    assert once.import_from([{"content": "The harbour opens at six"}]) == first
+    assert jay.list(counted=True).total == 1
+
+
+def test_links_that_are_already_here_are_not_imported_again(jay, other):
+    old, new = (jay.store(text).memory.id for text in ("The ferry leaves at six", "The ferry leaves at seven"))
+    jay.supersede(old=old, new=new)
+    lines = through_json(jay.export())
+    assert other.import_from(lines).links > 0
+    before = other.records.history.last_event("default")
+
+    again = other.import_from(lines)
+
+    assert (again.already_here, again.links, again.links_left_out) == (2, 0, 0)
+    assert other.records.history.last_event("default") == before

@@ -133,3 +133,12 @@ def test_if_match_counts_over_mcp_too(jay, app):
 
     assert answer.json()["result"]["structuredContent"]["error"]["code"] == "CONFLICT"
     assert jay.get(memory.id).content == "Tea"
+
+
+def test_a_category_created_again_with_its_key_is_answered_alike(jay, app):
+    jay.create_space("notes")
+    with client_of(app) as http:
+        asked = {"json": {"store": "notes", "path": "project/api"}, "headers": {"idempotency-key": "once"}}
+        replies = [http.post("/api/cortex/create_category", **asked).json() for _ in range(2)]
+
+    assert replies == 2 * [{"path": "project/api", "created": True}]

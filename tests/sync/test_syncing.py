@@ -884,3 +884,9 @@ def test_an_older_state_of_a_link_that_comes_late_changes_nothing(jay, clock):
     assert released.state != former.state
     assert list(jay.links(old)) == [released]
     assert jay.get(old).superseded_by is None
+
+
+def test_of_two_unknown_endpoints_the_source_is_named(jay):
+    for number in range(20):
+        with pytest.raises(EndpointNotFound, match=f"'from-{number}'"):
+            run(jay, source=f"from-{number}", destination=f"to-{number}")

@@ -39,23 +39,23 @@ def shown(value: Any, *, leave_out: tuple[str, ...] = ()) -> Any:
 
 def shape(kind: Any) -> Schema:
     """What `shown` makes of a value of this type. What may be None may be left out."""
-    return whole_shape(kind, BOOKKEEPING)
+    return full_shape(kind, BOOKKEEPING)
 
 
 @cache
-def whole_shape(kind: Any, leave_out: tuple[str, ...] = ()) -> Schema:  # noqa: PLR0911 -- one line per kind of type
+def full_shape(kind: Any, leave_out: tuple[str, ...] = ()) -> Schema:  # noqa: PLR0911 -- one line per kind of type
     """What `plain` makes of it."""
     if kind in PLAIN:
         return PLAIN[kind]
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return whole_shape(next(one for one in inner if one is not NoneType), leave_out)
+        return full_shape(next(one for one in inner if one is not NoneType), leave_out)
     if origin in (tuple, list, Sequence):
-        return array(whole_shape(inner[0], leave_out))
+        return array(full_shape(inner[0], leave_out))
     if origin is Mapping or origin is dict:
-        return {"type": "object", "additionalProperties": {} if inner[1] is Any else whole_shape(inner[1], leave_out)}
+        return {"type": "object", "additionalProperties": {} if inner[1] is Any else full_shape(inner[1], leave_out)}
     if origin is frozenset:
-        return array(whole_shape(inner[0], leave_out))
+        return array(full_shape(inner[0], leave_out))
     if kind is Any:
         return {}
     if isinstance(kind, type) and issubclass(kind, IntEnum):
@@ -66,7 +66,7 @@ def whole_shape(kind: Any, leave_out: tuple[str, ...] = ()) -> Schema:  # noqa: 
     hints = get_type_hints(kind)
     names = [entry.name for entry in fields(kind) if entry.name not in leave_out]
     return object_schema(
-        {name: whole_shape(hints[name], leave_out) for name in names},
+        {name: full_shape(hints[name], leave_out) for name in names},
         required=[name for name in names if NoneType not in get_args(hints[name])],
     )
 

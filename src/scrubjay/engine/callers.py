@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.store import intake
@@ -378,28 +378,13 @@ class Callers:
             self._note(tx, "signed in", subject=session.credential, user=user)
         return SignedIn(cookie=cookie, session=session)
 
-    def _note(
-        self,
-        tx: Transaction,
-        action: str,
-        *,
-        space: str | None = None,
-        subject: str | None = None,
-        reason: str | None = None,
-        user: str | None = None,
-    ) -> None:
-        tx.callers.note(
-            Act(
-                at=self._engine.now(),
-                user=user or self._engine.caller.user,
-                action=action,
-                space=None if space == EVERY_SPACE else space,
-                subject=subject,
-                client=self._engine.provenance.client,
-                transport=self._engine.provenance.transport,
-                reason=reason,
-            )
-        )
+    def _note(self, tx: Transaction, action: str, *, space: str | None = None, **about: Any) -> None:
+        """`about`: see `Act`."""
+        given = {"user": self._engine.caller.user, **about}
+        client, transport = self._engine.provenance.client, self._engine.provenance.transport
+        within = None if space == EVERY_SPACE else space
+        now = self._engine.now()
+        tx.callers.note(Act(at=now, action=action, space=within, client=client, transport=transport, **given))
 
 
 def reached_spaces(reads: Reads, credential: Credential) -> frozenset[str] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -161,8 +161,8 @@ def statistics(
     start, end = _range(query, totals, now)
     there_were = partial(_there_were, records, part, audience, present=totals.memories, now=now)
     before, middle, after = there_were([start, start + (end - start) / 2, end + MOMENT])
-    there_was = partial(_there_was, records, part, audience)
-    activity = there_was(start, end)
+    there_was = partial(records.statistics.activity, part, audience)
+    activity = there_was(since=start, until=end)
     days = whole_days(start, end)
     return Statistics(
         exists=_exists(caller, query, totals),
@@ -337,12 +337,7 @@ def health_score(totals: Totals) -> HealthScore:
 
 
 def overall(factors: HealthFactors) -> float:
-    each = (
-        factors.deduplication,
-        factors.categorization_accuracy,
-        factors.access_distribution,
-        factors.storage_efficiency,
-    )
+    each = [getattr(factors, entry.name) for entry in fields(factors)]
     return round(sum(each) / len(each), 2)
 
 
@@ -355,23 +350,17 @@ def trend(
     return tuple(TrendPoint(at=at, value=value) for at, value in zip(starts, values, strict=True))
 
 
-def recalls(
-    there_was: Callable[[datetime, datetime], Activity], starts: Sequence[datetime], end: datetime
-) -> Sequence[TrendPoint]:
+def recalls(there_was: Callable[..., Activity], starts: Sequence[datetime], end: datetime) -> Sequence[TrendPoint]:
     """How often memories were handed out in each step."""
     ends = [*(begun - MOMENT for begun in starts[1:]), end]
     return tuple(
-        TrendPoint(at=since, value=sum(there_was(since, until).reads.values()))
+        TrendPoint(at=since, value=sum(there_was(since=since, until=until).reads.values()))
         for since, until in zip(starts, ends, strict=True)
     )
 
 
 def recall_hours(activity: Activity) -> Sequence[Sequence[int]]:
     return tuple(tuple(activity.reads.get((day, hour), 0) for hour in range(24)) for day in range(len(WEEKDAYS)))
-
-
-def _there_was(records: Reads, part: Part, audience: Audience, since: datetime, until: datetime) -> Activity:
-    return records.statistics.activity(part, audience, since=since, until=until)
 
 
 def _there_were(
@@ -394,13 +383,13 @@ def rounded_up(amount: int, parts: int) -> int:
     return -(-amount // parts) if parts else 0
 
 
-def ratio(amount: float, whole: float, *, digits: int) -> float:
-    return round(amount / whole, digits) if whole else 0.0
+def ratio(amount: float, total: float, *, digits: int) -> float:
+    return round(amount / total, digits) if total else 0.0
 
 
-def share(amount: int, whole: int) -> float:
+def share(amount: int, total: int) -> float:
     """For health: where there is nothing to judge, nothing is wrong."""
-    return round(amount / whole, 2) if whole else 1.0
+    return round(amount / total, 2) if total else 1.0
 
 
 def per_week(amount: int, days: int) -> float:

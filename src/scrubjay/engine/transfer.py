@@ -47,7 +47,7 @@ def exported(
     records: Store,
     audience: Audience,
     now: datetime,
-    whole: Callable[..., Sequence[Memory]],
+    with_texts: Callable[..., Sequence[Memory]],
     linked: Callable[[Sequence[str]], Sequence[Link]],
 ) -> Iterator[dict[str, Any]]:
     """Lines, in the order an import needs them; the store is read a page at a time."""
@@ -55,8 +55,8 @@ def exported(
     links: dict[tuple[str, str, str], Link] = {}
     for page in pages(records, ALL_BUT_PURGED, audience, now=now, size=PAGE, newest_first=False):
         for link in linked([memory.id for memory in page]):
-            links[link.kind, link.source, link.target] = link
-        for memory in whole(page, strict=True):  # an export that lacks texts would be believed to have them
+            links[link.key] = link
+        for memory in with_texts(page, strict=True):  # an export that lacks texts would be believed to have them
             yield line_of(memory)
     for link in links.values():
         yield {"type": "link", **plain(link, leave_out=LEFT_OUT)}
@@ -75,24 +75,34 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
 
     :raises InvalidInput: naming the line; what came before it stays
     """
+    if (kept := engine.earlier_result(Imported)) is not None:
+        return kept
     result = Imported()
     for memories, texts, batch in embedding.embed_ahead(engine, _batches(engine, lines)):
         here = engine.known_ids([memory.id for memory in memories])  # once more: an earlier batch may have brought one
         fresh = {memory.id: (memory, text) for memory, text in zip(memories, texts, strict=True)}
         for known in here:
             del fresh[known]
+        links = _new_links(engine, batch.links)
         written = engine.add_all(
-            [memory for memory, _ in fresh.values()], batch.links, texts=[text for _, text in fresh.values()]
+            [memory for memory, _ in fresh.values()], links, texts=[text for _, text in fresh.values()]
         )
         result = Imported(
             stored=result.stored + len(fresh),
             already_here=result.already_here + batch.memories - len(fresh),
             links=result.links + written,
-            links_left_out=result.links_left_out + len(batch.links) - written,
+            links_left_out=result.links_left_out + len(links) - written,
         )
         if progress:
             progress(batch.last_line)
-    return result
+    return result if engine.request is None else engine.transact(Imported, lambda _tx: result)
+
+
+def _new_links(engine: Engine, links: Sequence[Link]) -> list[Link]:
+    """Without those that an earlier import brought."""
+    ends = sorted({end for link in links for end in (link.source, link.target)})
+    here = [replace(link, hlc=0, origin="") for link in engine.ledger.links_seen(engine.records, ends)] if ends else []
+    return [link for link in links if link not in here]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

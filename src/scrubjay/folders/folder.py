@@ -23,7 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from scrubjay.errors import FileDamaged, StorageError, StorageFull
-from scrubjay.machine.paths import sync_folder
+from scrubjay.machine.paths import replace_file, sync_folder
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import random_suffix
 
@@ -229,19 +229,7 @@ class Folder:
 
     def _replace(self, place: Path, data: bytes, *, over: bool) -> None:
         draft = place.with_name(f"{DRAFT}{random_suffix()}")
-        try:
-            with open(draft, "xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            if over:
-                os.replace(draft, place)
-            else:
-                _publish(draft, place)
-        finally:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-        sync_folder(place.parent)
+        replace_file(place, data, mode=0o666, draft=draft, put=os.replace if over else _publish)
 
 
 TOO_LARGE = f"It is too large (maximum {MAX_BYTES:,} bytes)."

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,20 +46,26 @@ def full_path(text: str, *, field: str) -> Path:
     return path
 
 
-def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+def replace_file(
+    path: Path,
+    data: bytes,
+    *,
+    mode: int = 0o600,
+    draft: Path | None = None,
+    put: Callable[[Path, Path], object] = os.replace,
+) -> None:
     """Give a file this content, durably: a reader, and a crash, sees the old bytes or all of the new ones."""
-    draft = path.with_name(f"{path.name}.new")
+    draft = draft or path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     try:
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError:
+        put(draft, path)
+    finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
-        raise
     sync_folder(path.parent)
 
 

@@ -83,6 +83,7 @@ def text_of(reply: bytes) -> str:
     """The text of a complete answer."""
     try:
         text = json.loads(reply)["choices"][0]["message"]["content"]
+        str(text).encode()  # no half characters
     except (ValueError, LookupError, TypeError, RecursionError):
         raise ProviderError(NOT_AGREED) from None
     if not isinstance(text, str) or not text.strip():

@@ -117,7 +117,7 @@ class RemotePeer(Peer):
         return found
 
     def parcel(self, ids: Sequence[str], *, vectors: bool) -> SyncBatch:
-        whole = SyncBatch()
+        batch = SyncBatch()
         for some in _parts(ids):
             left: Sequence[str] = some
             while left:
@@ -125,15 +125,15 @@ class RemotePeer(Peer):
                 if len(told["left"]) >= len(left):
                     raise self._not_scrubjay()
                 parcel, left = self._read(told["parcel"]), told["left"]
-                whole = SyncBatch(
-                    replicas=whole.replicas + parcel.replicas,
-                    unreadable=tuple(dict.fromkeys(whole.unreadable + parcel.unreadable)),
-                    spaces={**whole.spaces, **parcel.spaces},
+                batch = SyncBatch(
+                    replicas=batch.replicas + parcel.replicas,
+                    unreadable=tuple(dict.fromkeys(batch.unreadable + parcel.unreadable)),
+                    spaces={**batch.spaces, **parcel.spaces},
                     model=parcel.model,
                 )
-        if {one.memory.id for one in whole.replicas} - set(ids):
+        if {one.memory.id for one in batch.replicas} - set(ids):
             raise self._not_scrubjay()
-        return whole
+        return batch
 
     def take(self, parcel: SyncBatch, options: TakeOptions) -> Sequence[Taken]:
         taken: list[Taken] = []

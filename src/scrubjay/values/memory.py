@@ -378,6 +378,11 @@ class Link:
     origin: str = ""
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes it this link and no other."""
+        return (self.kind, self.source, self.target)
+
+    @property
     def stands(self) -> bool:
         """Whether it is still valid: neither replaced nor withdrawn."""
         return self.state not in ("replaced", "released")

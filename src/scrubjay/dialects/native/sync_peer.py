@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.dialects.base import Body, Route, Schema, array, either, flag, integer, object_schema, record, text
 from scrubjay.dialects.native.memories import FAILED, ROOT, gives, owners_only
-from scrubjay.dialects.schemas import whole_shape
+from scrubjay.dialects.schemas import full_shape
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.merge import Policy, Winner
 from scrubjay.engine.sync.peer import SyncBatch
@@ -33,8 +33,8 @@ ERASED = integer(enum=[one.value for one in Erased])
 
 def with_fields(kind: type, **fields: Schema) -> Schema:
     """The schema of a value, some of whose fields are described in more detail."""
-    whole = whole_shape(kind)
-    return {**whole, "properties": {**whole["properties"], **fields}}
+    schema = full_shape(kind)
+    return {**schema, "properties": {**schema["properties"], **fields}}
 
 
 MEMORY = with_fields(Memory, hlc=CLOCK, version={**NUMBER, "minimum": 1}, seq=NUMBER, access_count=NUMBER)
@@ -71,7 +71,7 @@ TAKEN = object_schema(
     "Sync: which store this is",
     route=Route("GET", f"{ROOT}/sync"),
     # Open: a newer scrubjay may send more, and must be understood well enough to be recognised as newer.
-    gives=either({**whole_shape(wire.Greeting), "additionalProperties": True}, FAILED),
+    gives=either({**full_shape(wire.Greeting), "additionalProperties": True}, FAILED),
 )
 def sync_greet(engine: Engine, _args: Body) -> Body:
     """What another scrubjay must know before it syncs with this store."""

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
+from scrubjay.engine.archive.marks import tier_of
 from scrubjay.engine.archive.packing import Kept, read_archive
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.store import intake
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 BATCH = 500  # memories at a time
+UNCLAIMED = timedelta(hours=1)  # how long an object may be announced before it counts as abandoned
 AWAY = Filter(states=frozenset({State.ARCHIVED, State.DELETED}), expired=None)  # what may be archived
 
 
@@ -84,6 +87,13 @@ class Archives:
                 with engine.records.writing() as tx:
                     tx.archives.objects_removed(removed)
         return len(removed)
+
+    def _announce(self, names: Sequence[str]) -> None:
+        """Before objects are written: what is not claimed by then is removed."""
+        for tier in {tier_of(name) for name in names}:
+            self._engine.parts.objects().set_up(tier)
+        with self._engine.records.writing() as tx:
+            tx.archives.announce_objects(names, due=self._engine.now() + UNCLAIMED)
 
     def _kept(self, id: str, archive: Archive) -> Kept:
         """What an archive holds, for those who hold no memory: it may be moved to another place meanwhile."""

@@ -19,7 +19,6 @@ from time import perf_counter
 from scrubjay.engine import access
 from scrubjay.engine.archive import prices
 from scrubjay.engine.archive.archives import BATCH, Archives, check_count, spent_ms
-from scrubjay.engine.archive.marks import tier_of
 from scrubjay.engine.archive.packing import Kept, packed
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.holding import holding
@@ -30,7 +29,6 @@ from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AT_HAND, Archive, Category, Filter, Memory, Status, Tier, Version, random_suffix
 
 MOST = 1_000  # ids in one call
-UNCLAIMED = timedelta(hours=1)  # how long an object may be announced before it counts as abandoned
 MOMENT = timedelta(milliseconds=1)
 
 
@@ -117,7 +115,10 @@ class Archiving(Archives):
         check_count(ids, MOST)
         if (kept := engine.earlier_result(Archived)) is not None:
             return kept
-        names = [self._archivable(name).id for name in ids]
+        memories = [self._archivable(name) for name in ids]
+        if len(memories) == 1:
+            lifecycle.check_version(memories[0], engine.expected_version)
+        names = [memory.id for memory in memories]
         if dry_run:
             return self._preview(self._read(names), terms)
         with self._prepared(names, terms) as (held, prepared):
@@ -209,10 +210,7 @@ class Archiving(Archives):
         elsewhere = [one.archive.object for one in prepared if one.archive.object is not None]
         records = self._engine.records
         if elsewhere:
-            for tier in {tier_of(name) for name in elsewhere}:
-                self._engine.parts.objects().set_up(tier)
-            with records.writing() as tx:
-                tx.archives.announce_objects(elsewhere, due=self._engine.now() + UNCLAIMED)
+            self._announce(elsewhere)
         try:
             yield [self._tried(one) for one in prepared]
         except BaseException:  # whatever it was, nothing will claim what was put there

@@ -16,7 +16,6 @@ from hashlib import sha256
 
 from scrubjay.engine import access
 from scrubjay.engine.archive.archives import AWAY, Archives
-from scrubjay.engine.archive.archiving import UNCLAIMED
 from scrubjay.engine.archive.marks import ELSEWHERE
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.holding import holding
@@ -72,14 +71,14 @@ class Moving(Archives):
                     archives = {
                         name: one for name, one in engine.records.archives.get(free).items() if _to_move(one, to)
                     }
-                    whole = self._whole_ones(archives)
-                    take(whole)
+                    intact = self._intact(archives)
+                    take(intact)
             except Locked:  # another process was faster
                 busy += free
                 continue
-            moved += len(whole)
-            size += sum(archive.size for archive in whole.values())
-            damaged += [name for name in archives if name not in whole]
+            moved += len(intact)
+            size += sum(archive.size for archive in intact.values())
+            damaged += [name for name in archives if name not in intact]
             engine.progress(moved, None, "moving")
         self.remove_due_objects()
         return Moved(memories=moved, bytes=size, damaged=tuple(damaged), busy=tuple(busy))
@@ -91,14 +90,14 @@ class Moving(Archives):
             if names := [name for name, archive in found.items() if _to_move(archive, to)]:
                 yield names
 
-    def _whole_ones(self, archives: Mapping[str, Archive]) -> dict[str, Archive]:
+    def _intact(self, archives: Mapping[str, Archive]) -> dict[str, Archive]:
         """Those that can be read and are what was packed, with their bytes."""
-        whole = {}
+        intact = {}
         for name, archive in archives.items():
             data = self._bytes(archive)
             if data is not None and sha256(data).digest() == archive.checksum:
-                whole[name] = replace(archive, packed=data)
-        return whole
+                intact[name] = replace(archive, packed=data)
+        return intact
 
     def _bytes(self, archive: Archive) -> bytes | None:
         if archive.object is None:
@@ -113,12 +112,9 @@ class Moving(Archives):
         self.remove_due_objects()
 
     def _into_the_folder(self, archives: Mapping[str, Archive]) -> None:
-        engine, objects = self._engine, self._engine.parts.objects()
+        objects = self._engine.parts.objects()
         names = {archive.id: f"{archive.tier}/{archive.id}" for archive in archives.values()}
-        for tier in {archive.tier for archive in archives.values()}:
-            objects.set_up(tier)
-        with engine.records.writing() as tx:
-            tx.archives.announce_objects(list(names.values()), due=engine.now() + UNCLAIMED)
+        self._announce(list(names.values()))
         for archive in archives.values():
             objects.write(names[archive.id], archive.packed or b"")
             if sha256(objects.read(names[archive.id])).digest() != archive.checksum:

@@ -23,7 +23,7 @@ from scrubjay.engine.search.candidates import search
 from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import enrich
 from scrubjay.errors import Conflict, InvalidInput, NotFound, ProviderError
-from scrubjay.stores.promises.memories import Transaction
+from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import (
     AT_HAND,
@@ -251,14 +251,14 @@ class Conversations:
     def get(self, id: str, *, workspace: str | None = None) -> Conversation:
         """:raises NotFound: if there is none"""
         at = self._at(workspace, id)
-        return self._known(at, id)
+        return known_in(at, at.records, id)
 
     def describe(self, id: str, *, workspace: str | None = None, **fields: Any) -> Conversation:
         """Change a conversation's title or system prompt."""
         at = self._to_write(workspace, id)
 
         def write(tx: Transaction) -> Conversation:
-            known = known_in(tx, at.spaces[0], id)
+            known = known_in(at, tx, id)
             changed = checked(replace(known, updated_at=max(at.now(), known.updated_at), **fields))
             tx.conversations.put(changed)
             return changed
@@ -273,7 +273,7 @@ class Conversations:
         at = self._to_write(workspace, id)
 
         def write(tx: Transaction) -> Conversation:
-            known = known_in(tx, at.spaces[0], id)
+            known = known_in(at, tx, id)
             access.check_ends(at.caller, known)
             tx.conversations.drop(at.spaces[0], id)
             return known
@@ -286,7 +286,7 @@ class Conversations:
         :raises NotFound: if there is no such conversation
         """
         at = self._at(workspace, id)
-        self._known(at, id)
+        known_in(at, at.records, id)
         return at.records.conversations.messages(at.spaces[0], id, limit=limit, offset=offset)
 
     def context(self, id: str, *, message: str | None = None, workspace: str | None = None, **how: Any) -> BuiltContext:
@@ -295,7 +295,7 @@ class Conversations:
         :raises NotFound: if there is no such conversation
         """
         at = self._at(workspace, id)
-        known = self._known(at, id)
+        known = known_in(at, at.records, id)
         said = at.records.conversations.messages(at.spaces[0], id, limit=HISTORY)
         return self._context(at, known, said, message, how)
 
@@ -326,7 +326,7 @@ class Conversations:
         earlier = [one for one in said if message.id not in (one.id, one.reply_to)][-HISTORY:]
         return Turn(
             message=message,
-            context=self._context(at, self._known(at, id), earlier, content, how),
+            context=self._context(at, known_in(at, at.records, id), earlier, content, how),
             answer=at.records.conversations.answer_to(at.spaces[0], id, message.id),
         )
 
@@ -353,6 +353,10 @@ class Conversations:
             yield self._keep_answer(at, id, turn.message.id, "".join(pieces))
 
     def _keep_answer(self, at: Engine, id: str, question: str, text: str) -> Message:
+        try:  # a model may send the halves of a character apart
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise ProviderError("The provider's answer is not valid text.") from None
         if not text.strip() or len(text) > MAX_ANSWER:
             raise ProviderError("The provider's answer is empty or too long to store.")
         answer = Message(
@@ -409,12 +413,6 @@ class Conversations:
     def _sees(self, space: str, conversation: str) -> bool:
         known = self._engine.records.conversations.get(space, conversation)
         return known is not None and access.sees_conversation(self._engine.caller, known)
-
-    def _known(self, at: Engine, id: str) -> Conversation:
-        conversation = at.records.conversations.get(at.spaces[0], id)
-        if conversation is None:
-            raise missing(id)
-        return conversation
 
     def _begun(self, at: Engine, id: str) -> None:
         """Make sure that there is such a conversation, once something is in it."""
@@ -503,9 +501,9 @@ def checked(conversation: Conversation) -> Conversation:
     return conversation
 
 
-def known_in(tx: Transaction, space: str, id: str) -> Conversation:
+def known_in(at: Engine, reads: Reads, id: str) -> Conversation:
     """:raises NotFound: if there is no such conversation"""
-    known = tx.conversations.get(space, id)
+    known = reads.conversations.get(at.spaces[0], id)
     if known is None:
         raise missing(id)
     return known

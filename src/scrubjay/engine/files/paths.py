@@ -230,21 +230,26 @@ class Paths:
         """Make a section that nothing lies in yet; False if it was there."""
         space, place = self._changeable_section(store, section)
         self._folders.look([space])
-        if self._exists(space, place):
-            return place, False
-        with self._records.writing() as tx:
-            tx.spaces.create(space, at=self._engine.now())
-            tx.files.put_section(space, place, description=None)
-        return place, True
+
+        def write(tx: Transaction) -> bool:
+            new = not self._exists(space, place)
+            if new:
+                self._put_section(tx, space, place, None)
+            return new
+
+        return place, self._engine.transact(bool, write)
 
     def describe_section(self, store: str, section: str, description: str) -> tuple[str, str | None]:
         """Say what belongs into a section; it is made if it was not there. Blank takes the description away."""
         space, place = self._changeable_section(store, section)
         text = checked_description(description)
         with self._records.writing() as tx:
-            tx.spaces.create(space, at=self._engine.now())
-            tx.files.put_section(space, place, description=text)
+            self._put_section(tx, space, place, text)
         return place, text
+
+    def _put_section(self, tx: Transaction, space: str, place: str, description: str | None) -> None:
+        tx.spaces.create(space, at=self._engine.now())
+        tx.files.put_section(space, place, description=description)
 
     def delete_section(self, store: str, section: str) -> tuple[str, int]:
         """Soft-delete everything in a section, and the section; return how many memories that were.

@@ -334,7 +334,7 @@ class Folders:
             return True
         try:
             unchanged = self._folder_sync(space, folder, shelf).unchanged()
-        except Error:  # told by the look that follows
+        except Error:  # reported by the look that follows
             return False
         if unchanged:
             shelf.looked_at, shelf.complete = monotonic(), folder.root
@@ -394,7 +394,7 @@ class Folders:
         with self._at(name, until=None) as shelf:
             self._write(name)
             shelf.problems.clear()
-            done = self._folder_sync(name, folder, shelf).take_in(embed=True, progress=self._told(shelf, progress))
+            done = self._folder_sync(name, folder, shelf).take_in(embed=True, progress=self._reporting(shelf, progress))
             self._write(name)
             shelf.looked_at, shelf.complete = monotonic(), folder.root
         return Indexed(**done, problems=tuple(self.problems(name)))
@@ -455,7 +455,7 @@ class Folders:
     def _take_in(self, space: str, folder: Folder, shelf: Shelf, *, until: float | None) -> None:
         self._write(space)
         try:
-            self._folder_sync(space, folder, shelf).take_in(until=until, progress=self._told(shelf))
+            self._folder_sync(space, folder, shelf).take_in(until=until, progress=self._reporting(shelf))
         except StillReading:
             reader = Folders(self._engine.bound_to(progress=no_progress))
             self._shelves.read_on(space, lambda: reader.read_on(space, folder))
@@ -472,16 +472,16 @@ class Folders:
             if not self._shelves.closing.is_set():
                 log.warning("The folder of store %s could not be read: %s", space, error.message)
 
-    def _told(self, shelf: Shelf, progress: Progress | None = None) -> Progress:
+    def _reporting(self, shelf: Shelf, progress: Progress | None = None) -> Progress:
         """Lets whoever waits know how many files are read, of how many."""
 
-        def told(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             shelf.read = done, total
             self._engine.progress(done, total, "reading files")
             if progress:
                 progress(done, total)
 
-        return told
+        return report
 
     def _write(
         self,

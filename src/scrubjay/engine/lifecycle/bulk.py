@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
@@ -99,7 +100,8 @@ class Bulk:
         return self._engine.transact(Done, self._each(chosen, UPDATED, update, reason=reason, deed=None))
 
     def undo(self, deed: str) -> Done:
-        """Restore what one bulk operation forgot; what was erased or restored since is skipped.
+        """Restore what one bulk operation forgot; what was erased or restored since is skipped,
+        and so is what was restored and deleted again.
 
         :raises NotFound: if the caller has no such bulk operation
         """
@@ -113,6 +115,7 @@ class Bulk:
                 memory.id
                 for memory in tx.get(done.memories, access.audience_anywhere(engine.caller))
                 if memory.status is Status.DELETED
+                and not deleted_again(tx, memory, since=done.at)
                 and access.may_change(engine.caller, memory)
                 and (memory.recoverable_until is None or memory.recoverable_until >= engine.now())
             ]
@@ -152,6 +155,8 @@ class Bulk:
             found = tx.list(filter, audience, now=engine.now(), limit=MOST)
             left = max(0, tx.count(filter, audience, now=engine.now()) - len(found))
             for memory in found:
+                if filter.ids == frozenset({memory.id}):
+                    lifecycle.check_version(memory, engine.expected_version)
                 change(tx, memory)
             ids = tuple(memory.id for memory in found)
             name = deed or f"deed_{random_suffix()}"
@@ -180,6 +185,12 @@ class Bulk:
     @property
     def _owner(self) -> bool:
         return self._engine.caller.role is Role.OWNER
+
+
+def deleted_again(tx: Transaction, memory: Memory, *, since: datetime) -> bool:
+    """Whether it was restored since then: what deleted it now was something else."""
+    versions = tx.history.versions(memory.id)
+    return any(one.memory.status is Status.DELETED and one.replaced_at >= since for one in versions)
 
 
 CHANGEABLE = ("category", "importance", "confidence", "access_level", "expires_at")  # the same for many makes sense

@@ -49,7 +49,7 @@ class Host:
 
     def links(self, ids: Sequence[str], *, offset: int) -> tuple[Sequence[Link], bool]:
         """Those behind so many, as many as fit; and whether there are more."""
-        found = sorted(self._among_visible(self._peer.links(list(self.stamps(ids)))), key=_place)
+        found = sorted(self._among_visible(self._peer.links(list(self.stamps(ids)))), key=lambda link: link.key)
         some = next(wire.batches(found[offset:], wire.size_of), ())
         return some, offset + len(some) < len(found)
 
@@ -120,7 +120,3 @@ class Host:
     @property
     def _audience(self) -> Audience:
         return access.audience_anywhere(self._engine.caller)
-
-
-def _place(link: Link) -> tuple[str, str, str]:
-    return (link.kind, link.source, link.target)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,49 +43,37 @@ class _Undone(Exception):
     """A dry run is over."""
 
 
+@dataclass(eq=False)
 class StorePeer(Peer):
     """A store that this process has open. `split` says into how many parts its texts are embedded."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        now: Callable[[], datetime],
-        user: str,
-        split: Callable[[str], Sequence[str]] | None = None,
-        wake: Callable[[], None] | None = None,
-        objects: Objects | None = None,
-        model: str | None = None,
-        owned: bool = True,
-        sealed: frozenset[str] = frozenset(),
-    ) -> None:
-        self._store = store
-        self._now = now
-        self._user = user
-        self._split = split
-        self._wake = wake
-        self._objects = objects  # where it puts memories away
-        self._model = model  # whose vectors it will keep, while it has none yet
-        self._owned = owned  # whether closing the peer closes the store
-        self._sealed = sealed  # spaces whose files are read-only
+    store: Store
+    now: Callable[[], datetime]
+    user: str
+    split: Callable[[str], Sequence[str]] | None = None
+    wake: Callable[[], None] | None = None
+    objects: Objects | None = None  # where it archives memories
+    new_model: str | None = None  # whose vectors it will keep, while it has none yet
+    owned: bool = True  # whether closing the peer closes the store
+    read_only: frozenset[str] = frozenset()  # spaces whose files are
 
     @property
     def origin(self) -> str:
-        return self._store.origin
+        return self.store.origin
 
     def model(self) -> str | None:
-        return self._store.history.fact("model") or self._model
+        return self.store.history.fact("model") or self.new_model
 
     def spaces(self) -> Sequence[str]:
-        return list(self._store.spaces.described())
+        return list(self.store.spaces.described())
 
     def sealed(self, space: str) -> bool:
-        return space in self._sealed
+        return space in self.read_only
 
     def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
         # One event earlier than asked: if it is not the one that was heard last, the feed is another one.
         start = max(after.number - 1, 0)
-        events = self._store.history.events(space, after=start, limit=limit + 1)
+        events = self.store.history.events(space, after=start, limit=limit + 1)
         if after.number:
             if not events or _proof(events[0]) != after.proof:
                 return replace(self.changes(space, Heard(), limit=limit), restarted=True)
@@ -97,20 +85,22 @@ class StorePeer(Peer):
         return Changes(ids=ids, heard=heard, more=len(events) == limit)
 
     def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]:
-        return self._store.sync.stamps(ids, access.EVERYTHING)
+        return self.store.sync.stamps(ids, access.EVERYTHING)
 
     def links(self, ids: Sequence[str]) -> Sequence[Link]:
-        return self._store.history.links(ids) if ids else ()
+        return self.store.history.links(ids) if ids else ()
 
     def parcel(self, ids: Sequence[str], *, vectors: bool) -> SyncBatch:
-        found = self._store.sync.replicas(ids, access.EVERYTHING, vectors=vectors)
-        away = self._put_away(self._store, found)
-        replicas = tuple(whole(one, away) for one in found if away.get(one.memory.id, NOT_AWAY) is not None)
+        found = self.store.sync.replicas(ids, access.EVERYTHING, vectors=vectors)
+        away = self._put_away(self.store, found)
+        replicas = tuple(
+            with_archived_text(one, away) for one in found if away.get(one.memory.id, NOT_AWAY) is not None
+        )
         names = {one.memory.space for one in replicas}
         return SyncBatch(
             replicas=replicas,
             unreadable=tuple(name for name, kept in away.items() if kept is None),
-            spaces={name: told for name, told in self._store.spaces.described().items() if name in names},
+            spaces={name: told for name, told in self.store.spaces.described().items() if name in names},
             model=self.model() if vectors else None,
         )
 
@@ -120,7 +110,7 @@ class StorePeer(Peer):
         found: dict[str, Away | None] = {}
         for name, archive in reads.archives.get(ids).items() if ids else ():
             try:
-                found[name] = Away(archive, read_archive(archive, self._objects))
+                found[name] = Away(archive, read_archive(archive, self.objects))
             except (ArchiveDamaged, ArchiveUnavailable):
                 found[name] = None
         return found
@@ -128,33 +118,33 @@ class StorePeer(Peer):
     def take(self, parcel: SyncBatch, options: TakeOptions) -> Sequence[Taken]:
         self._check_clocks(parcel, options)
         taken: list[Taken] = []
-        with suppress(_Undone), self._store.writing() as tx:
+        with suppress(_Undone), self.store.writing() as tx:
             for name, description in parcel.spaces.items():
-                tx.spaces.create(name, at=self._now(), description=description)
+                tx.spaces.create(name, at=self.now(), description=description)
             taken += self._take_memories(tx, parcel, options)
             linked = self._take_links(tx, parcel.links)
             # Also of those that only took another stamp: what follows from links came along as it was there.
             self._settle(tx, {one.memory for one in taken} | linked)
             if options.dry_run:
                 raise _Undone
-        if self._wake is not None and not options.dry_run and any(one.change for one in taken):
-            self._wake()
+        if self.wake is not None and not options.dry_run and any(one.change for one in taken):
+            self.wake()
         return taken
 
     def mark(self) -> str | None:
-        return self._store.history.fact("sync_mark")
+        return self.store.history.fact("sync_mark")
 
     def leave_mark(self, mark: str) -> None:
-        with self._store.writing() as tx:
+        with self.store.writing() as tx:
             tx.history.set_fact("sync_mark", mark)
 
     def renew(self) -> None:
-        with self._store.writing() as tx:
+        with self.store.writing() as tx:
             tx.sync.renew_origin(late=True)
 
     def close(self) -> None:
-        if self._owned:
-            self._store.close()
+        if self.owned:
+            self.store.close()
 
     # --- memories ----------------------------------------------------------------------------------------------------
 
@@ -162,8 +152,8 @@ class StorePeer(Peer):
         ids = [one.memory.id for one in parcel.replicas]
         found = tx.sync.replicas(ids, access.EVERYTHING)
         away = self._put_away(tx, found)
-        here = {one.memory.id: whole(one, away) for one in found}
-        carried = parcel.model is not None and (tx.history.fact("model") or self._model) in (None, parcel.model)
+        here = {one.memory.id: with_archived_text(one, away) for one in found}
+        carried = parcel.model is not None and (tx.history.fact("model") or self.new_model) in (None, parcel.model)
         if carried and tx.history.fact("model") is None and any(one.vectors for one in parcel.replicas):
             tx.history.set_fact("model", parcel.model or "")
         # Known ones first: one of them may give up the path that a new one has.
@@ -193,7 +183,7 @@ class StorePeer(Peer):
             state = self._on_a_free_path(tx, state)
             self._check_free(tx, memory=state.memory.id)
             if away is not None and not state.erased and not _same_stamp(current, state):
-                tx.bring_back(away.kept.memory, away.kept.versions, at=self._now())
+                tx.bring_back(away.kept.memory, away.kept.versions, at=self.now())
             self._write(tx, current, state, carried=carried)
             if state.archive is not None and state.memory.status is not Status.ACTIVE:
                 self._put_away_again(tx, state)
@@ -213,7 +203,7 @@ class StorePeer(Peer):
 
     def _put_away_again(self, tx: Transaction, state: Replica) -> None:
         """What was archived elsewhere is archived here: in the store, whatever its tier was there."""
-        name, now = state.memory.id, self._now()
+        name, now = state.memory.id, self.now()
         if state.archive is None or state.erased or name in tx.archives.get([name]):
             return
         [memory] = tx.get([name], access.EVERYTHING)
@@ -231,7 +221,7 @@ class StorePeer(Peer):
     def _stamped(self, tx: Transaction, state: Replica) -> Replica:
         """As a change that this store makes."""
         self._observe(tx, state)
-        now = self._now()
+        now = self.now()
         updated = max(now, state.memory.updated_at)
         return replace(
             state, memory=replace(state.memory, updated_at=updated, hlc=tx.sync.tick(now), origin=self.origin)
@@ -246,11 +236,11 @@ class StorePeer(Peer):
     @property
     def _latest(self) -> int:
         """What is stamped later than this is from the future."""
-        return clock_at(self._now() + USUAL_SKEW)
+        return clock_at(self.now() + USUAL_SKEW)
 
     def _check_clocks(self, parcel: SyncBatch, options: TakeOptions) -> None:
         """:raises ClockAhead: for a stamp that no working clock has made, before anything is written"""
-        now, clock = self._now(), self._store.sync.clock()
+        now, clock = self.now(), self.store.sync.clock()
         # Where our own clock was set back, stamps of before are ahead: ours, and those of who synced with us.
         latest = max(clock_at(now), clock) + clock_at(now + MOST_AHEAD) - clock_at(now)
         # Our clock follows what bears our name, so each such stamp would lift the bound for the next one.
@@ -298,13 +288,13 @@ class StorePeer(Peer):
         self._observe(tx, state)
         kept = current is not None and not current.erased and current.memory.embeddable == memory.embeddable
         vectors: Sequence[Vector] | None = None if kept else state.vectors if carried else ()
-        if not carried and not state.erased and state.parts and self._split is not None:
-            state = replace(state, parts=len(self._split(memory.embeddable)))
+        if not carried and not state.erased and state.parts and self.split is not None:
+            state = replace(state, parts=len(self.split(memory.embeddable)))
         tx.replicate(
             state,
             fingerprint=None if state.erased else intake.fingerprint(memory),
             vectors=vectors,
-            change=Change(user=self._user, at=self._now(), reason="sync"),
+            change=Change(user=self.user, at=self.now(), reason="sync"),
         )
         if not state.erased and (number := names.number_of(memory)) is not None:
             tx.spaces.note_checkpoint(memory.space, number if number < names.MOST_COUNTED else 0)
@@ -321,19 +311,19 @@ class StorePeer(Peer):
         tx.history.record(
             Event(
                 space=memory.space,
-                at=self._now(),
+                at=self.now(),
                 action=action,
                 memory=memory.id,
                 fields=names,
-                user=self._user,
-                provenance=Provenance(client="sync", caller=self._user, transport="sync"),
+                user=self.user,
+                provenance=Provenance(client="sync", caller=self.user, transport="sync"),
             )
         )
 
     def _note(
         self, tx: Transaction, current: Replica, incoming: Replica, outcome: Joined, options: TakeOptions
     ) -> None:
-        now, erased = self._now(), Erased.FINAL in (current.erased, incoming.erased)
+        now, erased = self.now(), Erased.FINAL in (current.erased, incoming.erased)
         tx.sync.note_conflict(
             SyncConflict(
                 memory=current.memory.id,
@@ -353,18 +343,18 @@ class StorePeer(Peer):
         for conflict in tx.sync.conflicts(open=True, memory=state.memory.id):
             theirs = codec.read(Replica, conflict.theirs) if conflict.theirs else None
             if theirs is not None and includes(state.stamp, theirs.stamp):
-                tx.sync.settle_conflict(conflict.number, outcome, at=self._now())
+                tx.sync.settle_conflict(conflict.number, outcome, at=self.now())
 
     # --- links -------------------------------------------------------------------------------------------------------
 
     def _take_links(self, tx: Transaction, links: Sequence[Link]) -> set[str]:
         """Write those that are new or newer; the memories at their ends."""
         ends = sorted({end for link in links for end in (link.source, link.target)})
-        here = {_key(link): link for link in tx.history.links(ends)} if ends else {}
+        here = {link.key: link for link in tx.history.links(ends)} if ends else {}
         stamps = tx.sync.stamps(ends, access.EVERYTHING) if ends else {}
         touched: set[str] = set()
         for link in links:
-            known = here.get(_key(link))
+            known = here.get(link.key)
             if known is not None and (known.hlc, known.origin) >= (link.hlc, link.origin):
                 continue
             erased = any(end in stamps and stamps[end].erased for end in (link.source, link.target))
@@ -416,7 +406,7 @@ class Away(NamedTuple):
 NOT_AWAY = object()
 
 
-def whole(replica: Replica, away: Mapping[str, Away | None]) -> Replica:
+def with_archived_text(replica: Replica, away: Mapping[str, Away | None]) -> Replica:
     """A memory with its archived text."""
     found = away.get(replica.memory.id)
     if found is None:
@@ -443,10 +433,6 @@ def _change(current: Replica | None, state: Replica) -> str | None:
     if current is None:
         return "created"
     return "updated" if was_gone or differing(current.memory, state.memory) else None
-
-
-def _key(link: Link) -> tuple[str, str, str]:
-    return (link.kind, link.source, link.target)
 
 
 def _proof(event: Event) -> str:

@@ -366,7 +366,7 @@ class Syncing:
             access.checked_user(self.engine.caller, request.filter.user_id)
         if request.source == request.destination:
             raise InvalidInput("Source and destination are the same.", field="destination")
-        names = {request.source, request.destination} - {LOCAL}
+        names = [name for name in (request.source, request.destination) if name != LOCAL]
         for name in names:
             self.endpoint(name)
         if request.resolution is Resolution.MANUAL and len(names) == 2:
@@ -443,9 +443,9 @@ class Syncing:
             split=engine.parts.embedding.split if engine.parts.embedding.embedder is not None else None,
             wake=engine.parts.backlog.wake,
             objects=engine.parts.archive,
-            model=engine.parts.embedding.fingerprint,
+            new_model=engine.parts.embedding.fingerprint,
             owned=False,
-            sealed=engine.caller.sealed,
+            read_only=engine.caller.sealed,
         )
 
     def _check_other(self, peer: Peer, name: str) -> None:
@@ -536,8 +536,8 @@ class Run:
         for space in self._spaces(speaker):
             if listener.sealed(space):
                 continue
-            whole = self._request.type is SyncType.FULL
-            after = Heard() if whole else self._heard(speaker, listener, space)
+            everything = self._request.type is SyncType.FULL
+            after = Heard() if everything else self._heard(speaker, listener, space)
             more = True
             while more:
                 changes = speaker.changes(space, after, limit=STRETCH)
@@ -591,12 +591,8 @@ class Run:
         return admitted and self._request.filter.admits(memory)
 
     def _news(self, theirs: Sequence[Link], ours: Sequence[Link]) -> tuple[Link, ...]:
-        here = {(link.kind, link.source, link.target): (link.hlc, link.origin) for link in ours}
-        return tuple(
-            link
-            for link in theirs
-            if here.get((link.kind, link.source, link.target), (0, "")) < (link.hlc, link.origin)
-        )
+        here = {link.key: (link.hlc, link.origin) for link in ours}
+        return tuple(link for link in theirs if here.get(link.key, (0, "")) < (link.hlc, link.origin))
 
     def _take_options(self, speaker: Peer) -> TakeOptions:
         incoming_is_source = speaker is self._source

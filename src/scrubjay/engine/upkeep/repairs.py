@@ -66,17 +66,17 @@ class Repairs:
             return False
         former = [one.memory for one in self._records.history.versions(known.id)]
         try:
-            [whole] = self._engine.with_texts([known], strict=True)
+            [complete] = self._engine.with_texts([known], strict=True)
             away = [] if known.content else [one.memory for one in self._engine.cold_storage.history(known)]
         except (ArchiveDamaged, ArchiveUnavailable):
             return False  # its text cannot be read, so new tags cannot be made; nor can anyone see it
-        clean = publishing.cleaned([whole, *former, *away])[: len(former) + 1]
-        if clean == [whole, *former]:
+        clean = publishing.cleaned([complete, *former, *away])[: len(former) + 1]
+        if clean == [complete, *former]:
             return False
         with self._records.writing() as tx:
             current = next(iter(tx.get([id], access.EVERYTHING)), None)
             if current is not None and current.version == known.version:
-                path = names.free_path(tx, clean[0]) if clean[0].path != whole.path else whole.path
+                path = names.free_path(tx, clean[0]) if clean[0].path != complete.path else complete.path
                 tx.reword(replace(clean[0], path=path), clean[1:])
                 return True
         return self._clean(id)  # it has changed meanwhile

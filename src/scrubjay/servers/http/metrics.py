@@ -5,6 +5,8 @@ Labels come from the tables of operations and routes, never from what a client s
 
 from __future__ import annotations
 
+from functools import partial
+
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.requests import Request
@@ -22,31 +24,17 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
-        self._requests = Counter(
-            "scrubjay_http_requests",
-            "Requests answered.",
-            ("method", "route", "status"),
-            registry=self._registry,
-        )
-        self._request_seconds = Histogram(
-            "scrubjay_http_request_seconds",
-            "Time until the answer started.",
-            ("route",),
-            buckets=SECONDS,
-            registry=self._registry,
-        )
-        self._calls = Counter(
+        counter = partial(Counter, registry=self._registry)
+        histogram = partial(Histogram, buckets=SECONDS, registry=self._registry)
+        self._requests = counter("scrubjay_http_requests", "Requests answered.", ("method", "route", "status"))
+        self._request_seconds = histogram("scrubjay_http_request_seconds", "Time until the answer started.", ("route",))
+        self._calls = counter(
             "scrubjay_calls",
             "Calls of operations, over MCP and REST; outcome is ok or the error's code.",
             ("dialect", "operation", "transport", "outcome"),
-            registry=self._registry,
         )
-        self._call_seconds = Histogram(
-            "scrubjay_call_seconds",
-            "Duration of calls, including the wait for a thread.",
-            ("dialect", "operation"),
-            buckets=SECONDS,
-            registry=self._registry,
+        self._call_seconds = histogram(
+            "scrubjay_call_seconds", "Duration of calls, including the wait for a thread.", ("dialect", "operation")
         )
 
     def requested(self, method: str, route: str, status: int, seconds: float) -> None:

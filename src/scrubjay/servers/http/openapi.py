@@ -32,12 +32,10 @@ NAMES = {400: "Bad input", 401: "No credential", 403: "Not allowed", 404: "Not f
          415: "Unsupported content type", 421: "Unknown host",
          422: "Cannot be done to this memory", 423: "Locked", 429: "Too many calls", 500: "Internal error",
          502: "The language model did not answer", 503: "Try again later", 507: "No space left"}  # fmt: skip
-RATE_HEADERS = {
-    "X-RateLimit-Limit": {"$ref": "#/components/headers/X-RateLimit-Limit"},
-    "X-RateLimit-Remaining": {"$ref": "#/components/headers/X-RateLimit-Remaining"},
-    "X-RateLimit-Reset": {"$ref": "#/components/headers/X-RateLimit-Reset"},
+EVERY_REPLY = {
+    name: {"$ref": f"#/components/headers/{name}"}
+    for name in ("X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 }
-EVERY_REPLY = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}, **RATE_HEADERS}
 PLAIN_ERROR = {"$ref": "#/components/schemas/Error"}
 
 
@@ -237,6 +235,16 @@ SITE: Document = {
     "/sign-out": {"post": plain("Sign out", json_of(STATUS))},
 }
 NUMBER = {"type": "integer", "minimum": 0}
+SPACE = {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 100}
+ONCE = "Do this write only once: sent again within a day, it gets the same answer."
+KEY = {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"}
+VERSION = {"type": "string", "pattern": '^(\\*|"?[1-9][0-9]{0,8}"?)$'}
+
+
+def given(name: str, place: str, description: str, schema: Schema) -> Document:
+    return {"name": name, "in": place, "description": description, "schema": schema}
+
+
 COMPONENTS: Document = {
     "securitySchemes": {
         "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -245,33 +253,12 @@ COMPONENTS: Document = {
     },
     "schemas": {"Error": OPEN({"error": OPEN(ERROR, required=list(ERROR))}, required=["error"])},
     "parameters": {
-        "space": {
-            "name": "space",
-            "in": "query",
-            "description": "The space to use.",
-            "schema": {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 100},
-        },
-        "X-Scrubjay-Space": {
-            "name": "X-Scrubjay-Space",
-            "in": "header",
-            "description": "The same, as a header; ?space= takes precedence.",
-            "schema": {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 100},
-        },
-        **{
-            name: {
-                "name": name,
-                "in": "header",
-                "description": "Do this write only once: sent again within a day, it gets the same answer.",
-                "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"},
-            }
-            for name in ("Idempotency-Key", "X-Idempotency-Key")
-        },
-        "If-Match": {
-            "name": "If-Match",
-            "in": "header",
-            "description": "Make this change only to this version of the memory.",
-            "schema": {"type": "string", "pattern": '^(\\*|"?[1-9][0-9]{0,8}"?)$'},
-        },
+        "space": given("space", "query", "The space to use.", SPACE),
+        "X-Scrubjay-Space": given(
+            "X-Scrubjay-Space", "header", "The same, as a header; ?space= takes precedence.", SPACE
+        ),
+        **{name: given(name, "header", ONCE, KEY) for name in ("Idempotency-Key", "X-Idempotency-Key")},
+        "If-Match": given("If-Match", "header", "Make this change only to this version of the memory.", VERSION),
     },
     "headers": {
         "X-Request-Id": {"schema": {"type": "string"}, "description": "The request's id in the log."},
