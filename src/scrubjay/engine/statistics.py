@@ -337,7 +337,7 @@ def health_score(totals: Totals) -> HealthScore:
 
 
 def overall(factors: HealthFactors) -> float:
-    each = [getattr(factors, entry.name) for entry in fields(factors)]
+    each: list[float] = [getattr(factors, entry.name) for entry in fields(factors)]
     return round(sum(each) / len(each), 2)
 
 
