@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -83,6 +85,30 @@ def call(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path:
         return Done(done.exit_code, done.stdout, done.stderr)
 
     return call
+
+
+@pytest.fixture
+def terminal(environment: dict[str, str], tmp_path: Path) -> Callable[..., Done]:
+    """Runs the real program at a terminal of its own; `keys` are typed ahead. All it writes is `out`."""
+    pty, termios, fcntl = map(pytest.importorskip, ("pty", "termios", "fcntl"))
+    ours, theirs = pty.openpty()  # one terminal for all that is run: the last list is remembered for each
+
+    def terminal(*args: str, columns: int = 100, keys: str = "", **env: str) -> Done:
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        kept = {name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+        command = [sys.executable, "-m", "scrubjay", *args]
+        env = {**kept, "TERM": "xterm-256color", "XDG_STATE_HOME": str(tmp_path / "state"), **env}
+        shown = b""
+        with subprocess.Popen(command, env=env, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+            os.write(ours, keys.encode())
+            while process.poll() is None or select.select([ours], [], [], 0.05)[0]:
+                if select.select([ours], [], [], 0.05)[0]:
+                    shown += os.read(ours, 65536)
+        return Done(process.returncode, shown.decode().replace("\r\n", "\n"), "")
+
+    yield terminal
+    os.close(ours)
+    os.close(theirs)
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_a_backup_is_made_refused_a_second_time_and_restored(run, stored, tmp_path):
     stored("User lives in Seattle")
@@ -47,6 +49,19 @@ def test_a_damaged_backup_is_refused_in_plain_words(run, stored, tmp_path):
     assert refused.code == 1
     assert "checksum" in refused.err
     assert not (tmp_path / "elsewhere" / "memories.db").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"an ordinary file, not a database at all", b'{"content": "an export"}'])
+def test_restoring_what_is_not_a_backup_blames_the_file(call, stored, tmp_path, content):
+    stored("User lives in Seattle")
+    (tmp_path / "notes.txt").write_bytes(content)
+
+    done = call("restore", "notes.txt", "--replace")
+
+    assert done.code == 1
+    assert "notes.txt is not a scrubjay backup" in done.err
+    assert "The store" not in done.err
+    assert "Seattle" in call("list").out
 
 
 def test_reembedding_with_the_same_model_says_that_there_is_nothing_to_do(run, stored):

@@ -20,7 +20,9 @@ def decided(home):
         jay.decisions.save("caching", "Use a local LRU", reasoning=f"debates: {other.name}")
 
 
-def test_nothing_decided_is_said(call):
+def test_nothing_decided_is_said(call, stored):
+    stored("User moved to Austin")
+
     done = call("decisions")
 
     assert done.out == ""

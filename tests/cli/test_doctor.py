@@ -7,11 +7,13 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from hashlib import sha256
 
 import pytest
 
 from scrubjay.settings import load
+from tests.embedders.test_remote import Server
 
 
 def findings(done):
@@ -317,3 +319,20 @@ def test_an_archive_folder_that_is_away_is_a_problem_until_it_is_back_or_accepte
     accepted = call("archive", "--accept-folder")
     assert accepted.out.startswith("glacier: most archived memories are missing")
     assert call("archive", stored("The lighthouse is blue"), "--tier", "glacier").code == 0
+
+
+def test_a_remote_model_is_asked(call, environment):
+    with Server() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        environment.update(SCRUBJAY_EMBEDDER="remote", SCRUBJAY_REMOTE_URL=server.url, SCRUBJAY_REMOTE_MODEL="m")
+
+        well = call("doctor", "--json")
+        server.answers = [lambda handler, _body: handler.give({}, status=401)]
+        refused = call("doctor", "--json")
+        server.shutdown()
+
+    assert [one["state"] for one in well.json["findings"] if one["check"] == "model"] == ["ok"]
+    [finding] = [one for one in refused.json["findings"] if one["check"] == "model"]
+    assert (refused.code, finding["state"]) == (1, "problem")
+    assert "SCRUBJAY_REMOTE_KEY" in finding["do"]
+    assert len(server.asked) >= 2

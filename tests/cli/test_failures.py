@@ -69,6 +69,24 @@ def test_wrong_usage_is_exit_code_2(call, home, usage):
     assert done.out == ""
     assert not home.exists()
 
+    for_programs = call(*usage, "--json")
+
+    assert (for_programs.code, for_programs.out) == (2, "")
+    assert for_programs.error["code"] == "usage"
+    assert usage[0] == "completion" or for_programs.error["message"] in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize(
+    "usage", [["--json"], ["serach", "--json"], ["list", "--bogus", "--json"], ["spaces", "--json"]]
+)
+def test_wrong_usage_is_json_even_where_the_option_was_not_read_yet(call, usage):
+    assert call(*usage).error["code"] == "usage"
+    assert call(*usage).code == 2
+
+
+def test_a_text_that_looks_like_the_option_is_a_text(call):
+    assert call("store", "--bogus", "--", "--json").err.startswith("Usage: ")
+
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "x" * 50_001], ids=["nothing", "blank", "white space", "too long"])
 def test_a_text_that_cannot_be_kept_is_refused(call, text):

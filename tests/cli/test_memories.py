@@ -102,8 +102,19 @@ def test_a_search_in_a_space_that_nobody_used_says_so(call, stored):
 
     done = call("search", "Austin", "--space", "wrok")
 
-    assert (done.code, done.out) == (0, "")
+    assert (done.code, done.out) == (3, "")
     assert "No space wrok" in done.err
+    assert call("search", "Austin", "--space", "wrok", "--json").error["code"] == "space_not_found"
+
+
+@pytest.mark.parametrize("command", ["list", "search x", "conflicts", "duplicates", "decisions", "prune", "export"])
+def test_an_empty_memory_says_how_to_begin_and_an_unknown_space_is_an_error(call, command):
+    done, elsewhere = call(*command.split()), call(*command.split(), "--space", "wrok")
+
+    assert done.code == 0
+    assert "scrubjay store TEXT" in done.err or command in ("prune", "export")
+    assert (elsewhere.code, elsewhere.out) == (3, "")
+    assert "scrubjay spaces list" in elsewhere.err
 
 
 def test_why_a_memory_was_found_can_be_asked(call, stored):
@@ -145,8 +156,10 @@ def test_lists_are_newest_first_and_can_be_turned_and_paged(call, stored):
     assert "1 of 3" in page.err
 
 
-def test_a_list_without_anything_is_a_sentence_and_no_error(call):
-    done = call("list")
+def test_a_list_without_anything_is_a_sentence_and_no_error(call, stored):
+    stored("User moved to Austin")
+
+    done = call("list", "--tag", "unused")
 
     assert (done.code, done.out) == (0, "")
     assert "No memories found" in done.err

@@ -116,7 +116,8 @@ def test_a_vault_is_added_read_only(call, notes):
 
 def test_a_mirrored_space_is_a_folder(call, stored, tmp_path):
     stored("User moved to Austin")
-    assert call("stores", "mirror", "default", str(tmp_path / "vault")).code == 0
+    told = call("stores", "mirror", "default", str(tmp_path / "vault")).err
+    assert f"1 file written to {tmp_path / 'vault'}" in told
     stored("User likes tea")
     texts = [file.read_text() for file in (tmp_path / "vault").rglob("*.md")]
 

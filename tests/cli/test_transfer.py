@@ -111,6 +111,34 @@ def test_an_export_to_standard_output_can_be_piped_into_an_import(run, tmp_path)
     assert done.out == "1 memory and 0 links imported.\n"
 
 
+@pytest.mark.parametrize("more", [[], ["--salvage"]])
+def test_an_export_replaces_a_file_only_when_asked(call, stored, tmp_path, more):
+    stored("User moved to Austin")
+    file = tmp_path / "all.jsonl"
+    file.write_text("something else")
+
+    refused = call("export", str(file), *more)
+
+    assert refused.code == 1
+    assert "--replace" in refused.err
+    assert file.read_text() == "something else"
+    assert call("export", str(file), "--replace", *more).code == 0
+    assert "Austin" in file.read_text()
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n", 1), ("y", 0)])
+def test_at_a_terminal_replacing_is_asked_about(stored, terminal, tmp_path, answer, code):
+    stored("User moved to Austin")
+    file = tmp_path / "all.jsonl"
+    file.write_text("something else")
+
+    done = terminal("export", str(file), keys=f"{answer}\n")
+
+    assert "Replace it?" in done.out
+    assert done.code == code
+    assert ("Austin" in file.read_text()) == (answer == "y")
+
+
 def test_an_export_that_fails_leaves_the_former_file(call, filled, tmp_path, home):
     """The store is cut in the middle of what the export has to read."""
     filled(40, 20_000)
@@ -119,7 +147,7 @@ def test_an_export_that_fails_leaves_the_former_file(call, filled, tmp_path, hom
     store = home / "memories.db"
     store.write_bytes(store.read_bytes()[: store.stat().st_size // 2])
 
-    done = call("export", str(file))
+    done = call("export", str(file), "--replace")
 
     assert done.code == 1
     assert file.read_text() == "the former export"
@@ -142,7 +170,8 @@ def test_what_a_damaged_store_still_holds_is_salvaged_and_comes_in_elsewhere(cal
     assert taken_in.json["stored"] == saved.json["memories"]
     assert store.read_bytes() == before
     assert (
-        "texts differ from what was stored" in call("export", "--salvage", str(file)).err or not saved.json["changed"]
+        "texts differ from what was stored" in call("export", "--salvage", "--replace", str(file)).err
+        or not saved.json["changed"]
     )
 
 

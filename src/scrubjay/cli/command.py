@@ -43,6 +43,13 @@ class Choosy(Examples):
         self.without = without
         self.meant = meant or {}
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The command's own options; those that all commands share are explained once, by `scrubjay --help`."""
+        super().format_options(ctx, formatter)  # type: ignore[misc]  # click's
+        shared = [names[0] for names in GLOBAL_OPTIONS if names[0] not in self.without]
+        formatter.write_paragraph()
+        formatter.write_text(f"Options of all commands, explained by `scrubjay --help`: {', '.join(shared)}.")
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         check_given(ctx)  # those before the command's name; those after it are checked as they are parsed
         parsed: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]  # click's, which comes behind
@@ -66,12 +73,27 @@ class Family(Choosy, click.Group):
         super().__init__(*args, **attrs)
         self.params += global_options(hidden=self.without)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Whole sentences; click would cut them to one line."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, (one.help or "").partition("\n")[0]) for name, one in commands if one is not None]
+            )
+
     def command(  # type: ignore[override]  # click's also takes a bare function; ours never do
         self, *args: Any, **attrs: Any
     ) -> Callable[[Callable[..., Any]], click.Command]:
         attrs.setdefault("without", self.without)
         made: Callable[[Callable[..., Any]], click.Command] = super().command(*args, **attrs)
         return made
+
+
+class SharedOption(click.Option):
+    """An option of all commands, which only the program itself lists in its help."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        return None if isinstance(ctx.command, Choosy) else super().get_help_record(ctx)
 
 
 def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -109,6 +131,6 @@ GLOBAL_OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
 def global_options(hidden: tuple[str, ...] = ()) -> list[click.Option]:
     """A fresh set for each command that takes them."""
     return [
-        click.Option(names, is_eager=True, callback=remember, expose_value=False, hidden=names[0] in hidden, **more)
+        SharedOption(names, is_eager=True, callback=remember, expose_value=False, hidden=names[0] in hidden, **more)
         for names, more in GLOBAL_OPTIONS.items()
     ]

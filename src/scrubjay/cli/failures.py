@@ -2,7 +2,7 @@
 
 0    done
 1    an error; with --json the last line of standard error is {"error": {"code", "message", "hint"}}
-2    wrong usage, always as text
+2    wrong usage; with --json likewise, with the code "usage"
 3    no such memory, no such space
 130  interrupted
 141  the reader of the output has gone (| head), as usual for programs
@@ -41,7 +41,10 @@ def report(error: BaseException, session: Session) -> int:
             click.echo("Interrupted.", err=True)
             return INTERRUPTED
         case click.ClickException():
-            error.show()
+            if session.as_json:
+                say("usage", usage_message(error), usage_hint(error), session)
+            else:
+                error.show()
             return error.exit_code
     if session.debug:
         import traceback
@@ -50,6 +53,15 @@ def report(error: BaseException, session: Session) -> int:
     code, message, hint = described(error)
     say(code, message, hint, session)
     return NOT_FOUND if isinstance(error, NotFound) else FAILED
+
+
+def usage_message(error: click.ClickException) -> str:
+    return "Missing command." if isinstance(error, click.exceptions.NoArgsIsHelpError) else error.format_message()
+
+
+def usage_hint(error: click.ClickException) -> str | None:
+    ctx = getattr(error, "ctx", None)
+    return f"See `{ctx.command_path} --help`." if ctx is not None else None
 
 
 def described(error: BaseException) -> tuple[str, str, str | None]:

@@ -120,6 +120,8 @@ class Program(Examples, click.Group):
             if sys.stdout is not None:
                 sys.stdout.flush()
         except BaseException as error:  # noqa: BLE001 - the one place where every failure becomes a line and a code
+            typed = sys.argv[1:] if as_program else [*(args[0] if args else extra.get("args") or ())]
+            session.as_json |= "--json" in typed[: typed.index("--") if "--" in typed else None]  # not parsed so far
             code = failures.report(error, session)
         if as_program:
             failures.leave(code)

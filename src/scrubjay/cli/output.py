@@ -1,7 +1,7 @@
 """Results on standard output: tables for people, JSON for programs.
 
-    a terminal          a table as wide as the window
-    a pipe or a file    a line per row, columns separated by tabs, no headings
+    a terminal          a table or, below 100 columns, stacked entries (tables.py); times as "3 days ago"
+    a pipe or a file    a line per row, columns separated by tabs, no headings, times in full
     --json              one document, exact
 
 Stored text is data. It may hold sequences that drive a terminal, so for people control characters are shown as
@@ -14,20 +14,47 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from scrubjay.values.frozen import dataclass
+
 if TYPE_CHECKING:
     from scrubjay.cli.session import Session
     from scrubjay.engine.engine import Engine
+    from scrubjay.values.memory import Memory
 
 # Control characters, line separators, and marks that change the direction of text and so can disguise it.
 CONTROL = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 CONTROL_BUT_LINES = CONTROL.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f")
 LONG = 300  # characters of a text in a table
-WHOLE = 16  # characters of ids and times, which are copied and therefore never wrapped
+FLAGGED = {
+    "secret": "it seems to contain a secret, which every agent that finds it will read.",
+    "instruction": "it reads like instructions to a model; agents are shown it as data.",
+}
+BEGIN = (
+    "The memory is empty. Store something with `scrubjay store TEXT`, import a list with `scrubjay import FILE`, or "
+    "connect an agent: `scrubjay --help` shows how."
+)
+AGES = {7200: (60, "min"), 172_800: (3600, "h"), 1_209_600: (86_400, "days"), 6_048_000: (604_800, "weeks"),
+        63_072_000: (2_628_000, "months"), 10**12: (31_536_000, "years")}  # fmt: skip  # up to this many seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A safe text with some of its letters marked, where a terminal has colours."""
+
+    text: str
+    spans: Sequence[tuple[int, int]] = ()
+    style: str = "bold green"
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+Cell = str | datetime | Marked | None
 
 
 def safe(text: str, *, lines: bool = False) -> str:
@@ -40,6 +67,29 @@ def safe(text: str, *, lines: bool = False) -> str:
 def when(moment: datetime | None) -> str:
     """A time for people, in UTC like every time that they type."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if moment else ""
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """How long ago, or in how long: 5 min ago, in 3 days."""
+    seconds = int(abs(now - moment) / timedelta(seconds=1))
+    if seconds < 60:
+        return "just now" if moment <= now else "in a moment"
+    unit, name = next(age for until, age in AGES.items() if seconds < until)
+    number = seconds // unit
+    length = f"{number:,} {name.removesuffix('s') if number == 1 else name}"
+    return f"{length} ago" if moment <= now else f"in {length}"
+
+
+def written(cell: Cell) -> str:
+    """A cell as programs read it."""
+    if isinstance(cell, Marked):
+        return cell.text
+    return when(cell) if isinstance(cell, datetime) else safe(cell or "")
+
+
+def on_terminal() -> bool:
+    """Whether results go to a person."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def print_json(value: Any) -> None:
@@ -66,7 +116,7 @@ def show_note(value: Any, text: str, session: Session) -> None:
     note(text, session)
 
 
-def show_table(value: Any, columns: Sequence[str], rows: Sequence[Sequence[str]], session: Session) -> None:
+def show_table(value: Any, columns: Sequence[str], rows: Sequence[Sequence[Cell]], session: Session) -> None:
     """A list: a document for programs, a table for people."""
     if session.as_json:
         print_json(value)
@@ -108,34 +158,38 @@ def told_of_a_new_space(engine: Engine, session: Session) -> Iterator[None]:
         note(f"Created space {space}.", session)
 
 
+def tell_flags(memory: Memory, session: Session) -> None:
+    """Warn of what was found in a text that was just stored."""
+    for flag in memory.flags:
+        if flag in FLAGGED:
+            note(f"Flagged: {FLAGGED[flag]} All of them: scrubjay list --flag {flag}", session)
+
+
 def nothing(sentence: str, engine: Engine, session: Session) -> None:
-    """Say that there is no result, or that the space does not exist yet."""
-    spaces = {space.name for space in engine.list_spaces()}
-    if not spaces.intersection(engine.spaces):
-        sentence = f"No space {engine.spaces[0]} yet. `scrubjay spaces list` shows the existing ones."
-    note(sentence, session)
+    """Say that there is no result or, if there is no memory at all, how to begin."""
+    note(sentence if any(space.memories or space.superseded for space in engine.list_spaces()) else BEGIN, session)
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows under headings on a terminal, without empty columns; otherwise tab-separated lines."""
-    if not (sys.stdout is not None and sys.stdout.isatty()):
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    """Rows for people on a terminal, without empty columns; otherwise tab-separated lines."""
+    if not on_terminal():
         for row in rows:
-            click.echo("\t".join(safe(cell) for cell in row))
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+            click.echo("\t".join(map(written, row)))
+    elif rows:
+        from scrubjay.cli import tables
 
-    used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for place in used:
-        width = max(len(row[place]) for row in rows)
-        whole = width if width <= WHOLE else None
-        table.add_column(columns[place], min_width=whole, no_wrap=whole is not None, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(clipped(safe(row[place]))) for place in used))
-    Console().print(table)
+        tables.print_rows(columns, rows)
+
+
+def print_facts(facts: Sequence[tuple[str, Cell]], room: int = 12) -> None:
+    """Names and values below each other."""
+    if on_terminal():
+        from scrubjay.cli import tables
+
+        tables.print_facts(facts, room)
+    else:
+        for name, value in facts:
+            click.echo(f"{name:<{room}}  {written(value)}")
 
 
 def clipped(text: str) -> str:

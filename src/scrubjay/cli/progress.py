@@ -1,26 +1,62 @@
-"""A progress bar on standard error, when that is a terminal."""
+"""A progress bar on standard error, when that is a terminal: how far, how many, how fast, and what takes the time."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
+from typing import Protocol
 
-Report = Callable[[int, int | None], None]
-"""Called with what is done so far, and with the total, if known."""
+NARROW = 70  # columns below which there is no room for a bar
+
+
+class Report(Protocol):
+    """Called with what is done so far and with the total, if known; `count`, if what is done is not what is counted."""
+
+    def __call__(self, done: int, total: int | None, count: int | None = None) -> None: ...
 
 
 @contextmanager
-def progress(title: str, *, shown: bool, total: int | None = None, in_bytes: bool = False) -> Iterator[Report]:
-    """A bar while the block runs; nothing for pipes and log files."""
+def progress(
+    title: str,
+    *,
+    shown: bool,
+    total: int | None = None,
+    in_bytes: bool = False,
+    unit: str = "",
+    embedding: Callable[[], float] | None = None,
+) -> Iterator[Report]:
+    """A bar while the block runs; nothing for pipes and log files. `embedding` says how many seconds that took."""
     if not shown or sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _done, _total: None
+        yield unheard
         return
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from scrubjay.cli.tables import console
+
+    terminal, begun = console(stderr=True), monotonic()
+    wide = terminal.width >= NARROW
     counts = DownloadColumn() if in_bytes else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total)
-        yield lambda done, known: bar.update(task, completed=done, total=total if known is None else known)
+    columns = (TextColumn("{task.description}"), *((BarColumn(),) if wide else ()), counts)
+    more = (TextColumn("{task.fields[rate]}"), *((TimeRemainingColumn(),) if wide else ()))
+    with Progress(*columns, *more, console=terminal, transient=True) as bar:
+        task, whole = bar.add_task(title, total=total, rate=""), total
+
+        def report(done: int, total: int | None, count: int | None = None) -> None:
+            seconds = monotonic() - begun
+            rate = said(done if count is None else count, unit, seconds, embedding() if embedding else 0.0)
+            bar.update(task, completed=done, total=whole if total is None else total, rate=rate if unit else "")
+
+        yield report
+
+
+def unheard(done: int, total: int | None, count: int | None = None) -> None:
+    """No one is looking."""
+
+
+def said(count: int, unit: str, seconds: float, embedding: float) -> str:
+    """1,200 lines, 85/s, mostly embedding (92 %)"""
+    rate = f", {count / seconds:,.0f}/s" if seconds >= 1 else ""
+    slow = f", mostly embedding ({embedding / seconds:.0%})" if seconds >= 2 and embedding > seconds / 2 else ""
+    return f"{count:,} {unit}{rate}{slow}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.settings import Settings
+
+PATIENCE_SECONDS = 60.0  # that a person at a terminal waits for the model; elsewhere the setting embed_wait counts
 
 
 class Session:
@@ -25,14 +28,38 @@ class Session:
 
         return load(home=self.home, space=self.space, **flags)
 
-    def engine(self, *, meaning: bool = True) -> Engine:
+    def engine(self, *, meaning: bool = True, known_space: bool = False) -> Engine:
         """The engine, to be used in a `with` block. Without meaning no model is opened: much faster, and enough for
         whatever neither embeds nor compares texts.
+
+        :raises SpaceNotFound: with `known_space`, if its space does not exist; the default one always does
         """
+        from dataclasses import replace
+
+        from scrubjay.settings import Settings
         from scrubjay.values.memory import Provenance
         from scrubjay.wiring import open_engine
 
         # A missing model is downloaded by `model pull` or by a server: this process ends too soon.
         settings = self.settings(model_pull="never", embedder=None if meaning else "none")
+        if sys.stderr is not None and sys.stderr.isatty() and settings.embed_wait == Settings().embed_wait:
+            settings = replace(settings, embed_wait=PATIENCE_SECONDS)
         engine = open_engine(settings)
+        if known_space:
+            try:
+                check_known(engine)
+            except BaseException:
+                engine.close()
+                raise
         return engine.bound_to(provenance=Provenance(client="scrubjay-cli", transport="cli"))
+
+
+def check_known(engine: Engine) -> None:
+    from scrubjay.errors import SpaceNotFound
+    from scrubjay.values.memory import DEFAULT_SPACE
+
+    folders = () if engine.registry is None else engine.registry.stores()
+    if not any(space == DEFAULT_SPACE or space in folders or engine.has_space(space) for space in engine.spaces):
+        space = engine.spaces[0]
+        hint = "`scrubjay spaces list` shows the existing ones; storing a memory in a space creates it."
+        raise SpaceNotFound(f"No space {space}.", hint=hint, space=space)

@@ -98,7 +98,7 @@ def archive(
 
     terms = Terms(tier=Tier(tier), keep_vectors=keep_vectors, reason=reason)
     with (
-        session.engine(meaning=undo) as engine,
+        session.engine(meaning=undo, known_space=True) as engine,
         progress("Archiving", shown=not session.as_json) as report,
     ):
         cold = engine.bound_to(progress=lambda done, total, _: report(done, total)).cold_storage
@@ -113,7 +113,7 @@ def archive(
 
 def accept(session: Session) -> None:
     """A folder that was moved, restored or abandoned is used again only when its owner says so."""
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         accepted = engine.cold_storage.accept_folder()
     if session.as_json:
         print_json({"tiers": {str(tier): {"holds_most": there} for tier, there in accepted.items()}})
@@ -130,7 +130,7 @@ def move(session: Session, to: str) -> None:
     from scrubjay.wiring import archives_in_store
 
     with (
-        session.engine(meaning=False) as engine,
+        session.engine(meaning=False, known_space=True) as engine,
         progress("Moving", shown=not session.as_json) as report,
     ):
         moved = engine.bound_to(progress=lambda done, total, _: report(done, total)).cold_storage.move(Place(to))

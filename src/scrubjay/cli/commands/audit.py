@@ -8,7 +8,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_since, read_until
-from scrubjay.cli.output import note, print_json, print_table, when
+from scrubjay.cli.output import note, print_json, print_table
 from scrubjay.cli.session import Session
 
 
@@ -52,7 +52,7 @@ def audit(session: Session, /, *, shown: str | None, spaces: tuple[str, ...], li
     elif acts:
         rows = [
             (
-                when(act.at),
+                act.at,
                 act.user,
                 act.action,
                 act.memory or act.subject or "",
@@ -73,7 +73,7 @@ def show_recalls(session: Session, memory: str, limit: int) -> None:
     if session.as_json:
         print_json(list(recalls))
     elif recalls:
-        rows = [(when(one.at), one.user, one.client, one.space, str(len(one.memories))) for one in recalls]
+        rows = [(one.at, one.user, one.client, one.space, str(len(one.memories))) for one in recalls]
         print_table(("when", "user", "through", "space", "memories"), rows)
     else:
         note("Not shown to anyone, as far back as the log goes.", session)

@@ -31,7 +31,7 @@ def conflicts(
     """
     if supersede and keep:
         raise click.UsageError("Use either --supersede or --keep, not both.")
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         if pair := supersede or keep:
             old, new = engine.settle(old=pair[0], new=pair[1], keep=bool(keep))
             said = "Both are kept." if keep else f"{safe(old.id)} is outdated by {safe(new.id)}."

@@ -43,7 +43,7 @@ def consolidate(
     from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
 
     chosen = Strategy(strategy) if strategy else Strategy.KEEP_PRIMARY if into else Strategy.AI_SYNTHESIS
-    with session.engine() as engine:
+    with session.engine(known_space=True) as engine:
         done = engine.consolidation.merge(
             Plan(ids=ids, strategy=chosen, primary=into, instructions=instructions, keep_originals=not forget)
         )

@@ -39,7 +39,7 @@ def decisions(session: Session, topic: str | None, shape: str, steps: int, limit
     Without a topic, lists all topics; a diagram (mermaid, dot or json) then shows all decisions. For a topic, shows
     its decisions, newest first, their outcomes, and the decisions that they build on, debate or synthesize.
     """
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         if topic is None and shape == "tree" and not session.as_json:
             list_topics(engine, session, limit)
             return
@@ -59,7 +59,7 @@ def list_topics(engine: Engine, session: Session, limit: int) -> None:
     if not topics:
         nothing("No decisions yet.", engine, session)
         return
-    rows = [(one.name, f"{one.decisions:,}", when(one.latest_at)) for one in topics]
+    rows = [(one.name, f"{one.decisions:,}", one.latest_at) for one in topics]
     print_table(("topic", "decisions", "latest"), rows)
     note("`scrubjay decisions TOPIC` shows how one evolved.", session)
 

@@ -139,7 +139,7 @@ def model_files(settings: Settings) -> Iterator[Finding]:
         )
         return
     if settings.embedder == "remote":
-        yield Finding(OK, "model", f"{settings.remote_model}, on another server: texts are sent to it.")
+        yield from remote_model(settings)
         return
     from scrubjay.embedders.catalogue import DEFAULT, find
     from scrubjay.embedders.download import verify
@@ -175,6 +175,26 @@ def clients() -> Iterator[Finding]:
             yield Finding(OK, one.client.name, f"Connected as {one.name} in {one.file}.")
         else:
             yield Finding(WARNING, one.client.name, one.found, one.do)
+
+
+def remote_model(settings: Settings) -> Iterator[Finding]:
+    """Whether the server that embeds texts does so now."""
+    from time import monotonic
+
+    from scrubjay.wiring import open_embedder
+
+    begun = monotonic()
+    try:
+        embedder = open_embedder(settings)
+        assert embedder is not None
+        dimension = len(embedder.embed_query("scrubjay doctor"))
+        embedder.close()
+    except Error as error:
+        found = f"{settings.remote_model}: {error.message} Until it answers, memories are found by words only."
+        yield Finding(PROBLEM, "model", found, error.hint or "Check SCRUBJAY_REMOTE_URL and SCRUBJAY_REMOTE_MODEL.")
+    else:
+        took = f"{dimension} dimensions, in {1000 * (monotonic() - begun):,.0f} ms"
+        yield Finding(OK, "model", f"{settings.remote_model} on another server answers ({took}): texts are sent to it.")
 
 
 # --- the store -------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from itertools import islice
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import note, nothing, print_json, print_table, when
+from scrubjay.cli.output import note, nothing, print_json, print_table
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import MAX_LIMIT
 
@@ -29,17 +29,14 @@ def duplicates(session: Session, /, *, limit: int) -> None:
     Spelling, case and punctuation may differ. Changes nothing: forget one of a pair, or let the newer supersede the
     older.
     """
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         found = list(islice(engine.duplicates(), limit))
         if session.as_json:
             print_json([{"newer": one.newer, "older": one.older, "cosine": one.cosine} for one in found])
         elif found:
             print_table(
                 ("older", "says", "newer", "says", "stored"),
-                [
-                    (one.older.id, one.older.text, one.newer.id, one.newer.text, when(one.newer.created_at))
-                    for one in found
-                ],
+                [(one.older.id, one.older.text, one.newer.id, one.newer.text, one.newer.created_at) for one in found],
             )
             note("scrubjay supersede OLDER NEWER, or scrubjay forget ID.", session)
         else:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,11 +18,8 @@ from scrubjay.cli.filters import ALL_STATES
 from scrubjay.cli.output import counted, note, print_json, safe
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
-from scrubjay.errors import SpaceNotFound
+from scrubjay.errors import Conflict
 from scrubjay.values.memory import Filter
-
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
 
 Write = Callable[[bytes], object]
 
@@ -36,24 +33,26 @@ Write = Callable[[bytes], object]
     """,
 )
 @click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--replace", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--salvage", is_flag=True, help="Rescue every readable memory from a damaged store.")
 @click.pass_obj
-def export(session: Session, file: str, salvage: bool) -> None:
+def export(session: Session, file: str, replace: bool, salvage: bool) -> None:
     """Write every memory of a space as JSON lines.
 
     Includes outdated, expired, archived and forgotten memories and the links between them, but no earlier versions.
-    FILE appears when it is complete, or not at all; without one the lines go to standard output.
+    FILE appears when it is complete, or not at all; without one the lines go to standard output. An existing file is
+    replaced only if you agree, or with --replace.
 
     With --salvage the file of a damaged store is read page by page, and never written: each readable page is saved
     whatever happened to the others. Exports every space, without links and archived texts.
     """
     if salvage:
-        rescue(session, file)
+        rescue(session, checked(file, replace))
         return
     counts = {"scrubjay": 0, "memory": 0, "link": 0}
-    with session.engine(meaning=False) as engine, destination(checked(engine, file)) as write:
+    with session.engine(meaning=False, known_space=True) as engine, destination(checked(file, replace)) as write:
         total = engine.list(Filter(states=ALL_STATES, expired=None), limit=1, counted=True).total
-        with progress("Exporting", shown=not session.as_json, total=total) as report:
+        with progress("Exporting", shown=not session.as_json, total=total, unit="memories") as report:
             for line in engine.export():
                 write(as_line(line))
                 counts[line["type"]] += 1
@@ -67,14 +66,14 @@ def export(session: Session, file: str, salvage: bool) -> None:
         note(f"{memories} and {links} in {safe(file)}.", session)
 
 
-def checked(engine: Engine, file: str) -> str:
-    """The file, unless a misspelt space would replace its content with nothing.
-
-    :raises SpaceNotFound: if there is no such space
-    """
-    if not any(engine.has_space(space) for space in engine.spaces):
-        space = engine.spaces[0]
-        raise SpaceNotFound(f"No space {space}.", hint="`scrubjay spaces list` shows the existing ones.", space=space)
+def checked(file: str, replace: bool) -> str:
+    """:raises Conflict: if there is a file with something in it, and no one agreed to replace it"""
+    path = Path(file)
+    if file == "-" or replace or not path.is_file() or not path.stat().st_size:
+        return file
+    asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
+    if not asked or not click.confirm(f"{safe(file)} exists. Replace it?", err=True):
+        raise Conflict(f"{file} already exists.", hint="Choose another name, or pass --replace.")
     return file
 
 

@@ -70,7 +70,7 @@ def forget(
         ctx.exit(FAILED)
     done: list[Memory] = []
     missing: list[str] = []
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         for one in ids:
             try:
                 done.append(engine.recover(one) if undo else engine.forget(one, hard=hard, reason=reason).memory)
@@ -88,12 +88,12 @@ def forget_many(ctx: click.Context, filters: dict[str, Any], *, preview: bool, r
     """Everything that the filters match, as one bulk operation, after confirmation."""
     session: Session = ctx.obj
     which = chosen(**filters)
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         named = engine.bulk.preview(which)
         if preview:
             if session.as_json:
                 return print_json(named)
-            rows = [(one.id, when(one.created_at), one.provenance.client, one.text) for one in named.memories]
+            rows = [(one.id, one.created_at, one.provenance.client, one.text) for one in named.memories]
             print_table(("id", "stored", "came from", "memory"), rows)
             return note(f"{counted(named.total, 'memory', 'memories')}.", session)
         if not yes and not confirm_forgetting(named.total):
@@ -108,7 +108,7 @@ def forget_many(ctx: click.Context, filters: dict[str, Any], *, preview: bool, r
 
 
 def undo_bulk(session: Session, deed: str) -> None:
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         done = engine.bulk.undo(deed)
         count = done.count
         while done.left:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import print_json, print_table, safe, when
+from scrubjay.cli.output import Cell, print_json, print_table, safe
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import Memory, Version
 
@@ -32,7 +32,7 @@ def history(session: Session, id: str, restore: int | None) -> None:
 
     Newest first. Restoring loses nothing: the current version joins the history.
     """
-    with session.engine(meaning=restore is not None) as engine:
+    with session.engine(meaning=restore is not None, known_space=True) as engine:
         memory = engine.get(id, deleted=True) if restore is None else engine.restore_version(id, restore)
         former = engine.history(memory.id)
     if session.as_json:
@@ -43,13 +43,13 @@ def history(session: Session, id: str, restore: int | None) -> None:
         print_table(("version", "since", "changed", "by", "reason", "memory"), list(rows(memory, former)))
 
 
-def rows(memory: Memory, former: Sequence[Version]) -> Iterator[tuple[str, ...]]:
+def rows(memory: Memory, former: Sequence[Version]) -> Iterator[tuple[Cell, ...]]:
     """One per version, newest first. A change's reason is shown with the version that it replaced."""
     states = [memory, *(version.memory for version in former)]
     for state, before in zip(states, [*former, None], strict=True):
         yield (
             str(state.version),
-            when(state.updated_at),
+            state.updated_at,
             "stored" if before is None else ", ".join(changed(before.memory, state)),
             state.context.user_id if before is None else before.replaced_by,
             (before.reason or "") if before else "",

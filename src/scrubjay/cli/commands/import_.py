@@ -44,12 +44,19 @@ def import_(session: Session, file: str, from_line: int) -> None:
     def advance(line: int) -> None:
         nonlocal done
         done = max(done, line)
-        report(reader.bytes_read, None)
+        report(reader.bytes_read, None, done)
 
     with session.engine() as engine, opened(file) as stream, told_of_a_new_space(engine, session):
         reader = Lines(stream, from_line)
         try:
-            with progress("Importing", shown=not session.as_json, total=reader.size, in_bytes=True) as report:
+            with progress(
+                "Importing",
+                shown=not session.as_json,
+                total=reader.size,
+                in_bytes=True,
+                unit="lines",
+                embedding=lambda: engine.parts.embedding.busy_seconds,
+            ) as report:
                 result = engine.import_from(reader.lines(), progress=advance)
         except InvalidInput as error:
             raise InvalidInput(error.message, hint=resume_hint(done, error.hint)) from error

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from scrubjay.cli.command import Family
-from scrubjay.cli.output import note, print_json, safe, show_table, when
+from scrubjay.cli.output import Cell, note, print_facts, print_json, show_table
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import Job, JobStatus
 
@@ -37,7 +37,7 @@ def list_jobs(session: Session, unfinished: bool, limit: int) -> None:
     """List jobs, newest first; finished ones are kept for a week."""
     with session.engine(meaning=False) as engine:
         found = engine.jobs.list(unfinished=unfinished, limit=limit)
-    rows = [(one.id, one.kind, str(one.status), far(one), when(one.created_at), failure(one)) for one in found]
+    rows = [(one.id, one.kind, str(one.status), far(one), one.created_at, failure(one)) for one in found]
     show_table(list(found), ("job", "kind", "status", "done", "created", "error"), rows, session)
     if not found:
         note("No jobs.", session)
@@ -77,18 +77,17 @@ def print_job(job: Job, session: Session) -> None:
     if session.as_json:
         print_json(job)
         return
-    for name, value in facts(job):
-        click.echo(f"{name:<10}  {safe(value)}")
+    print_facts(list(facts(job)), room=10)
 
 
-def facts(job: Job) -> Iterator[tuple[str, str]]:
+def facts(job: Job) -> Iterator[tuple[str, Cell]]:
     yield "job", job.id
     yield "kind", job.kind
     yield "status", f"{job.status}, stopping" if job.cancelling and not job.finished else str(job.status)
     yield "done", far(job)
     for name, moment in (("created", job.created_at), ("started", job.started_at), ("finished", job.finished_at)):
         if moment is not None:
-            yield name, when(moment)
+            yield name, moment
     if job.error is not None:
         yield "error", failure(job)
     if job.result is not None:

@@ -98,7 +98,7 @@ def list_keys(session: Session) -> None:
             one.role,
             "granted" if one.spaces is None else ", ".join(one.spaces),
             state(one),
-            when(one.created_at),
+            one.created_at,
             one.name,
         )
         for one in found

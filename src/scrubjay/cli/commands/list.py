@@ -8,7 +8,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
-from scrubjay.cli.output import note, nothing, print_json, print_table, when
+from scrubjay.cli.output import Cell, note, nothing, print_json, print_table
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.values.memory import AT_HAND, MAX_LIMIT, Memory, Order, State
@@ -67,7 +67,7 @@ def list_(
         which = chosen(**filters, states=frozenset(named), expired=None)
     else:
         which = chosen(**filters)
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         page = engine.list(which, order=ORDERS[order], descending=not reverse, limit=limit, offset=offset, counted=True)
         if session.as_json:
             print_json(page.memories)
@@ -79,10 +79,10 @@ def list_(
             nothing("No memories found.", engine, session)
 
 
-def row(memory: Memory) -> tuple[str, ...]:
+def row(memory: Memory) -> tuple[Cell, ...]:
     return (
         memory.id,
-        when(memory.created_at),
+        memory.created_at,
         memory.category,
         ", ".join(memory.tags),
         state_of(memory),

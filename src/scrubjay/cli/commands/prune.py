@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import note, show_table, when
+from scrubjay.cli.output import note, show_table
 from scrubjay.cli.session import Session
 
 
@@ -23,10 +23,10 @@ def prune(session: Session, dry_run: bool) -> None:
 
     Expired memories are already hidden; pruned ones can be restored for thirty days, then they are erased.
     """
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         pruned = engine.prune(dry_run=dry_run)
     show_table(
-        list(pruned), ("id", "expired", "memory"), [(one.id, when(one.expires_at), one.text) for one in pruned], session
+        list(pruned), ("id", "expired", "memory"), [(one.id, one.expires_at, one.text) for one in pruned], session
     )
     verb = "would be forgotten" if dry_run else "forgotten"
     note(f"{len(pruned):,} {verb}." if pruned else "Nothing has expired.", session)

@@ -25,7 +25,7 @@ def reembed(session: Session) -> None:
     Until it is done, memories are found by words only; they can be stored, changed and forgotten meanwhile. If it is
     interrupted, run it again: it resumes where it stopped.
     """
-    with session.engine() as engine, progress("Embedding", shown=not session.as_json, total=None) as report:
+    with session.engine() as engine, progress("Embedding", shown=not session.as_json, unit="memories") as report:
         result = engine.reembed(progress=report)
     if session.as_json:
         print_json({"model": result.model, "memories": result.memories, "failed": result.failed})

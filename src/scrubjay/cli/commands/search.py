@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
-from scrubjay.cli.output import note, nothing, print_json, print_table, when
+from scrubjay.cli.output import LONG, Cell, Marked, note, nothing, on_terminal, print_json, print_table, safe, when
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.values.memory import MAX_LIMIT, Explanation, Hit, Query, State
@@ -37,7 +38,7 @@ def search(
     The score says how well a memory matches, from 0 to 1, and is comparable between queries.
     """
     which = chosen(**filters, states=ALL_STATES - {State.DELETED}, expired=None) if all_states else chosen(**filters)
-    with session.engine(meaning=not words) as engine:
+    with session.engine(meaning=not words, known_space=True) as engine:
         found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
         if found.degraded:
             note(f"Found by words only: {found.degraded} See `scrubjay doctor`.", session)
@@ -46,22 +47,42 @@ def search(
         if session.as_json:
             print_json(found.hits)
         elif found.hits:
-            print_table(("score", "id", "memory", "tags", "stored", "state", "why"), [row(hit) for hit in found])
+            print_table(("score", "id", "memory", "tags", "stored", "state", "why"), [row(hit, query) for hit in found])
         else:
             nothing("Nothing found. Try other words, or `scrubjay list`.", engine, session)
 
 
-def row(hit: Hit) -> tuple[str, ...]:
+def row(hit: Hit, query: str) -> tuple[Cell, ...]:
     memory = hit.memory
     return (
         f"{hit.score:.2f}",
         memory.id,
-        memory.shown_text,
+        marked(memory.shown_text, query),
         ", ".join(memory.tags),
-        when(memory.created_at),
+        memory.created_at,
         state_of(memory),
         reason(hit.explanation),
     )
+
+
+def marked(text: str, query: str) -> Cell:
+    """The text with the words of the query marked, in whatever form it has them."""
+    shown = safe(text)
+    if not on_terminal():
+        return shown
+    from scrubjay.stores.words.stems import stems
+    from scrubjay.stores.words.words import query_words
+
+    wanted = stems(query_words(query))
+    there = {found[0] for found in re.finditer(r"\w+", shown[:LONG])}
+    forms = {word for word, stem in stems(there).items() if stem in wanted.values()}
+    forms |= {word for word in wanted if not word.isascii()}  # scripts without spaces: part of a longer run
+    spans = [found.span() for word in forms for found in re.finditer(bounded(word), shown[:LONG])]
+    return Marked(shown, spans)
+
+
+def bounded(word: str) -> str:
+    return rf"\b{re.escape(word)}\b" if word.isascii() else re.escape(word)
 
 
 def reason(explanation: Explanation | None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import print_json, safe, when
+from scrubjay.cli.output import Cell, print_facts, print_json, safe
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.errors import NotFound
@@ -35,7 +35,7 @@ def show(session: Session, id: str) -> None:
 
     Includes its links and the chain of memories that replaced each other, oldest first.
     """
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         try:
             memory = engine.get(id)
         except NotFound as error:
@@ -49,14 +49,11 @@ def show(session: Session, id: str) -> None:
         print_json({"memory": memory, "links": links, "chain": chained})
         return
     click.echo(safe(memory.shown_text, lines=True) + "\n")
-    for name, value in facts(memory):
-        click.echo(f"{name:<12}  {safe(value)}")
-    for link in links:
-        if link.kind is not LinkKind.SUPERSEDES:
-            click.echo(f"{'link':<12}  {safe(described(link, memory, titles))}")
+    others = [("link", described(link, memory, titles)) for link in links if link.kind is not LinkKind.SUPERSEDES]
     for place, one in enumerate(chain if len(chain) > 1 else (), 1):
         here = " (this one)" if one.id == memory.id else ""
-        click.echo(f"{'chain':<12}  {place}. {one.id}  {safe(one.title)}{here}")
+        others.append(("chain", f"{place}. {one.id}  {one.title}{here}"))
+    print_facts([*facts(memory), *others])
 
 
 def replaced(engine: Engine, memory: Memory) -> Iterator[Memory]:
@@ -83,9 +80,9 @@ def known(engine: Engine, ids: set[str]) -> Iterator[Memory]:
             continue
 
 
-def facts(memory: Memory) -> Iterator[tuple[str, str]]:
+def facts(memory: Memory) -> Iterator[tuple[str, Cell]]:
     """The memory's facts, in the order people ask for them; missing ones are left out."""
-    given = {
+    given: dict[str, Cell] = {
         "id": memory.id,
         "state": state_of(memory),
         "title": memory.title,
@@ -104,12 +101,12 @@ def facts(memory: Memory) -> Iterator[tuple[str, str]]:
         "user": memory.context.user_id,
         "conversation": memory.context.conversation_id or "",
         "session": memory.context.session_id or "",
-        "stored": when(memory.created_at),
-        "changed": when(memory.updated_at) if memory.version > 1 else "",
-        "expires": when(memory.expires_at),
-        "true from": when(memory.valid_from),
-        "true until": when(memory.valid_until),
-        "verified": when(memory.verified_at),
+        "stored": memory.created_at,
+        "changed": memory.updated_at if memory.version > 1 else None,
+        "expires": memory.expires_at,
+        "true from": memory.valid_from,
+        "true until": memory.valid_until,
+        "verified": memory.verified_at,
         "read": f"{memory.access_count:,} times" if memory.access_count else "",
         "version": f"{memory.version}",
         "came from": f"{memory.provenance.client} ({memory.provenance.transport})",

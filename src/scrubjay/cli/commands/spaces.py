@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Family
-from scrubjay.cli.output import note, print_json, show_note, show_table, when
+from scrubjay.cli.output import note, print_json, show_note, show_table
 from scrubjay.cli.session import Session
 
 
@@ -33,7 +33,7 @@ def list_spaces(session: Session) -> None:
     """List spaces and how many memories each has."""
     with session.engine(meaning=False) as engine:
         found = engine.list_spaces()
-    rows = [(one.name, f"{one.memories:,}", when(one.created_at), one.description or "") for one in found]
+    rows = [(one.name, f"{one.memories:,}", one.created_at, one.description or "") for one in found]
     show_table(list(found), ("space", "memories", "created", "description"), rows, session)
 
 
@@ -62,7 +62,7 @@ def grants(session: Session) -> None:
     """List who can access which space over HTTP."""
     with session.engine(meaning=False) as engine:
         found = engine.callers.grants()
-    rows = [(one.space, one.user, when(one.at), one.by) for one in found]
+    rows = [(one.space, one.user, one.at, one.by) for one in found]
     show_table(list(found), ("space", "user", "since", "by"), rows, session)
 
 

@@ -9,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.filters import CATEGORIES, NAMES
-from scrubjay.cli.output import note, show, told_of_a_new_space
+from scrubjay.cli.output import note, show, tell_flags, told_of_a_new_space
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
 from scrubjay.values.memory import Stored
@@ -55,6 +55,7 @@ def store(session: Session, /, *, text: str, **fields: Any) -> None:
 
 
 def advise(stored: Stored, session: Session) -> None:
+    tell_flags(stored.memory, session)
     if stored.degraded:
         note(f"Found by words only for now: {stored.degraded} See `scrubjay doctor`.", session)
     for earlier in stored.similar:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Family
-from scrubjay.cli.output import note, print_json, print_table, show, show_note
+from scrubjay.cli.output import counted, note, print_json, print_table, show, show_note
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 
@@ -84,10 +84,10 @@ def list_stores(session: Session) -> None:
 def add(session: Session, name: str, folder: Path, description: str | None, read_only: bool) -> None:
     """Register an existing folder and import what is in it.
 
-        Every Markdown file is a memory, with or without front matter. Nothing is written to a file until its memory is
-    Nothing is written to a file until its memory is
+    Every Markdown file is a memory, with or without front matter. Nothing is written to a file until its memory is
+    changed.
     """
-    with session.engine() as engine, progress("Reading files", shown=not session.as_json) as report:
+    with session.engine() as engine, progress("Reading files", shown=not session.as_json, unit="files") as report:
         done = engine.folders.add(name, folder, description=description, read_only=read_only, progress=report)
     tell(session, name, done)
 
@@ -141,7 +141,7 @@ def reindex(session: Session, name: str) -> None:
 
     Edits are picked up without it.
     """
-    with session.engine() as engine, progress("Reading files", shown=not session.as_json) as report:
+    with session.engine() as engine, progress("Reading files", shown=not session.as_json, unit="files") as report:
         done = engine.folders.reindex(name, progress=report)
     tell(session, name, done)
 
@@ -164,10 +164,15 @@ def mirror(session: Session, name: str, folder: Path | None, stop: bool) -> None
     if stop:
         with session.engine(meaning=False) as engine:
             engine.folders.stop_mirroring(name)
-        note(f"New memories of {name} are no longer written as files.", session)
+        show_note(
+            {"store": name, "mirrored": False}, f"New memories of {name} are no longer written as files.", session
+        )
         return
-    with session.engine() as engine, progress("Writing files", shown=not session.as_json) as report:
+    with session.engine() as engine, progress("Writing files", shown=not session.as_json, unit="files") as report:
         done = engine.folders.mirror(name, folder, progress=report)
+        place = next(one.path for one in engine.folders.list() if one.name == name)
+    if not session.as_json:
+        note(f"{counted(done.written, 'file', 'files')} written to {place}; new memories follow.", session)
     tell(session, name, done)
 
 
@@ -178,6 +183,8 @@ def tell(session: Session, name: str, done: Indexed) -> None:
 
         print_json({"store": name, **plain(done)})
         return
-    note(f"{done.new:,} new, {done.changed:,} changed, {done.moved:,} moved, {done.gone:,} gone.", session)
+    read = {"new": done.new, "changed": done.changed, "moved": done.moved, "gone": done.gone}
+    if any(read.values()) or not done.written:
+        note(f"Read: {', '.join(f'{count:,} {what}' for what, count in read.items())}.", session)
     for problem in done.problems:
         note(f"Skipped: {problem.name}: {problem.why}", session)

@@ -23,6 +23,6 @@ def supersede(session: Session, old: str, new: str) -> None:
 
     Both are kept; searches show only NEW. Forgetting NEW makes OLD current again.
     """
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         outdated, successor = engine.supersede(old=old, new=new)
     show({"old": outdated, "new": successor}, f"{safe(outdated.id)} is outdated by {safe(successor.id)}.", session)

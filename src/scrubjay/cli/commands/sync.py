@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scrubjay.cli.command import Family
-from scrubjay.cli.output import note, print_json, show, show_note, show_table, when
+from scrubjay.cli.output import Cell, note, print_json, show, show_note, show_table
 from scrubjay.cli.session import Session
 from scrubjay.machine.outgoing import without_password
 
@@ -55,8 +55,9 @@ def sync() -> None:
 def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
     """Add a store to sync with: another file (created if its folder exists), a database, or another scrubjay server.
 
-    A store that began as a copy of this one is recognised and gets its own identity. The key of another server
-    comes from SCRUBJAY_SYNC_KEY (NAME=KEY) or a prompt, and is kept in a file in the home that only you can read.
+    A store that began as a copy of this one is recognised and gets its own identity. The key of another server is
+    asked for, or read from standard input, and kept in a file in the home that only you can read. A key in
+    SCRUBJAY_SYNC_KEY (NAME=KEY) is used instead and not kept: it must be set for every sync.
     """
     with kept_key(session, name, url), session.engine(meaning=False) as engine:
         added = engine.sync.add(name, url, spaces=spaces or None)
@@ -214,9 +215,9 @@ def shown_endpoint(endpoint: Endpoint) -> Any:
     return endpoint_body(endpoint)
 
 
-def row_of(endpoint: Endpoint) -> tuple[str, str, str, str]:
+def row_of(endpoint: Endpoint) -> tuple[Cell, ...]:
     spaces = ", ".join(endpoint.spaces or ("all",))
-    return (endpoint.name, without_password(endpoint.url), spaces, when(endpoint.synced_at))
+    return (endpoint.name, without_password(endpoint.url), spaces, endpoint.synced_at)
 
 
 def shown(conflict: SyncConflict) -> dict[str, Any]:

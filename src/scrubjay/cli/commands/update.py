@@ -9,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.filters import CATEGORIES, NAMES
-from scrubjay.cli.output import safe, show
+from scrubjay.cli.output import safe, show, tell_flags
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
 
@@ -63,6 +63,7 @@ def update(
     from scrubjay.engine.store.intake import TagChange
 
     retag = TagChange(add=tags, remove=untags) if tags or untags else None
-    with session.engine(meaning=content is not None) as engine:
+    with session.engine(meaning=content is not None, known_space=True) as engine:
         memory = engine.revise(id, tag_change=retag, reason=reason, **fields).memory
     show(memory, f"{safe(memory.id)} is now at version {memory.version}.", session)
+    tell_flags(memory, session)

@@ -74,6 +74,7 @@ class Indexed:
     changed: int = 0
     moved: int = 0
     gone: int = 0
+    written: int = 0  # files that a mirror wrote
     problems: tuple[Problem, ...] = ()
 
 
@@ -256,7 +257,7 @@ class Folders:
             tx.files.drop([file.memory for file in tx.files.list(name)])
 
     def mirror(self, name: str, path: Path | None = None, *, progress: Progress | None = None) -> Indexed:
-        """Keep every memory of a space as a file from now on."""
+        """Keep every memory of a space as a file from now on; what lay in its folder, and how many were written."""
         self._check_local("Only this machine's owner may mirror a space.")
         registry = self._needed()
         store = registry.find(name)
@@ -272,8 +273,9 @@ class Folders:
         indexed = self.reindex(name)  # what lies there already
         with self._records.writing() as tx:
             tx.files.mirror(name, on=True)
+        waiting = len(self._records.files.list(name, waiting=True))
         self._write(name, seconds=None, progress=progress, quiet=False)
-        return indexed
+        return replace(indexed, written=waiting - len(self._records.files.list(name, waiting=True)))
 
     def stop_mirroring(self, name: str) -> None:
         """New memories of a space are no longer written as files; those that are stay so."""

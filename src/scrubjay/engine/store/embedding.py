@@ -49,6 +49,7 @@ class Embedding:
         self._loading: Future[None] | None = None
         self._why_down: str | None = None
         self._down_until = 0.0
+        self.busy_seconds = 0.0  # that bulk loads spent embedding
         self.fits = False  # whether the store's vectors were this model's when that was last looked at
 
     @property
@@ -96,6 +97,7 @@ class Embedding:
         begun = monotonic()
         try:
             vectors = self.embedder.embed(texts)
+            self.busy_seconds += monotonic() - begun
         except EmbeddingError as error:
             self._down(error.message)
             raise

@@ -83,8 +83,13 @@ def verify(path: Path) -> Checkup:
     :raises StorageDamaged: if it is not a whole store
     :raises StorageTooNew: if a newer scrubjay has written it
     """
-    if not sqlite_file.recognised(path):
+    if not os.path.lexists(path):
         raise NotFound("No such backup.")
+    if path.is_file() and not os.access(path, os.R_OK):
+        raise translated(PermissionError())
+    if not sqlite_file.is_store(path):
+        hint = "Nothing was changed. Give a file that `scrubjay backup` wrote; `scrubjay import` reads exports."
+        raise StorageDamaged(f"{path.name} is not a scrubjay backup, or damaged beyond recognition.", hint=hint)
     expected = _checksum_beside(path)
     if expected is not None and expected != checksum(path):
         raise StorageDamaged("The backup is damaged: its checksum differs.", hint="Use another backup.")
