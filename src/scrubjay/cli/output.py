@@ -36,7 +36,7 @@ FLAGGED = {
 }
 BEGIN = (
     "The memory is empty. Store something with `scrubjay store TEXT`, import a list with `scrubjay import FILE`, or "
-    "connect an agent: `scrubjay --help` shows how."
+    "connect your agents with `scrubjay install`."
 )
 AGES = {7200: (60, "min"), 172_800: (3600, "h"), 1_209_600: (86_400, "days"), 6_048_000: (604_800, "weeks"),
         63_072_000: (2_628_000, "months"), 10**12: (31_536_000, "years")}  # fmt: skip  # up to this many seconds

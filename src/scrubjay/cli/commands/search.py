@@ -70,8 +70,8 @@ def marked(text: str, query: str) -> Cell:
     shown = safe(text)
     if not on_terminal():
         return shown
-    from scrubjay.stores.words.stems import stems
-    from scrubjay.stores.words.words import query_words
+    from scrubjay.stores.tables.stems import stems
+    from scrubjay.values.words import query_words
 
     wanted = stems(query_words(query))
     there = {found[0] for found in re.finditer(r"\w+", shown[:LONG])}
