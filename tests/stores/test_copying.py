@@ -38,6 +38,7 @@ from scrubjay.values.memory import (
     Status,
 )
 from tests.postgres import Stores, server_url
+from tests.stores.contract.second_vectors import both, second_nearest
 from tests.stores.contract.suite import (
     EVERYTHING,
     NOW,
@@ -98,7 +99,7 @@ def fill(store: Store) -> None:
     create_spaces(store, "work")
     first = put(store, some("User lives in Seattle", tags=("home",), auto_tags=("seattle",)), [at_cosine(0.9)])
     put(store, replace(first, content="User lives in Austin", title="é\0", version=2), [at_cosine(0.8)])
-    put(store, some("東京都に住む", space="work", access_level=AccessLevel.PRIVATE, context=Context(user_id="bob")))
+    both(store, content="東京都に住む", space="work", access_level=AccessLevel.PRIVATE, context=Context(user_id="bob"))
     put(store, some("waits", context=Context(user_id="eve", conversation_id="c1", session_id="s")), (), parts=2)
     gone = put(store, some("gone", space="work", status=Status.DELETED, recoverable_until=later(9)))
     changed(store, gone, importance=0.9)
@@ -162,6 +163,7 @@ def test_everything_moves_and_is_found_again(
     counts = copy(sides[0], sides[1], quiet)
 
     assert min(counts[table.name] for table in TABLES if table.name != "acts") > 0, "a table is not tried here"
+    assert second_nearest(target) == second_nearest(source) != []
     assert matched(target, "austin") == matched(source, "austin") != []
     assert matched(target, "東京") == matched(source, "東京") != []
     for word in ("conspiracies", "universities", "general", "packing", "京都"):

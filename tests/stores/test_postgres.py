@@ -19,6 +19,7 @@ from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Filter
 from tests.postgres import Stores, server_url
+from tests.stores.contract.second_vectors import SECOND
 from tests.stores.contract.suite import (
     DIMENSION,
     EVERYTHING,
@@ -104,34 +105,37 @@ def test_words_score_as_they_do_in_sqlite(store: PostgresStore, tmp_path: Path) 
             assert max(abs(here[memory] - there[memory]) for memory in here) < 0.02
 
 
+@pytest.mark.parametrize("model", [None, SECOND])
 def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, model: str | None
 ) -> None:
     put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(300)), [])
     with store.writing() as tx:
         for number in range(300):
-            assert tx.add_vectors(f"m{number}", version=1, first_part=0, vectors=[unit(number)], parts=1)
-    exact = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=20)
+            name, vectors = f"m{number}", [unit(number)]
+            assert tx.add_vectors(name, version=1, first_part=0, vectors=vectors, parts=1, model=model)
+    own = postgres_vectors.kept(model)
+    exact = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=20, model=model)
     monkeypatch.setattr(postgres_vectors, "INDEX_FROM", 200)
 
     assert store.needs_tending()
     assert not store.tend()
     assert not store.needs_tending()
     with store._reading() as con:
-        assert postgres_vectors.has_index(con, DIMENSION)
+        assert postgres_vectors.indexed(con, DIMENSION, own.name)
         asked = restricted(Filter(), EVERYTHING, now=NOW)
         assert asked is not None
-        found = postgres_vectors._by_index(con, QUERY, asked, 20)
+        found = postgres_vectors._by_index(con, QUERY, asked, 20, own)
 
     assert len({match.memory for match in found} & {match.memory for match in exact}) >= 19
     monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
     monkeypatch.setattr(postgres_vectors, "PASSED_OVER", 0)
     monkeypatch.setattr(store, "_indexes", {})
-    assert store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=20) == found
-    assert store.nearest(QUERY, Filter(ids=frozenset({"m7"})), EVERYTHING, now=NOW, limit=9) != []
+    assert store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=20, model=model) == found
+    assert store.nearest(QUERY, Filter(ids=frozenset({"m7"})), EVERYTHING, now=NOW, limit=9, model=model) != []
     store.rebuild()
     with store._reading() as con:
-        assert not postgres_vectors.has_index(con, DIMENSION)
+        assert not postgres_vectors.indexed(con, DIMENSION, own.name)
 
 
 def test_signatures_find_what_comparing_every_vector_finds(

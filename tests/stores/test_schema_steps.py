@@ -35,6 +35,7 @@ MAY_BE_UNIQUE: dict[str, str] = {
 }
 # Triggers that servers of the version before set off unawares: they write to tables of our own and refuse nothing.
 MAY_FIRE = {
+    "second_vectors_outdated": "forgets vectors of a text that has changed",
     "words_came": "counts what is not shared by audience",
     "words_went": "counts what is not shared by audience",
     "words_changed_hands": "counts what is not shared by audience",

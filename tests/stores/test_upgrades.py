@@ -145,7 +145,7 @@ def earlier_file(path: Path, today: Path, schema: int) -> None:
             for _ in con.execute(script):
                 pass
         con.execute("ATTACH ? AS today", (str(today),))
-        for table in KEPT:
+        for table in (*KEPT, *(["passages"] if _columns(con, "main", "passages") else [])):
             known = _columns(con, "today", table)
             shared = ", ".join(f'"{name}"' for name in _columns(con, "main", table) if name in known)
             rowid = "rowid, " if table == "words" else ""

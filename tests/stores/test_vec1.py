@@ -27,6 +27,7 @@ from scrubjay.stores.sqlite.vectors import Vec1Index, to_blob
 from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Memory, Scope, Sight, State, Status
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import wait_until
+from tests.stores.contract.second_vectors import SECOND
 from tests.stores.contract.suite import (
     DIMENSION,
     EVERYTHING,
@@ -58,11 +59,12 @@ def empty_indexed() -> bytes:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "memories.db"
         with closing(SqliteStore(file, index_from=2**40)) as store:
-            with store._changing() as tx:
-                vec1.begin(tx._con, Plan(DIMENSION, 1, 1_000), model())
-            while store.tend():
-                pass
-            assert states(store) == ["ready"]
+            for whose in (SECOND, None):
+                with store._changing() as tx:
+                    vec1.begin(tx._con, Plan(DIMENSION, 1, 1_000, whose), model())
+                while store.tend():
+                    pass
+            assert [(table.state, table.model) for table in every_table(store)] == [("ready", SECOND), ("ready", None)]
         return file.read_bytes()
 
 
@@ -70,12 +72,19 @@ def indexed(path: Path) -> SqliteStore:
     """A store whose every search by meaning goes through a vec1 table, however few memories there are."""
     path.touch(mode=0o600)
     path.write_bytes(empty_indexed())
-    return SqliteStore(path, index=Vec1Index(few=0), index_from=2**40)
+    store = SqliteStore(path, index=Vec1Index(few=0), index_from=2**40)
+    store._indexes[SECOND] = Vec1Index(few=0, model=SECOND)
+    return store
+
+
+def every_table(store: SqliteStore) -> list[Table]:
+    with store._reading() as con:
+        return vec1.tables(con, "filling", "ready", "retired")
 
 
 def known(store: SqliteStore) -> list[Table]:
-    with store._reading() as con:
-        return vec1.tables(con, "filling", "ready", "retired")
+    """Those of the store's own model."""
+    return [table for table in every_table(store) if table.model is None]
 
 
 def states(store: SqliteStore) -> list[str]:

@@ -75,6 +75,7 @@ TABLES = (
     Table("versions", ("space", "memory", "version", "id", "snapshot", "replaced_at", "replaced_by", "reason")),
     Table("ancestry", ("space", "memory", "origin", "hlc")),
     VECTORS,
+    Table("second_vectors", ("space", "memory", "part", "model", "vector")),
     Table("pending", ("space", "memory", "next_part", "attempts", "judged")),
     Table(
         "links",

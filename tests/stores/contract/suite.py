@@ -18,6 +18,7 @@ from tests.stores.contract.lists import ListsContract
 from tests.stores.contract.memories import MemoriesContract
 from tests.stores.contract.samples import *  # noqa: F403 -- for tests of one backend, too
 from tests.stores.contract.search import SearchContract
+from tests.stores.contract.second_vectors import SecondVectorsContract
 from tests.stores.contract.spaces import SpacesContract
 from tests.stores.contract.statistics import StatisticsContract
 from tests.stores.contract.sync import SyncContract
@@ -28,6 +29,7 @@ class StoreContract(
     HistoryContract,
     ListsContract,
     SearchContract,
+    SecondVectorsContract,
     StatisticsContract,
     ConversationsContract,
     SpacesContract,

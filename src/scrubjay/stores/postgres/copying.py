@@ -30,6 +30,10 @@ from scrubjay.values.memory import AccessLevel, Memory, random_suffix
 
 KEPT_BACK = "('schema', 'copy', 'copy_indexes')"  # facts about this database alone
 
+VECTOR_TABLES: Mapping[str, tuple[str, ...]] = {  # and the types of their columns
+    "vectors": ("text", "int8", "int2", "vector"),
+    "second_vectors": ("text", "int8", "int2", "text", "vector"),
+}
 KEYS: Mapping[str, tuple[str, ...]] = {
     "spaces": ("name",),
     "memories": ("space", "seq"),
@@ -37,6 +41,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "versions": ("space", "memory", "version"),
     "ancestry": ("space", "memory", "origin"),
     "vectors": ("space", "memory", "part"),
+    "second_vectors": ("space", "memory", "part"),
     "pending": ("space", "memory"),
     "links": ("source", "target", "kind"),
     "asides": ("memory", "role", "other"),
@@ -134,7 +139,7 @@ class PostgresCopy(Copyable):
                 ORDER BY {", ".join(key)}
                 """,
                 list(after or ()),
-                binary=table.name == "vectors",
+                binary=table.name in VECTOR_TABLES,
             )
             for row in found:
                 yield list(row[: len(key)]), _plain(table, row[len(key) :])
@@ -243,9 +248,9 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
         for row in memories:
             row["vector_bytes"] = row["parts"] * vector_size  # as most have; the others are counted at the end
         _take_in_memories(transaction, memories)
-    elif table.name == "vectors":
-        vectors = [(space, seq, part, vector_bytes(from_blob(blob))) for space, seq, part, blob in rows]
-        _copy(con, "vectors", table.columns, vectors, binary=True)
+    elif table.name in VECTOR_TABLES:
+        vectors = [(*place, vector_bytes(from_blob(blob))) for *place, blob in rows]
+        _copy(con, table.name, table.columns, vectors, types=VECTOR_TABLES[table.name])
     elif table.name == "archived_words":
         for (space, seq), passages in groupby(rows, key=itemgetter(0, 1)):
             transaction.write_words(
@@ -304,11 +309,12 @@ def _words(memories: Iterable[tuple[Memory, dict[str, Any]]]) -> Iterator[Row]:
             yield memory.space, memory.seq, passage.place, passage.length, passage.terms(memory.space), *carried
 
 
-def _copy(con: Any, table: str, columns: Iterable[str], rows: Iterable[Row], *, binary: bool = False) -> None:
-    how = " (FORMAT BINARY)" if binary else ""
+def _copy(con: Any, table: str, columns: Iterable[str], rows: Iterable[Row], *, types: Sequence[str] = ()) -> None:
+    """With `types`, in binary form."""
+    how = " (FORMAT BINARY)" if types else ""
     with con.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN{how}") as copying:
-        if binary:
-            copying.set_types(["text", "int8", "int2", "vector"])
+        if types:
+            copying.set_types(types)
         for row in rows:
             copying.write_row(row)
 
@@ -334,7 +340,7 @@ def _read(table: Table, name: str) -> str:
 
 
 def _plain(table: Table, row: Row) -> Row:
-    if table.name == "vectors":
+    if table.name in VECTOR_TABLES:
         return (*row[:-1], to_blob(vector_of(row[-1])))
     if table.name == "archived_words":
         return (*row[:-1], stems_as_text({labelled[1:]: LABELS[labelled[0]] for labelled in row[-1]}))

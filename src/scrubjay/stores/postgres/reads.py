@@ -43,7 +43,7 @@ class PostgresReads(Reads):
         """A connection for one call."""
 
     @abstractmethod
-    def _indexed(self, con: Connection, dimension: int) -> int | None:
+    def _indexed(self, con: Connection, dimension: int, model: str | None) -> int | None:
         """How many vectors of this length an index holds; None: nothing may be missed."""
 
     def _searched(self, search: Callable[[Connection], List[Match]]) -> List[Match]:
@@ -153,13 +153,22 @@ class PostgresReads(Reads):
         with self._reading() as con:
             return postgres_words.words_held(con, text, ids)
 
-    def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+    def nearest(
+        self,
+        vector: Vector,
+        filter: Filter,
+        audience: Audience,
+        *,
+        now: datetime,
+        limit: int,
+        model: str | None = None,
+    ) -> List[Match]:
         restriction = restricted(filter, audience, now=now)
         if restriction is None:
             return []
         return self._searched(
             lambda con: postgres_vectors.nearest(
-                con, vector, restriction, limit, indexed=self._indexed(con, len(vector))
+                con, vector, restriction, limit, indexed=self._indexed(con, len(vector), model), model=model
             )
         )
 
@@ -183,11 +192,11 @@ class PostgresReads(Reads):
                 for name, created, since, until, conversation, length, opening in rows
             }
 
-    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+    def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         if not ids:
             return {}
         with self._reading() as con:
-            return postgres_vectors.cosines(con, vector, ids)
+            return postgres_vectors.cosines(con, vector, ids, model=model)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         if not ids:

@@ -14,7 +14,7 @@ from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Condition, audience_of, reach_of, seen, views_of
 from scrubjay.stores.postgres.values import vector_of
 from scrubjay.stores.tables.rows import FIELDS, columns_of, memory_of
-from scrubjay.stores.tables.sql import Clause, Key, Row, Span, Sql, named
+from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Key, Row, Span, Sql, named
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import Audience, Memory
 from scrubjay.values.times import milliseconds
@@ -151,13 +151,13 @@ class PostgresSql(Sql):
         )
         return [self._tally.laid_over(memory_of(row)) for row in rows]
 
-    def vectors(self, memory: str) -> list[Vector]:
+    def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
+        source, condition = SECOND if model is not None else FIRST
+        told = self.hanging.told("vectors")
         with self._connection() as con:
             rows = con.execute(
-                rewritten(
-                    f"SELECT vector_send(vector) FROM vectors WHERE {self.hanging.told('vectors')} ORDER BY part"
-                ),
-                {"memory": memory},
+                rewritten(f"SELECT vector_send(vector) FROM {source} WHERE {told} AND {condition} ORDER BY part"),
+                {"memory": memory, "model": model},
                 binary=True,
             )
             return [vector_of(sent) for (sent,) in rows]

@@ -79,7 +79,7 @@ class PostgresStore(PostgresReads, Store):
         self._replica = Replica(partial(connect, replica)) if replica else None
         self._listener = Listener(self._connections.apart, self._connections.schema)
         self._watch = Watch(self.history.last_events, announced=lambda: self._listener.live)
-        self._indexes: dict[int, tuple[int, float]] = {}
+        self._indexes: dict[tuple[int, str], tuple[int, float]] = {}
         if not unfinished and self.unfinished:
             self.close()
             raise CopyUnfinished
@@ -93,12 +93,13 @@ class PostgresStore(PostgresReads, Store):
                 return search(con)
         return super()._searched(search)
 
-    def _indexed(self, con: Connection, dimension: int) -> int | None:
+    def _indexed(self, con: Connection, dimension: int, model: str | None) -> int | None:
         """As of half a minute ago: an index is made rarely, and without one answers are right too."""
-        known, until = self._indexes.get(dimension, (0, 0.0))
+        table = postgres_vectors.kept(model).name
+        known, until = self._indexes.get((dimension, table), (0, 0.0))
         if time.monotonic() >= until:
-            known = postgres_vectors.indexed(con, dimension)
-            self._indexes[dimension] = known, time.monotonic() + INDEX_KNOWN_SECONDS
+            known = postgres_vectors.indexed(con, dimension, table)
+            self._indexes[dimension, table] = known, time.monotonic() + INDEX_KNOWN_SECONDS
         return known
 
     def match_and_nearest(
@@ -115,11 +116,13 @@ class PostgresStore(PostgresReads, Store):
 
     def tend(self) -> bool:
         with self._connections.apart() as con:
-            dimension = postgres_vectors.missing_index(con)
-            if dimension is not None and postgres_schema.alone(con, self._connections.schema):
-                postgres_vectors.make_index(con, dimension)
-                self._indexes.clear()
-        return False
+            missing = postgres_vectors.missing_index(con)
+            if missing is None or not postgres_schema.alone(con, self._connections.schema):
+                return False
+            table, dimension = missing
+            postgres_vectors.make_index(con, dimension, table)
+            self._indexes.clear()
+        return self.needs_tending()
 
     def one_reader(self) -> AbstractContextManager[None]:
         return self._connections.one_reader()

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 HANGING = (  # tables with rows of a memory
-    "aliases", "tags", "versions", "vectors", "signatures", "pending", "words", "archives",
+    "aliases", "tags", "versions", "vectors", "second_vectors", "signatures", "pending", "words", "archives",
 )  # fmt: skip
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
 # Behind files that wait, for those that already do.
@@ -89,7 +89,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         self.write_gathered()
         yield self._con
 
-    def _indexed(self, con: Connection, dimension: int) -> int | None:  # noqa: ARG002 -- the port's
+    def _indexed(self, con: Connection, dimension: int, model: str | None) -> int | None:  # noqa: ARG002 -- the port's
         return None  # a transaction looks at few memories, and nothing must be missing
 
     def write_gathered(self) -> None:
@@ -112,7 +112,18 @@ class PostgresTransaction(PostgresReads, Transaction):
             return self._replace_put_away(known, memory, columns, vectors, change)
         return self._replace(known, memory, columns, vectors, parts=parts, change=change)
 
-    def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
+    def add_vectors(
+        self,
+        id: str,
+        *,
+        version: int,
+        first_part: int,
+        vectors: Sequence[Vector],
+        parts: int,
+        model: str | None = None,
+    ) -> bool:
+        if model is not None:
+            return self._write_second_vectors(id, version, model, vectors)
         row = self._con.execute(
             f"""
             SELECT {COUNTED}, seq
@@ -149,6 +160,24 @@ class PostgresTransaction(PostgresReads, Transaction):
         )
         self._con.execute(
             "DELETE FROM pending WHERE space = %s AND memory = %s AND next_part >= %s", (counted.space, seq, parts)
+        )
+        return True
+
+    def _write_second_vectors(self, id: str, version: int, model: str, vectors: Sequence[Vector]) -> bool:
+        row = self._con.execute(
+            "SELECT space, seq FROM memories WHERE id = %s AND state < 4 AND text_version <= %s AND version >= %s",
+            (id, version, version),
+        ).fetchone()
+        if row is None:
+            return False
+        self._con.execute("DELETE FROM second_vectors WHERE space = %s AND memory = %s", row)
+        self._con.execute(
+            """
+            INSERT INTO second_vectors (space, memory, part, model, vector)
+            SELECT %s, %s, number - 1, %s, vector
+            FROM unnest(%s) WITH ORDINALITY AS each (vector, number)
+            """,
+            (*row, model, all_vectors(vectors)),
         )
         return True
 
@@ -257,7 +286,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         left = emptied(memory) | {"packed_bytes": archive.size, "text_version": memory.version}
         if not keep_vectors:
             left |= {"parts": 0, "vector_bytes": 0}
-        for table in ("versions", "pending") if keep_vectors else ("versions", "pending", "vectors", "signatures"):
+        for table in ("versions", "pending", *(() if keep_vectors else ("vectors", "second_vectors", "signatures"))):
             self._con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", place)
         self._update(*place, left)
         self.archives.keep(id, archive)

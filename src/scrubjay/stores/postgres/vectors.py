@@ -13,7 +13,7 @@ filter that admits one row in a hundred it would take the index and lose most an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 
@@ -36,38 +36,73 @@ PASSED_OVER = 5_000
 MAX_INDEXED = 4_000  # dimensions that pgvector's index takes in half precision
 
 
-def index_name(dimension: int) -> str:
-    return f"vectors_by_meaning_{dimension}"
+class Kept(NamedTuple):
+    """Where a model's vectors are: the table's own name, and a condition on its rows, called `vectors`."""
+
+    name: str
+    condition: str
+    values: tuple[str, ...]
+
+    @property
+    def table(self) -> str:
+        return f"{self.name} AS vectors"
+
+
+FIRST = Kept("vectors", "TRUE", ())
+
+
+def kept(model: str | None) -> Kept:
+    """Those of a second model, by its fingerprint; None: those of the store's own model."""
+    return FIRST if model is None else Kept("second_vectors", "vectors.model = %s", (model,))
+
+
+def index_name(dimension: int, table: str = "vectors") -> str:
+    return f"{table}_by_meaning_{dimension}"
 
 
 def nearest(
-    con: Connection, vector: Vector, restriction: Restriction, limit: int, *, indexed: int | None
+    con: Connection,
+    vector: Vector,
+    restriction: Restriction,
+    limit: int,
+    *,
+    indexed: int | None,
+    model: str | None = None,
 ) -> list[Match]:
     """`indexed`: how many vectors the index holds, 0 if there is none; None: nothing may be missed."""
+    own = kept(model)
     scope = 0.0 if indexed is None or not limit else _scope(con, restriction)
     if scope <= EXACT_UP_TO:
-        return _exactly(con, vector, restriction, limit)
+        return _exactly(con, vector, restriction, limit, own)
     if indexed and scope**2 > PASSED_OVER * indexed:
-        found = _by_index(con, vector, restriction, limit)
+        found = _by_index(con, vector, restriction, limit, own)
         if len(found) >= limit:
             return found
-    return _by_signatures(con, vector, restriction, limit)
+    # Signatures are of the store's own model.
+    return (
+        _by_signatures(con, vector, restriction, limit)
+        if model is None
+        else _exactly(con, vector, restriction, limit, own)
+    )
 
 
-def missing_index(con: Connection) -> int | None:
-    """The length of the store's vectors, if they are many and have no index."""
+def missing_index(con: Connection) -> tuple[str, int] | None:
+    """The table of vectors, and their length, that are many and have no index."""
     row = con.execute("SELECT vector_dims(vector) FROM vectors LIMIT 1").fetchone()
-    if row is None or row[0] > MAX_INDEXED:
-        return None
-    [(size,)] = con.execute("SELECT coalesce(sum(vector_bytes), 0)::BIGINT FROM totals WHERE part = ''")
-    return row[0] if size >= INDEX_FROM * 4 * row[0] and not has_index(con, row[0]) else None
+    if row is not None and row[0] <= MAX_INDEXED and not indexed(con, row[0]):
+        [(size,)] = con.execute("SELECT coalesce(sum(vector_bytes), 0)::BIGINT FROM totals WHERE part = ''")
+        if size >= INDEX_FROM * 4 * row[0]:
+            return "vectors", row[0]
+    second = "second_vectors"
+    row = con.execute(f"SELECT vector_dims(vector) FROM {second} LIMIT 1").fetchone()
+    if row is not None and row[0] <= MAX_INDEXED and not indexed(con, row[0], second):
+        [(rows,)] = con.execute(f"SELECT count(*) FROM (SELECT 1 FROM {second} LIMIT %s) AS counted", (INDEX_FROM,))
+        if rows >= INDEX_FROM:
+            return second, row[0]
+    return None
 
 
-def has_index(con: Connection, dimension: int) -> bool:
-    return indexed(con, dimension) > 0
-
-
-def indexed(con: Connection, dimension: int) -> int:
+def indexed(con: Connection, dimension: int, table: str = "vectors") -> int:
     """How many vectors of this length the index holds, as of when it was last looked at; 0: there is none."""
     row = con.execute(
         """
@@ -77,29 +112,34 @@ def indexed(con: Connection, dimension: int) -> int:
         WHERE indexrelid = to_regclass(%s)
         AND indisvalid
         """,
-        (index_name(dimension),),
+        (index_name(dimension, table),),
     ).fetchone()
     return 0 if row is None else int(row[0])
 
 
-def make_index(con: Connection, dimension: int) -> None:
+def make_index(con: Connection, dimension: int, table: str = "vectors") -> None:
     """Others read and write meanwhile. What an attempt that was cut off left is removed first."""
-    name = index_name(dimension)
+    name = index_name(dimension, table)
     con.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
     con.execute("SET maintenance_work_mem = '512MB'")
     con.execute(
         f"""
         CREATE INDEX CONCURRENTLY {name}
-        ON vectors USING hnsw ((vector::HALFVEC({dimension})) halfvec_ip_ops)
+        ON {table} USING hnsw ((vector::HALFVEC({dimension})) halfvec_ip_ops)
         WHERE vector_dims(vector) = {dimension}
         """
     )
-    con.execute("ANALYZE vectors, memories, words, tags, signatures")
+    con.execute("ANALYZE vectors, second_vectors, memories, words, tags, signatures")
 
 
 def drop_indexes(con: Connection) -> None:
     names = con.execute(
-        "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE 'vectors_by_meaning_%'"
+        """
+        SELECT indexname
+        FROM pg_indexes
+        WHERE schemaname = current_schema()
+        AND indexname LIKE '%vectors_by_meaning_%'
+        """
     )
     for (name,) in names.fetchall():
         con.execute(f"DROP INDEX IF EXISTS {name}")
@@ -130,10 +170,14 @@ def _best(rows: Iterable[tuple[Any, ...]], limit: int) -> list[Match]:
     return [Match(memory, -float(place[0])) for memory, place in order[:limit]]
 
 
-def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
+def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: int, own: Kept = FIRST) -> list[Match]:
     """What the index finds, weighed exactly; fewer than asked for if it gave up."""
     where, values = restriction.condition()
-    tables, signatures = looked_at("signatures", where)
+    if own.name == "vectors":
+        tables, signatures = looked_at("signatures", where)
+        part = f"{signatures}.part = vectors.part"
+    else:
+        tables, part = "memories", "TRUE"
     depth = limit + limit // 4
     asked = vector_bytes(vector)
     while True:
@@ -141,21 +185,22 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
             # The index of this length; OFFSET keeps what is asked of memories behind it, each by its primary key.
             f"""
             SELECT admitted.id, vectors.vector <#> %s, -admitted.created_at, -vectors.memory
-            FROM vectors
+            FROM {own.table}
             CROSS JOIN LATERAL (
                 SELECT memories.id, memories.created_at
                 FROM {tables}
                 WHERE memories.space = vectors.space
                 AND memories.seq = vectors.memory
-                AND {signatures}.part = vectors.part
+                AND {part}
                 AND {where}
                 OFFSET 0
             ) AS admitted
             WHERE vector_dims(vectors.vector) = {len(vector)}
+            AND {own.condition}
             ORDER BY vectors.vector::HALFVEC({len(vector)}) <#> %s::HALFVEC({len(vector)})
             LIMIT %s
             """,
-            (asked, *values, asked, depth),
+            (asked, *values, *own.values, asked, depth),
         ).fetchall()
         found = _best(rows, limit)
         if len(found) >= limit or len(rows) < depth:
@@ -163,7 +208,7 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
         depth *= 4  # long memories took several places each
 
 
-def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
+def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: int, own: Kept = FIRST) -> list[Match]:
     where, values = restriction.condition()
     rows = con.execute(
         # Whatever index the conditions have, then the primary key of vectors. OFFSET lets the distance be taken first:
@@ -173,8 +218,9 @@ def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: i
         FROM (
             SELECT memories.seq, memories.id, memories.created_at, vectors.vector <#> %s AS distance
             FROM memories
-            JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+            JOIN {own.table} ON vectors.space = memories.space AND vectors.memory = memories.seq
             WHERE vector_dims(vectors.vector) = %s
+            AND {own.condition}
             AND {where}
             OFFSET 0
         ) AS compared
@@ -182,23 +228,25 @@ def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: i
         ORDER BY 2 DESC, created_at DESC, seq DESC
         LIMIT %s
         """,
-        (vector_bytes(vector), len(vector), *values, limit),
+        (vector_bytes(vector), len(vector), *own.values, *values, limit),
     )
     return [Match(memory, float(cosine)) for memory, cosine in rows]
 
 
-def cosines(con: Connection, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+def cosines(con: Connection, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
+    own = kept(model)
     rows = con.execute(
         # memories_by_id, then the primary key of vectors
-        """
+        f"""
         SELECT memories.id, -min(vectors.vector <#> %s)
         FROM memories
-        JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+        JOIN {own.table} ON vectors.space = memories.space AND vectors.memory = memories.seq
         WHERE memories.id = ANY(%s)
         AND vector_dims(vectors.vector) = %s
+        AND {own.condition}
         GROUP BY memories.id
         """,
-        (vector_bytes(vector), Texts(ids), len(vector)),
+        (vector_bytes(vector), Texts(ids), len(vector), *own.values),
     )
     return {memory: float(cosine) for memory, cosine in rows}
 

@@ -200,8 +200,20 @@ class Reads(ABC):
         (hardly any)."""
 
     @abstractmethod
-    def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
-        """The memories whose nearest part has the highest cosine with the vector, best first, each once."""
+    def nearest(
+        self,
+        vector: Vector,
+        filter: Filter,
+        audience: Audience,
+        *,
+        now: datetime,
+        limit: int,
+        model: str | None = None,
+    ) -> List[Match]:
+        """The memories whose nearest part has the highest cosine with the vector, best first, each once.
+
+        `model`, the fingerprint of a second model, asks its vectors instead: memories that have none are left out.
+        """
 
     def match_and_nearest(
         self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
@@ -213,8 +225,11 @@ class Reads(ABC):
         )
 
     @abstractmethod
-    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
-        """The cosine of the vector with each of these memories' nearest part; those without vectors are left out."""
+    def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
+        """The cosine of the vector with each of these memories' nearest part; those without vectors are left out.
+
+        `model` as for `nearest`.
+        """
 
     @abstractmethod
     def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
@@ -271,8 +286,21 @@ class Transaction(Reads):
         """
 
     @abstractmethod
-    def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
-        """Add the vectors of further parts. False, and nothing happens, if the text has changed since `version`."""
+    def add_vectors(
+        self,
+        id: str,
+        *,
+        version: int,
+        first_part: int,
+        vectors: Sequence[Vector],
+        parts: int,
+        model: str | None = None,
+    ) -> bool:
+        """Add the vectors of further parts. False, and nothing happens, if the text has changed since `version`.
+
+        `model` is the fingerprint of a second model. Its vectors, of all parts, come in place of any that are there;
+        they go when the text changes.
+        """
 
     @abstractmethod
     def purge(self, id: str, *, at: datetime, final: bool = True) -> None:

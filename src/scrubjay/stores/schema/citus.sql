@@ -7,6 +7,7 @@ SELECT create_distributed_table('aliases', 'space', colocate_with => 'memories')
 SELECT create_distributed_table('tags', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('versions', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('vectors', 'space', colocate_with => 'memories');
+SELECT create_distributed_table('second_vectors', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('signatures', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('pending', 'space', colocate_with => 'memories');
 SELECT create_distributed_table('words', 'space', colocate_with => 'memories');

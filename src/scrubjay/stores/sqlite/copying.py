@@ -79,6 +79,7 @@ READINGS: Mapping[str, Reading] = {
     "versions": _of_memory("versions", "memory", "version"),
     "ancestry": _of_memory("ancestry", "memory", "origin"),
     "vectors": _of_memory("vectors", "memory", "part"),
+    "second_vectors": _of_memory("second_vectors", "memory", "part"),
     "pending": _of_memory("pending", "memory"),
     "links": Reading("links", ("number",)),
     "asides": Reading("asides", ("memory", "role", "other")),

@@ -12,6 +12,7 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 import apsw
 
@@ -411,3 +412,18 @@ def _few_by_time(con: apsw.Connection, restriction: Restriction, few: int) -> bo
         (*values, since, NEVER if until is None else until),
     )
     return int(rows) <= few
+
+
+class Kept(NamedTuple):
+    """Where a model's vectors are: a table to be called `vectors`, and a condition on its rows."""
+
+    table: str
+    condition: str
+    values: tuple[str, ...]
+
+
+def kept(model: str | None) -> Kept:
+    """Those of a second model, by its fingerprint; None: those of the store's own model."""
+    if model is None:
+        return Kept("vectors", "TRUE", ())
+    return Kept("second_vectors AS vectors", "vectors.model = ?", (model,))

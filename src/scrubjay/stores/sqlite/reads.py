@@ -15,7 +15,7 @@ import apsw
 
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import Condition, Restriction, among, joined, restricted, seen, views_of
+from scrubjay.stores.sqlite.filters import Condition, Restriction, among, joined, kept, restricted, seen, views_of
 from scrubjay.stores.sqlite.sql import TABLES, columns_for
 from scrubjay.stores.tables.rows import maybe_moment, memory_of
 from scrubjay.stores.tables.tally import Tally
@@ -52,7 +52,9 @@ class SqliteReads(Reads):
         """A connection for one call."""
 
     @abstractmethod
-    def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
+    def _nearest(
+        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
+    ) -> List[Match]:
         """Search by meaning on this connection."""
 
     def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
@@ -146,24 +148,35 @@ class SqliteReads(Reads):
         with self._reading() as con:
             return sqlite_words.rarities(con, words, views_of(con, audience), sees_all=audience.sees_all)
 
-    def nearest(self, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
+    def nearest(
+        self,
+        vector: Vector,
+        filter: Filter,
+        audience: Audience,
+        *,
+        now: datetime,
+        limit: int,
+        model: str | None = None,
+    ) -> List[Match]:
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
-            return [] if restriction is None else self._nearest(con, vector, restriction, limit)
+            return [] if restriction is None else self._nearest(con, vector, restriction, limit, model)
 
-    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+    def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         from scrubjay.stores.sqlite import vectors
 
+        own = kept(model)
         with self._reading() as con:
             rows = con.execute(
                 # One text whatever the number of ids, so that it is prepared once.
-                """
+                f"""
                 SELECT memories.id, vectors.vector
                 FROM json_each(?) AS wanted
                 CROSS JOIN memories ON memories.id = wanted.value
-                CROSS JOIN vectors ON vectors.memory = memories.seq
+                CROSS JOIN {own.table} ON vectors.memory = memories.seq
+                WHERE {own.condition}
                 """,
-                (json.dumps(list(ids)),),
+                (json.dumps(list(ids)), *own.values),
             )
             return vectors.best_cosines(vector, rows)
 

@@ -14,7 +14,7 @@ import apsw
 
 from scrubjay.stores.sqlite.filters import Condition, audience_of, reach_of, seen, views_of
 from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of, memory_of
-from scrubjay.stores.tables.sql import Clause, Key, Row, Span, Sql, named
+from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Key, Row, Span, Sql, named
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import Audience, Memory
 
@@ -139,10 +139,15 @@ class SqliteSql(Sql):
         )
         return [self._tally.laid_over(memory_of(row)) for row in rows]
 
-    def vectors(self, memory: str) -> list[Vector]:
+    def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
         from scrubjay.stores.sqlite.vectors import from_blob
 
-        rows = self.all(f"SELECT vector FROM vectors WHERE {self.hanging.told('vectors')} ORDER BY part", memory=memory)
+        source, condition = SECOND if model is not None else FIRST
+        rows = self.all(
+            f"SELECT vector FROM {source} WHERE {self.hanging.told('vectors')} AND {condition} ORDER BY part",
+            memory=memory,
+            model=model,
+        )
         return [from_blob(blob) for (blob,) in rows]
 
     def visible(self, audience: Audience, table: str = "memories") -> Clause:

@@ -70,7 +70,8 @@ class SqliteStore(SqliteReads, Store):
         self._connections = Connections(
             sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds, for_copy=unfinished
         )
-        self._index = index
+        # By second model; None: of the store's own.
+        self._indexes: dict[str | None, VectorIndex] = {} if index is None else {None: index}
         self._index_from = index_from
         self._watch = Watch(self.history.last_events)
         if not unfinished and self.unfinished:
@@ -91,12 +92,14 @@ class SqliteStore(SqliteReads, Store):
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
         return self._connections.reading()
 
-    def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
-        if self._index is None:
+    def _nearest(
+        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
+    ) -> List[Match]:
+        if model not in self._indexes:
             from scrubjay.stores.sqlite.vectors import Vec1Index
 
-            self._index = Vec1Index()
-        return self._index.nearest(con, vector, restriction, limit)
+            self._indexes[model] = Vec1Index(model=model)
+        return self._indexes[model].nearest(con, vector, restriction, limit)
 
     def one_reader(self) -> AbstractContextManager[None]:
         return self._connections.one_reader()

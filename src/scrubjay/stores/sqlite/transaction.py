@@ -55,10 +55,12 @@ class SqliteTransaction(SqliteReads, Transaction):
         self.write_gathered()
         yield self._con
 
-    def _nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> List[Match]:
+    def _nearest(
+        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
+    ) -> List[Match]:
         from scrubjay.stores.sqlite import vectors
 
-        return vectors.scan(con, vector, restriction, limit)  # an index sees committed rows only
+        return vectors.scan(con, vector, restriction, limit, model=model)  # an index sees committed rows only
 
     def put(
         self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
@@ -106,7 +108,18 @@ class SqliteTransaction(SqliteReads, Transaction):
             self._replace_vectors(seq, memory.version, vectors or (), parts)
         return self._written(seq)
 
-    def add_vectors(self, id: str, *, version: int, first_part: int, vectors: Sequence[Vector], parts: int) -> bool:
+    def add_vectors(
+        self,
+        id: str,
+        *,
+        version: int,
+        first_part: int,
+        vectors: Sequence[Vector],
+        parts: int,
+        model: str | None = None,
+    ) -> bool:
+        if model is not None:
+            return self._write_second_vectors(id, version, model, vectors)
         row = self._con.execute(
             "SELECT seq FROM memories WHERE id = ? AND state < 4 AND text_version <= ? AND version >= ?",
             (id, version, version),
@@ -121,6 +134,24 @@ class SqliteTransaction(SqliteReads, Transaction):
             (first_part + len(vectors), seq, first_part),
         )
         self._con.execute("DELETE FROM pending WHERE memory = ? AND next_part >= ?", (seq, parts))
+        return True
+
+    def _write_second_vectors(self, id: str, version: int, model: str, vectors: Sequence[Vector]) -> bool:
+        row = self._con.execute(
+            "SELECT seq FROM memories WHERE id = ? AND state < 4 AND text_version <= ? AND version >= ?",
+            (id, version, version),
+        ).fetchone()
+        if row is None:
+            return False
+        from scrubjay.stores.sqlite.vectors import to_blob
+
+        [seq] = row
+        self._con.execute("DELETE FROM second_vectors WHERE memory = ?", (seq,))
+        self._con.executemany(
+            "INSERT INTO second_vectors (memory, part, model, vector) VALUES (?, ?, ?, ?)",
+            [(seq, part, model, to_blob(vector)) for part, vector in enumerate(vectors)],
+        )
+        self._con.execute("UPDATE memories SET change = ? WHERE seq = ?", (self._changed(), seq))
         return True
 
     def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
@@ -177,7 +208,8 @@ class SqliteTransaction(SqliteReads, Transaction):
         assert space is not None
         self.erased = True
         if not keep_vectors:
-            self._con.execute("DELETE FROM vectors WHERE memory = ?", (seq,))
+            for table in ("vectors", "second_vectors"):
+                self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
             self._con.execute("UPDATE memories SET parts = 0 WHERE seq = ?", (seq,))
         for table in ("versions", "pending"):
             self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))

@@ -23,6 +23,7 @@ from zlib import crc32
 
 import apsw
 
+from scrubjay.stores.sqlite.filters import kept
 from scrubjay.values.frozen import dataclass
 
 FROM_VECTORS = 20_000  # fewer are compared in memory, exactly and as fast
@@ -54,6 +55,7 @@ class Table:
     buckets: int
     trained: int
     filled: int
+    model: str | None = None  # a second one, whose vectors it holds
 
     @property
     def name(self) -> str:
@@ -75,7 +77,9 @@ def able(con: apsw.Connection) -> bool:
 
 def tables(con: apsw.Connection, *states: str) -> list[Table]:
     """The tables in these states, oldest first."""
-    rows = con.execute("SELECT number, dimension, state, buckets, trained, filled FROM vector_indexes ORDER BY number")
+    rows = con.execute(
+        "SELECT number, dimension, state, buckets, trained, filled, model FROM vector_indexes ORDER BY number"
+    )
     return [table for table in (Table(*row) for row in rows) if table.state in states]
 
 
@@ -118,17 +122,19 @@ def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any])
     wanted: dict[int, dict[int, Row]] = {}
     for (seq,) in con.execute(f"SELECT seq FROM memories WHERE {where}", values):
         wanted[seq] = {}
+    own = kept(table.model)
     rows = con.execute(
         f"""
         SELECT seq, part, space, audience, user, state, kind, category, importance, created_at,
             coalesce(expires_at, ?), coalesce(conversation, 0), vectors.vector
         FROM memories
-        CROSS JOIN vectors ON vectors.memory = memories.seq
+        CROSS JOIN {own.table} ON vectors.memory = memories.seq
         WHERE {where}
         AND memories.state < 4
+        AND {own.condition}
         AND length(vectors.vector) = ?
         """,
-        (NEVER, *values, 4 * table.dimension),
+        (NEVER, *values, *own.values, 4 * table.dimension),
     )
     for seq, part, space, audience, user, state, kind, category, importance, *rest, vector in rows:
         numbers = (space, audience, user, state, code(kind), code(category), thousandths(importance), *rest)
@@ -169,35 +175,54 @@ class Plan:
     dimension: int
     buckets: int
     vectors: int
+    model: str | None = None
 
 
 def plan(con: apsw.Connection, *, from_vectors: int) -> Plan | None:
     """What is missing: a first table, or one trained on more; None if all is well, or a table is being filled."""
+    if tables(con, "filling"):
+        return None
     newest = con.execute("SELECT length(vector) / 4 FROM vectors ORDER BY id DESC LIMIT 1").get
-    if newest is None or tables(con, "filling"):
-        return None
-    vectors = (con.execute("SELECT sum(vector_bytes) FROM totals WHERE part = ''").get or 0) // (4 * newest)
-    ready = [table for table in tables(con, "ready") if table.dimension == newest]
-    if vectors < max([from_vectors, *(GROWTH * table.trained for table in ready)]):
-        return None
-    return Plan(newest, LISTS if vectors <= MANY else isqrt(vectors), vectors)
+    if newest is not None:
+        vectors = (con.execute("SELECT sum(vector_bytes) FROM totals WHERE part = ''").get or 0) // (4 * newest)
+        if vectors >= _enough(con, newest, None, from_vectors):
+            return _planned(newest, vectors, None)
+    last = "SELECT length(vector) / 4, model FROM second_vectors ORDER BY id DESC LIMIT 1"
+    for dimension, model in con.execute(last):
+        enough = _enough(con, dimension, model, from_vectors)
+        # No further than there: all of them are counted only when a table is made.
+        if con.execute("SELECT count(*) FROM (SELECT 1 FROM second_vectors LIMIT ?)", (enough,)).get >= enough:
+            return _planned(dimension, con.execute("SELECT count(*) FROM second_vectors").get, model)
+    return None
+
+
+def _enough(con: apsw.Connection, dimension: int, model: str | None, from_vectors: int) -> int:
+    """How many vectors there must be for a table, or for another one."""
+    ready = [table for table in tables(con, "ready") if (table.dimension, table.model) == (dimension, model)]
+    return max([from_vectors, *(GROWTH * table.trained for table in ready)])
+
+
+def _planned(dimension: int, vectors: int, model: str | None) -> Plan:
+    return Plan(dimension, LISTS if vectors <= MANY else isqrt(vectors), vectors, model)
 
 
 def sample(con: apsw.Connection, plan: Plan) -> list[bytes]:
     """Vectors from all over the store to learn from."""
     wanted = max(SAMPLE, SAMPLE_PER_LIST * plan.buckets)
-    [(last,)] = con.execute("SELECT max(id) FROM vectors")
+    own = kept(plan.model)
+    [(last,)] = con.execute(f"SELECT max(id) FROM {own.table}")
     step = max(1, last // wanted)
     rows = con.execute(
         # By the primary key, evenly: ids are given in order of arrival.
-        """
+        f"""
         WITH RECURSIVE places (id) AS (SELECT 1 UNION ALL SELECT id + ?1 FROM places WHERE id + ?1 <= ?2)
         SELECT vectors.vector
         FROM places
-        CROSS JOIN vectors ON vectors.id = places.id
+        CROSS JOIN {own.table} ON vectors.id = places.id
         WHERE length(vectors.vector) = ?3
+        AND {own.condition}
         """,
-        (step, last, 4 * plan.dimension),
+        (step, last, 4 * plan.dimension, *own.values),
     )
     return [vector for (vector,) in rows]
 
@@ -224,11 +249,11 @@ def begin(con: apsw.Connection, plan: Plan, model: bytes) -> None:
         return
     [(number,)] = con.execute(
         """
-        INSERT INTO vector_indexes (dimension, state, buckets, trained, filled)
-        VALUES (?, 'filling', ?, ?, 0)
+        INSERT INTO vector_indexes (dimension, state, buckets, trained, filled, model)
+        VALUES (?, 'filling', ?, ?, 0, ?)
         RETURNING number
         """,
-        (plan.dimension, plan.buckets, plan.vectors),
+        (plan.dimension, plan.buckets, plan.vectors, plan.model),
     )
     con.execute(f"CREATE VIRTUAL TABLE near_{number} USING vec1 (vector, {', '.join(COLUMNS)})")
     con.execute(f"INSERT INTO near_{number} (cmd, arg) VALUES ('rebuild', ?)", (model,))
@@ -241,7 +266,9 @@ def fill(con: apsw.Connection, table: Table) -> None:
     ).get
     try:
         if last is None:
-            con.execute("UPDATE vector_indexes SET state = 'retired' WHERE state = 'ready'")
+            con.execute(
+                "UPDATE vector_indexes SET state = 'retired' WHERE state = 'ready' AND model IS ?", (table.model,)
+            )
             con.execute("UPDATE vector_indexes SET state = 'ready' WHERE number = ?", (table.number,))
             return
         with con:

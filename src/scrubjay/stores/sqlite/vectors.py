@@ -26,7 +26,17 @@ from numpy.typing import NDArray
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import EmbeddingError
 from scrubjay.stores.sqlite import vec1
-from scrubjay.stores.sqlite.filters import SMALL, Condition, Restriction, View, among, is_small, joined, small_table
+from scrubjay.stores.sqlite.filters import (
+    SMALL,
+    Condition,
+    Restriction,
+    View,
+    among,
+    is_small,
+    joined,
+    kept,
+    small_table,
+)
 from scrubjay.values.memory import Match
 
 CACHED_ROWS = 40_000  # 61 MB at 384 dimensions
@@ -81,23 +91,31 @@ def best_cosines(vector: Vector, rows: Iterable[tuple[str, bytes]]) -> dict[str,
 
 
 def scan(
-    con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, *, table: str = "memories"
+    con: apsw.Connection,
+    vector: Vector,
+    restriction: Restriction,
+    limit: int,
+    *,
+    table: str = "memories",
+    model: str | None = None,
 ) -> list[Match]:
     """Read the vectors of the scope from the file, a chunk at a time, and keep the best.
 
     `table` may name the index that finds the memories, where the planner would not take it.
     """
     where, values = restriction.condition()
+    own = kept(model)
     rows = con.execute(
         # Whatever index the conditions have, then the unique index of vectors.
         f"""
         SELECT memories.seq, memories.created_at, vectors.vector
         FROM {table}
-        CROSS JOIN vectors ON vectors.memory = memories.seq
+        CROSS JOIN {own.table} ON vectors.memory = memories.seq
         WHERE {where}
+        AND {own.condition}
         AND length(vectors.vector) = ?
         """,
-        (*values, 4 * len(vector)),
+        (*values, *own.values, 4 * len(vector)),
     )
     best = Candidates.none()
     for chunk in _chunks(rows):
@@ -162,7 +180,8 @@ class Candidates:
 class ExactIndex(VectorIndex):
     """Compares with every vector of the scope: the reference, and the fastest while all fit into memory."""
 
-    def __init__(self, *, cached_rows: int = CACHED_ROWS) -> None:
+    def __init__(self, *, cached_rows: int = CACHED_ROWS, model: str | None = None) -> None:
+        self._model = model  # a second one, whose vectors these are
         self._cached_rows = cached_rows
         self._lock = threading.Lock()  # searches take turns: one at a time saturates the memory bus already
         self._cache: Cache | None = None
@@ -172,17 +191,19 @@ class ExactIndex(VectorIndex):
             cache = self._current(con, len(vector))
             if cache is not None:
                 return cache.nearest(con, vector, restriction).best(limit).matches(con)
-        return scan(con, vector, restriction, limit)
+        return scan(con, vector, restriction, limit, model=self._model)
 
     def _current(self, con: apsw.Connection, dimension: int) -> Cache | None:
         """The cache as of this snapshot; None if the vectors are too many for one."""
         [(change,)] = con.execute("SELECT change FROM counters")
         if self._cache is None or self._cache.dimension != dimension or self._cache.change > change:
             self._cache = None
-            [(rows,)] = con.execute("SELECT count(*) FROM (SELECT 1 FROM vectors LIMIT ?)", (self._cached_rows + 1,))
+            [(rows,)] = con.execute(
+                f"SELECT count(*) FROM (SELECT 1 FROM {kept(self._model).table} LIMIT ?)", (self._cached_rows + 1,)
+            )
             if rows > self._cached_rows:
                 return None
-            self._cache = Cache(dimension, self._cached_rows)
+            self._cache = Cache(dimension, self._cached_rows, self._model)
         if self._cache.change < change and not self._cache.refresh(con, change):
             self._cache = None
         return self._cache
@@ -191,8 +212,9 @@ class ExactIndex(VectorIndex):
 class Cache:
     """All vectors of a store with what filters ask of their memories, as arrays; row i of each belongs together."""
 
-    def __init__(self, dimension: int, capacity: int) -> None:
+    def __init__(self, dimension: int, capacity: int, model: str | None) -> None:
         self.dimension = dimension
+        self._kept = kept(model)
         self.change = 0  # the transaction up to which it is complete
         self._capacity = capacity
         self._count = 0
@@ -208,16 +230,17 @@ class Cache:
         self._remove(np.fromiter((seq for (seq,) in changed), np.int64))
         rows = con.execute(
             # memories_by_change, then the unique index of vectors
-            """
+            f"""
             SELECT seq, space, audience, user, state, created_at, coalesce(expires_at, ?), coalesce(conversation, 0),
                 kind, category, importance, memories.id, vectors.vector
             FROM memories
-            CROSS JOIN vectors ON vectors.memory = memories.seq
+            CROSS JOIN {self._kept.table} ON vectors.memory = memories.seq
             WHERE memories.change > ?
             AND memories.state < 4
+            AND {self._kept.condition}
             AND length(vectors.vector) = ?
             """,
-            (NEVER, self.change, 4 * self.dimension),
+            (NEVER, self.change, *self._kept.values, 4 * self.dimension),
         )
         for chunk in _chunks(rows):
             if self._count + len(chunk) > self._capacity:
@@ -336,20 +359,21 @@ def snapshot(con: apsw.Connection) -> Iterator[None]:
 class Vec1Index(VectorIndex):
     """Uses the store's vec1 table where there is one of use, else compares exactly."""
 
-    def __init__(self, *, few: int = SMALL) -> None:
+    def __init__(self, *, few: int = SMALL, model: str | None = None) -> None:
         self._few = few
-        self._exact = ExactIndex()
+        self._model = model  # a second one, whose vectors these are
+        self._exact = ExactIndex(model=model)
         self._broken: set[int] = set()  # tables that failed; others may still be fine
 
     def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
         table = self._table(con, len(vector))
         if table is not None:
             if self._few and is_small(con, restriction, self._few):
-                return scan(con, vector, restriction, limit, table=small_table(restriction))
+                return scan(con, vector, restriction, limit, table=small_table(restriction), model=self._model)
             try:
                 with snapshot(con):
                     found = near(con, table, vector, restriction, limit)
-                return scan(con, vector, restriction, limit) if found is None else found
+                return scan(con, vector, restriction, limit, model=self._model) if found is None else found
             except vec1.BROKEN as error:
                 self._broken.add(table.number)
                 import logging  # rarely needed, and not free
@@ -360,7 +384,8 @@ class Vec1Index(VectorIndex):
     def _table(self, con: apsw.Connection, dimension: int) -> vec1.Table | None:
         if con.execute(vec1.ANY).get is None:  # as in most stores
             return None
-        fitting = [one for one in vec1.tables(con, "ready") if one.dimension == dimension]
+        own = (dimension, self._model)
+        fitting = [one for one in vec1.tables(con, "ready") if (one.dimension, one.model) == own]
         return next((one for one in fitting if one.number not in self._broken and vec1.able(con)), None)
 
 
@@ -381,7 +406,7 @@ def near(
             lists = table.buckets  # others may be in those that were passed over
             continue
         if scores is None:
-            found = scored(con, rowids, vector, restriction)
+            found = scored(con, rowids, vector, restriction, model=table.model)
         else:
             found = admitted(con, dict(zip(rowids, scores, strict=True)), restriction, limit)
         enough = len(found.scores) >= limit and (scores is not None or len(found.scores) >= wanted)
@@ -478,20 +503,24 @@ def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:
         yield "conversation = ?", [restriction.conversation]
 
 
-def scored(con: apsw.Connection, rowids: list[int], vector: Vector, restriction: Restriction) -> Candidates:
+def scored(
+    con: apsw.Connection, rowids: list[int], vector: Vector, restriction: Restriction, *, model: str | None = None
+) -> Candidates:
     """Those that the restriction really admits, with the cosines of their full vectors."""
     where, values = restriction.condition()
+    own = kept(model)
     rows = con.execute(
         # CROSS JOIN keeps the order: each memory by its primary key, then its vector, of those that pass.
         f"""
         SELECT memories.seq, memories.created_at, memories.id, vectors.vector
         FROM json_each(?) AS wanted
         CROSS JOIN memories ON memories.seq = wanted.value / {vec1.PARTS}
-        CROSS JOIN vectors ON vectors.memory = memories.seq AND vectors.part = wanted.value % {vec1.PARTS}
+        CROSS JOIN {own.table} ON vectors.memory = memories.seq AND vectors.part = wanted.value % {vec1.PARTS}
         WHERE {where}
+        AND {own.condition}
         AND length(vectors.vector) = ?
         """,
-        (json.dumps(rowids), *values, 4 * len(vector)),
+        (json.dumps(rowids), *values, *own.values, 4 * len(vector)),
     ).fetchall()
     if not rows:
         return Candidates.none()

@@ -45,6 +45,10 @@ class Key(NamedTuple):
 
 Clause = tuple[str, dict[str, object]]  # SQL, and its parameters
 
+# Where vectors are: the table, called `vectors`, and a condition on its rows.
+FIRST = ("vectors", "TRUE")
+SECOND = ("second_vectors AS vectors", "vectors.model = :model")
+
 
 def named(condition: tuple[str, Sequence[object]], mark: str, prefix: str) -> Clause:
     """A condition that has a mark for each of its values, with a name for each instead."""
@@ -82,8 +86,8 @@ class Sql(ABC):
         """The memories under a condition that an audience sees, as it is told them; without one as rows have them."""
 
     @abstractmethod
-    def vectors(self, memory: str) -> list[Vector]:
-        """Those of a memory's parts, in order."""
+    def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
+        """Those of a memory's parts, in order; a second model's, by its fingerprint, or those of the store's own."""
 
     @abstractmethod
     def visible(self, audience: Audience, table: str = "memories") -> Clause:

@@ -63,6 +63,42 @@ class Upkeep:
             if memory in found  # it may be gone meanwhile
         ]
 
+    def lacking_second(self, model: str, *, after: int = 0, limit: int) -> list[Memory]:
+        """Memories without vectors of a second model, in order of arrival, behind an arrival number. Deleted ones and
+        those whose text is archived need none."""
+        rows = self._sql.all(
+            # the key of memories, then that of second vectors
+            f"""
+            SELECT memories.id
+            FROM memories
+            WHERE memories.seq > :after
+            AND {self._lacks_second}
+            ORDER BY memories.seq
+            LIMIT :limit
+            """,
+            model=model,
+            after=after,
+            limit=limit,
+        )
+        return sorted(self._memories([memory for (memory,) in rows]), key=lambda memory: memory.seq)
+
+    def count_lacking_second(self, model: str) -> int:
+        """How many there are of those."""
+        [(count,)] = self._sql.all(f"SELECT count(*) FROM memories WHERE {self._lacks_second}", model=model)
+        return int(count)
+
+    @property
+    def _lacks_second(self) -> str:
+        meets = self._sql.hanging.meets
+        return f"""memories.state < 3
+            AND NOT EXISTS (SELECT 1 FROM archives WHERE {meets("archives", "memories")})
+            AND NOT EXISTS (
+                SELECT 1
+                FROM second_vectors
+                WHERE {meets("second_vectors", "memories")}
+                AND second_vectors.model = :model
+            )"""
+
     def _memories(self, ids: list[str]) -> list[Memory]:
         return self._sql.memories(self._sql.among("memories.id", "ids"), None, ids=ids)
 
