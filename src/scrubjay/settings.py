@@ -244,22 +244,20 @@ def read_config(path: Path) -> dict[str, Any]:
 
 def data_folder(environ: Mapping[str, str]) -> Path:
     """Where a program keeps its data on this platform."""
-    if sys.platform == "win32":
-        return Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "scrubjay"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "scrubjay"
-    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "scrubjay"
+    return _platform_folder(environ, "Application Support", "XDG_DATA_HOME", ".local/share") / "scrubjay"
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Where a program keeps what it can fetch again."""
+    return _platform_folder(environ, "Caches", "XDG_CACHE_HOME", ".cache") / "scrubjay" / "models"
+
+
+def _platform_folder(environ: Mapping[str, str], library: str, variable: str, usual: str) -> Path:
     if sys.platform == "win32":
-        base = Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "scrubjay" / "models"
+        return Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / library
+    return Path(environ.get(variable) or Path.home() / usual)
 
 
 def reference() -> str:

@@ -20,7 +20,7 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.servers.http.admission import is_open
 from scrubjay.servers.http.app import build_app
-from scrubjay.servers.http.rate_limits import Limits, MonotonicStorage
+from scrubjay.servers.http.rate_limits import Limits, Windows
 from scrubjay.servers.http.rest import IN_QUERY, addresses
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import AccessLevel, Role
@@ -84,7 +84,7 @@ class House:
 
     jay: Engine
     http: httpx.Client
-    windows: MonotonicStorage  # of the rate limits
+    windows: Windows  # of the rate limits
     keys: dict[str, str]
     private: str  # alice's, in the space of both
     apart: str  # alice's shared one, in a space of her own
@@ -96,7 +96,7 @@ class House:
 @pytest.fixture(autouse=True)
 def fresh_budgets(house):
     """A quick machine makes more calls in a minute than one caller may; what is asked here is not how many."""
-    house.windows.reset()
+    house.windows.clear()
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +123,8 @@ def house(tmp_path_factory):
         private = alice.store(f"Private {MARK}", access_level=AccessLevel.PRIVATE, conversation_id="c1").memory.id
         apart = alice.bound_to(spaces=("attic",)).store(f"Attic {MARK}").memory.id
         jay.store("Everybody may read this.", access_level=AccessLevel.SHARED)
-        windows = MonotonicStorage()
-        app = build_app(jay, TOOLS, only_rest=TABLES[len(TOOLS) :], limits=Limits(storage=windows))
+        windows = Windows()
+        app = build_app(jay, TOOLS, only_rest=TABLES[len(TOOLS) :], limits=Limits(windows=windows))
         with running(app) as address, httpx.Client(base_url=address, headers=AS_JSON, timeout=30) as http:
             keys = {name: one.secret for name, one in made.items()}
             yield House(jay=jay, http=http, windows=windows, keys=keys, private=private, apart=apart)

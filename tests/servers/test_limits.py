@@ -114,14 +114,14 @@ def test_many_at_once_are_counted_each():
 
 def test_windows_of_the_past_do_not_pile_up(monkeypatch, moved):
     monkeypatch.setattr(module, "MAX_WINDOWS", 100)
-    storage = module.MonotonicStorage()
+    windows = module.Windows()
     for number in range(100):
-        storage.incr(f"user {number}", 60)
+        windows.add(f"user {number}", 1)
 
     moved.monotonic = 61
-    storage.incr("another", 60)
+    windows.add("another", 1)
 
-    assert storage.reset() == 1
+    assert windows.clear() == 1
 
 
 def test_one_kind_of_act_has_one_budget_whatever_the_dialect_calls_it():

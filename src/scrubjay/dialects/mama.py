@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import (
+    DEGRADED,
     LEFT_OUT,
     Body,
     Dialect,
@@ -71,7 +72,6 @@ extras = mama.part(listed=False)
 
 OK = flag(const=True)
 ERROR = record({"success": flag(const=False), "error": record({"code": text(), "message": text()})})
-DEGRADED = text("Present when the embedding model is not available and only words are used, with the reason.")
 TOPIC = text("Topic identifier (e.g., 'auth_strategy'). Same topic = supersedes previous.", maxLength=500)
 DECISION = text("The decision made", maxLength=MAX_CONTENT)
 REASONING = text(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay import errors
 from scrubjay.dialects.base import (
+    DEGRADED,
     LEFT_OUT,
     Body,
     Dialect,
@@ -128,7 +129,6 @@ ERROR = record(
     }
 )
 FAILED = record({"error": ERROR})
-DEGRADED = text("Present when the embedding model is not available and only words are used, with the reason.")
 MEMORIES = array(MEMORY)
 SUCCESS = flag("Whether the operation succeeded")
 MESSAGE = text("Confirmation or error message")

@@ -14,9 +14,10 @@ import http.client
 import json
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from scrubjay.dialects.base import Body, Operation
 from scrubjay.dialects.native.sync_peer import MAX_IDS
@@ -42,6 +43,8 @@ from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Answer, Client, L
 from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
 from scrubjay.stores.promises.sync import Heard, Replica, Stamp
 from scrubjay.values.memory import Link
+
+Value = TypeVar("Value")
 
 LONGEST_PAUSE_SECONDS = 15.0  # even if the server asks for more; the lease of a sync lasts longer
 CONNECT_SECONDS = 10.0
@@ -94,8 +97,7 @@ class RemotePeer(Peer):
 
     def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
         asked = {"space": space, "after": {"number": after.number, "proof": after.proof}, "limit": limit}
-        changes: Changes = self._built(Changes, self._ask("sync_changes", asked))
-        return changes
+        return self._built(Changes, self._ask("sync_changes", asked))
 
     def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]:
         found: dict[str, Stamp] = {}
@@ -180,8 +182,7 @@ class RemotePeer(Peer):
                 f"Endpoint {self._name} runs an older scrubjay.", hint="Update scrubjay on that machine."
             )
         known = {entry.name for entry in fields(wire.Greeting)}
-        greeting: wire.Greeting = self._built(wire.Greeting, {name: told[name] for name in told.keys() & known})
-        return greeting
+        return self._built(wire.Greeting, {name: told[name] for name in told.keys() & known})
 
     def _ask(self, operation: str, arguments: Body | None) -> Body:
         """The other side's answer, checked against its schema."""
@@ -192,10 +193,8 @@ class RemotePeer(Peer):
         if answer.status != 200:
             raise self._refusal(answer)
         told = _json(answer.body)
-        try:
+        with self._ours():
             _checker(asked).check(told)
-        except InvalidInput:
-            raise self._not_scrubjay() from None
         return dict(told)
 
     def _send(self, method: str, path: str, body: bytes | None) -> Answer:
@@ -248,17 +247,21 @@ class RemotePeer(Peer):
             hint="Check that the address is right (the part before /api), and that scrubjay is up to date there.",
         )
 
-    def _read(self, body: Body) -> SyncBatch:
+    @contextmanager
+    def _ours(self) -> Iterator[None]:
+        """What the other side sent must be what a scrubjay server sends."""
         try:
-            return wire.read(body)
+            yield
         except InvalidInput:
             raise self._not_scrubjay() from None
 
-    def _built(self, kind: Any, body: Body) -> Any:
-        try:
+    def _read(self, body: Body) -> SyncBatch:
+        with self._ours():
+            return wire.read(body)
+
+    def _built(self, kind: type[Value], body: Body) -> Value:
+        with self._ours():
             return wire.built(kind, body)
-        except InvalidInput:
-            raise self._not_scrubjay() from None
 
 
 def _parts(ids: Sequence[str]) -> list[list[str]]:

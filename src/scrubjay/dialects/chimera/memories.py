@@ -25,10 +25,11 @@ from scrubjay.dialects.base import (
     record,
     text,
 )
+from scrubjay.dialects.schemas import shape
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.errors import Error
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import MAX_CONTENT, Memory, Message, NewMemory, Source, Speaker
+from scrubjay.values.memory import MAX_CONTENT, Memory, Message, NewMemory, Source
 from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
@@ -111,16 +112,7 @@ MEMORY = record(
     },
 )
 MEMORIES = array(MEMORY)
-MESSAGE = object_schema(
-    {
-        "id": text(),
-        "role": text(enum=[str(one) for one in Speaker]),
-        "content": text(),
-        "reply_to": text(),
-        "created_at": TIME,
-    },
-    required=("id", "role", "content", "created_at"),
-)
+MESSAGE = shape(Message)
 CONTEXT: Schema = {
     "system_prompt": text(),
     "memories_text": text(),

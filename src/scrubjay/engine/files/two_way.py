@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from time import monotonic
@@ -116,7 +117,7 @@ class FolderSync:
 
     def take_in(
         self, *, until: float | None = None, embed: bool = False, progress: Progress | None = None
-    ) -> dict[str, int]:
+    ) -> Counter[str]:
         """Look at every file, and let memories say what files say; how many were new, changed, moved, gone.
 
         `embed` waits for every vector. `progress` is told how many files are read, of how many.
@@ -139,7 +140,7 @@ class FolderSync:
         ]
         held = [change.file for change in changes if change.file is not None and change.file.state in AT_HAND]
         changes = self._recognised(changes, missing, files)
-        done = {"new": 0, "changed": 0, "moved": 0, "gone": 0}
+        done: Counter[str] = Counter()
         if same:
             with self._records.writing() as tx:
                 tx.files.restamp(same)
@@ -328,7 +329,7 @@ class FolderSync:
     def _apply(
         self,
         changes: Sequence[Change],
-        done: dict[str, int],
+        done: Counter[str],
         *,
         total: int,
         until: float | None,
@@ -357,7 +358,7 @@ class FolderSync:
         if self._closing.is_set():
             raise StillReading("The store is being closed.")
 
-    def _add(self, changes: Sequence[Change], done: dict[str, int], *, at_once: bool, embed: bool) -> None:
+    def _add(self, changes: Sequence[Change], done: Counter[str], *, at_once: bool, embed: bool) -> None:
         """Memories for new files, in one transaction."""
         made = [(change, made) for change in changes if (made := self._made(change)) is not None]
         if not made:
@@ -436,9 +437,16 @@ class FolderSync:
         ]
 
     def _revise(
-        self, change: Change, file: File, done: dict[str, int], *, at_once: bool, leaving: bool = False
+        self,
+        change: Change,
+        file: File,
+        done: Counter[str] | None = None,
+        *,
+        at_once: bool = True,
+        leaving: bool = False,
     ) -> bool:
         """Let a memory say what its file says; False if that cannot be, or not now."""
+        done = Counter() if done is None else done
         known = next(iter(self._records.get([file.memory], access.EVERYTHING)), None)
         if known is None:
             return False
@@ -481,7 +489,7 @@ class FolderSync:
         former = {version.memory.title for version in self._records.history.versions(known.id)}
         return {} if title in former else {"title": title}
 
-    def _decide_anew(self, change: Change, known: Memory, done: dict[str, int]) -> bool:
+    def _decide_anew(self, change: Change, known: Memory, done: Counter[str]) -> bool:
         """An edited decision is a new one on its topic; the old one keeps its text, and its file says so again."""
         newer = next(iter(self._records.get([known.superseded_by or ""], access.EVERYTHING)), None)
         if newer is None or newer.text != change.document.content:  # else a kill kept us from noting it
@@ -645,32 +653,31 @@ class FolderSync:
         except FileDamaged as error:  # someone is editing it; our change waits until it can be read
             self._problem(file.name, error, memory=file.memory)
 
+    def _edited(self, file: File, memory: Memory) -> Change | None:
+        """What someone wrote into a memory's file since both last agreed: it must not be lost."""
+        found = self._folder.read(file.name) if file.name else None
+        if found is None or found.hash == file.hash or self._was_ours(found, memory):
+            return None
+        return Change(name=file.name, bytes=found, document=markdown.parsed(found.data), file=file)
+
     def _remove(self, file: File, memory: Memory | None) -> None:
-        """Of a memory that is deleted, archived, purged or elsewhere. What was edited meanwhile is not lost."""
-        purged = memory is None
-        found = self._folder.read(file.name) if file.name and not purged else None
-        if found is not None and found.hash != file.hash and not self._was_ours(found, memory):
-            change = Change(name=file.name, bytes=found, document=markdown.parsed(found.data), file=file)
-            if file.state is State.DELETED:
-                self._revise(change, file, {"changed": 0, "moved": 0}, at_once=True)
-            else:
-                with self._records.writing() as tx:
-                    tx.files.drop([file.memory])
+        """Of a memory that is deleted, archived, purged or elsewhere."""
+        change = None if memory is None else self._edited(file, memory)
+        if change is not None and file.state is State.DELETED:
+            self._revise(change, file)
             return
-        if file.name:
+        if change is None and file.name:
             self._folder.remove(file.name)
         with self._records.writing() as tx:
-            if purged or file.hash is None:
+            if change is not None or memory is None or file.hash is None:
                 tx.files.drop([file.memory])
             else:
                 tx.files.in_sync(file.memory, name=file.name, hash=file.hash, stamp="", version=file.version)
 
     def _withdraw(self, file: File, memory: Memory) -> None:
-        """Take the file of a memory away that may not lie here any more. What was edited meanwhile is not lost."""
-        found = self._folder.read(file.name) if file.name else None
-        if found is not None and found.hash != file.hash and not self._was_ours(found, memory):
-            change = Change(name=file.name, bytes=found, document=markdown.parsed(found.data), file=file)
-            if not self._revise(change, file, {"changed": 0, "moved": 0}, at_once=True, leaving=True):
+        """Take the file of a memory away that may not lie here any more."""
+        if (change := self._edited(file, memory)) is not None:
+            if not self._revise(change, file, leaving=True):
                 return
             memory = next(iter(self._records.get([memory.id], access.EVERYTHING)))
         if file.name:
@@ -689,7 +696,7 @@ class FolderSync:
                     self._agree(tx, memory, change)
                 return
             if found.hash != file.hash and not self._was_ours(found, memory):
-                if not self._revise(change, file, {"changed": 0, "moved": 0}, at_once=True):
+                if not self._revise(change, file):
                     return
                 with self._records.writing() as tx:
                     tx.files.keep([memory.id])  # what else changed is still to be written

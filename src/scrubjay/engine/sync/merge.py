@@ -48,8 +48,6 @@ class Joined:
     winner: Winner = Winner.CURRENT
 
 
-UNCHANGED = Joined()
-
 # Told by the stamp, by the store it lies in, or by the links: two states may differ in these and still be alike.
 BESIDE = {"version", "hlc", "origin", "seq", "updated_at", "accessed_at", "access_count", "supersedes", "superseded_by"}
 CONTENT = tuple(entry.name for entry in fields(Memory) if entry.name not in BESIDE)
@@ -60,10 +58,6 @@ def includes(one: Stamp, other: Stamp) -> bool:
     if one.origin == other.origin and one.hlc >= other.hlc:
         return True
     return one.seen.get(other.origin, 0) >= other.hlc
-
-
-def alike(one: Memory, other: Memory) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in CONTENT)
 
 
 def differing(one: Memory, other: Memory) -> tuple[str, ...]:
@@ -77,7 +71,7 @@ def joined(current: Replica | None, incoming: Replica, policy: Policy, *, latest
     ours, theirs = current.stamp, incoming.stamp
     apart = not includes(ours, theirs) and not includes(theirs, ours)
     final = Erased.FINAL in (ours.erased, theirs.erased)
-    if apart and not final and not alike(current.memory, incoming.memory):
+    if apart and not final and differing(current.memory, incoming.memory):
         return _decided(current, incoming, policy, latest)
     same = (ours.hlc, ours.origin) == (theirs.hlc, theirs.origin)
     takes = _rank(theirs) > _rank(ours) if apart or final or same else includes(theirs, ours)

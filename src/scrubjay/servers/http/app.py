@@ -53,7 +53,7 @@ from scrubjay.servers.http.metrics import Metrics
 from scrubjay.servers.http.open_streams import RECHECK_SECONDS
 from scrubjay.servers.http.openapi import description
 from scrubjay.servers.http.page import page_routes
-from scrubjay.servers.http.rate_limits import Limits, SharedStorage
+from scrubjay.servers.http.rate_limits import Limits, SharedWindows
 from scrubjay.servers.http.rest import address_of, dialects_by_root, failed, refused, rest_routes, root_of, turned_away
 from scrubjay.servers.http.sign_in import SignInLink, session_routes
 from scrubjay.servers.http.streams import Streams
@@ -276,7 +276,7 @@ def serve(settings: Settings) -> None:
             [find(name) for name in DIALECTS],
             only_rest=[find(name) for name in ONLY_REST],
             credentials=credentials,
-            limits=Limits(storage=SharedStorage(engine.count_call), local=settings.limits),
+            limits=Limits(windows=SharedWindows(engine.count_call), local=settings.limits),
             link=link,
             allowed_hosts=settings.allowed_hosts.replace(",", " ").split(),
             origins=origins_in(settings.origins),

@@ -75,7 +75,7 @@ KINDS = {
         chimera.get_workspace native.get_memory native.shown_to native.list_versions native.diff_versions
         native.list_links native.get_graph native.get_network native.get_chain native.follow native.audit
         native.list_keys native.list_grants native.list_spaces native.list_stores native.list_jobs native.get_job
-        native.list_endpoints native.list_sync_conflicts native.check
+        native.list_endpoints native.list_sync_conflicts native.check native.brief
     """,
     "export": "native.export",
     "import": "native.import",

@@ -15,10 +15,6 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
-from limits import RateLimitItem, RateLimitItemPerMinute
-from limits.storage import Storage
-from limits.strategies import FixedWindowRateLimiter
-
 from scrubjay.dialects.base import Dialect, Operation
 from scrubjay.errors import RateLimited, StorageError
 from scrubjay.servers.http.budgets import Budget, acts_in, budget_of
@@ -28,6 +24,7 @@ from scrubjay.values.memory import Caller
 REQUESTS_PER_MINUTE = 6000
 SIGN_INS_PER_MINUTE = 10  # for one user from one address, so that others are not locked out …
 SIGN_INS_OF_AN_ADDRESS = 100  # … and not all names can be tried from there
+WINDOW_SECONDS = 60.0
 MAX_WINDOWS = 10_000  # that are kept; beyond that, expired ones are dropped
 
 
@@ -49,8 +46,8 @@ class Rate:
 
 
 class Limits:
-    def __init__(self, *, storage: Storage | None = None, local: bool = False) -> None:
-        self._limiter = FixedWindowRateLimiter(storage or MonotonicStorage())
+    def __init__(self, *, windows: Windows | None = None, local: bool = False) -> None:
+        self._windows = windows or Windows()
         self._local = local
 
     def request(self, caller: Caller) -> Rate | None:
@@ -79,24 +76,24 @@ class Limits:
 
         :raises RateLimited: if there were too many from that address
         """
-        self._taken(RateLimitItemPerMinute(SIGN_INS_OF_AN_ADDRESS), "sign-ins", address)
-        self._taken(RateLimitItemPerMinute(SIGN_INS_PER_MINUTE), "sign-in", address, sha256(who.encode()).hexdigest())
+        self._taken(SIGN_INS_OF_AN_ADDRESS, f"sign-ins/{address}")
+        self._taken(SIGN_INS_PER_MINUTE, f"sign-in/{address}/{sha256(who.encode()).hexdigest()}")
 
-    def _counted(self, caller: Caller, what: str, amount: int, acts: int = 1) -> Rate | None:
+    def _counted(self, caller: Caller, what: str, most: int, acts: int = 1) -> Rate | None:
         if caller.credential is None and not self._local:
             return None
-        return self._taken(RateLimitItemPerMinute(amount), what, caller.user, acts=acts)
+        return self._taken(most, f"{what}/{caller.user}", acts)
 
-    def _taken(self, item: RateLimitItem, *names: str, acts: int = 1) -> Rate:
-        possible = acts == 1 or self._limiter.test(item, *names, cost=acts)
-        admitted = possible and self._limiter.hit(item, *names, cost=acts)
-        window = self._limiter.get_window_stats(item, *names)
-        rate = Rate(item.amount, window.remaining, math.ceil(window.reset_time))
+    def _taken(self, most: int, key: str, acts: int = 1) -> Rate:
+        possible = acts == 1 or self._windows.read(key)[0] + acts <= most
+        admitted = possible and self._windows.add(key, acts) <= most
+        count, seconds = self._windows.read(key)
+        rate = Rate(most, max(0, most - count), math.ceil(time.time() + seconds))
         if not admitted:
-            wait = max(1, math.ceil(window.reset_time - time.time()))
+            wait = max(1, math.ceil(seconds))
             said = "More than" if acts == 1 else f"Each of these {acts:,} counts: together they exceed"
             raise RateLimited(
-                f"{said} {item.amount:,} calls of this kind per minute.",
+                f"{said} {most:,} calls of this kind per minute.",
                 hint=f"Try again in {wait} seconds.",
                 retry_after=wait,
                 limit=rate.limit,
@@ -111,60 +108,38 @@ def rate_of(error: RateLimited) -> Rate:
     return Rate(error.details["limit"], error.details["remaining"], error.details["reset"])
 
 
-class MonotonicStorage(Storage):
-    """Windows in this process, timed by a clock that is not affected when the wall clock is set."""
-
-    STORAGE_SCHEME = None
+class Windows:
+    """What this process counts, timed by a clock that is not affected when the wall clock is set."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._lock = threading.Lock()
         self._windows: dict[str, tuple[int, float]] = {}  # how many, and until when
 
-    @property
-    def base_exceptions(self) -> type[Exception]:
-        return RuntimeError
-
-    def incr(self, key: str, expiry: float, amount: int = 1) -> int:
+    def add(self, key: str, amount: int) -> int:
+        """How many there are in the window with these."""
         now = time.monotonic()
         with self._lock:
             if len(self._windows) >= MAX_WINDOWS:
                 self._windows = {name: one for name, one in self._windows.items() if one[1] > now}
             count, until = self._windows.get(key, (0, 0.0))
             if until <= now:
-                count, until = 0, now + expiry
+                count, until = 0, now + WINDOW_SECONDS
             self._windows[key] = (count + amount, until)
             return count + amount
 
-    def heard(self, key: str, count: int, seconds: float) -> int:
-        """Take over what other processes count too."""
-        with self._lock:
-            self._windows[key] = (count, time.monotonic() + seconds)
-        return count
-
-    def get(self, key: str) -> int:
+    def read(self, key: str) -> tuple[int, float]:
+        """How many there are in the window, and how many seconds it still lasts."""
         count, until = self._windows.get(key, (0, 0.0))
-        return count if until > time.monotonic() else 0
+        left = until - time.monotonic()
+        return (count, left) if left > 0 else (0, 0.0)
 
-    def get_expiry(self, key: str) -> float:
-        """When the window ends, by the current wall clock."""
-        _, until = self._windows.get(key, (0, 0.0))
-        return time.time() + max(0.0, until - time.monotonic())
-
-    def check(self) -> bool:
-        return True
-
-    def reset(self) -> int | None:
+    def clear(self) -> int:
         with self._lock:
             self._windows, former = {}, self._windows
         return len(former)
 
-    def clear(self, key: str) -> None:
-        with self._lock:
-            self._windows.pop(key, None)
 
-
-class SharedStorage(MonotonicStorage):
+class SharedWindows(Windows):
     """Windows that all servers on one database share; this process keeps the last known state.
 
     A store that is unavailable for a moment must neither let everyone in nor lock them out: this process counts then.
@@ -174,9 +149,14 @@ class SharedStorage(MonotonicStorage):
         super().__init__()
         self._count_call = count_call
 
-    def incr(self, key: str, expiry: float, amount: int = 1) -> int:
+    def add(self, key: str, amount: int) -> int:
         try:
-            shared = self._count_call(key, seconds=expiry, amount=amount)
+            shared = self._count_call(key, seconds=WINDOW_SECONDS, amount=amount)
         except StorageError:
             shared = None
-        return super().incr(key, expiry, amount) if shared is None else self.heard(key, *shared)
+        if shared is None:
+            return super().add(key, amount)
+        count, seconds = shared
+        with self._lock:
+            self._windows[key] = (count, time.monotonic() + seconds)
+        return count
