@@ -173,14 +173,8 @@ def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
 
     :raises InvalidInput: if it is only half configured
     """
-    connect = opener(
-        settings.synthesis_url,
-        settings.synthesis_model,
-        settings.synthesis_key,
-        settings.synthesis_wait,
-        wrong="synthesis_url must be an http address, and synthesis_model must name the model.",
-        field="synthesis_url",
-    )
+    wrong = "synthesis_url must be an http address, and synthesis_model must name the model."
+    connect = opener(settings, "synthesis", settings.synthesis_wait, wrong)
     if connect is None:
         return None
 
@@ -191,14 +185,13 @@ def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
     return ask
 
 
-def opener(
-    url: str, model: str, key: str, seconds: float, *, wrong: str, field: str
-) -> Callable[[], OpenAiProvider] | None:
+def opener(settings: Settings, use: str, seconds: float, wrong: str) -> Callable[[], OpenAiProvider] | None:
     """What connects to a language model: most processes never ask one, and the import is not free."""
+    url, model, key = (getattr(settings, f"{use}_{part}") for part in ("url", "model", "key"))
     if not url:
         return None
     if not model or not url.startswith(("http://", "https://")):
-        raise InvalidInput(wrong, field=field)
+        raise InvalidInput(wrong, field=f"{use}_url")
 
     def connect() -> OpenAiProvider:
         from scrubjay.providers.openai import OpenAiProvider
@@ -325,14 +318,8 @@ def open_provider(settings: Settings) -> Provider | None:
 
     :raises InvalidInput: if its address is invalid
     """
-    connect = opener(
-        settings.chat_url,
-        settings.chat_model,
-        settings.chat_key,
-        settings.chat_timeout,
-        wrong="chat_url must be an http or https address, and chat_model must name a model.",
-        field="chat_url",
-    )
+    wrong = "chat_url must be an http or https address, and chat_model must name a model."
+    connect = opener(settings, "chat", settings.chat_timeout, wrong)
     return None if connect is None else LazyProvider(connect)
 
 

@@ -15,7 +15,7 @@ def test_texts_name_the_tool_as_it_is_served(tmp_path):
         old = peer.call("memento_store_memory", content="The ferry leaves at nine")["structuredContent"]["created"][
             "id"
         ]
-        body = peer.call("memento_store_memory", content="the ferry leaves at nine")["structuredContent"]
+        body = peer.call("memento_store_memory", content="The ferry leaves at ten")["structuredContent"]
 
         new = body["created"]["id"]
         assert body["action_required"].startswith(f'Call memento_supersede_memory("{old}", "{new}")')

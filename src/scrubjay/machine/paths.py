@@ -58,7 +58,7 @@ def replace_file(
     draft = draft or path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -115,13 +115,12 @@ class Archiving(Archives):
         check_count(ids, MOST)
         if (kept := engine.earlier_result(Archived)) is not None:
             return kept
-        memories = [self._archivable(name) for name in ids]
-        if len(memories) == 1:
-            lifecycle.check_version(memories[0], engine.expected_version)
-        names = [memory.id for memory in memories]
+        names = [self._archivable(name).id for name in ids]
         if dry_run:
             return self._preview(self._read(names), terms)
         with self._prepared(names, terms) as (held, prepared):
+            if len(prepared) == 1:
+                lifecycle.check_version(prepared[0].memory, engine.expected_version)
             return engine.transact(Archived, lambda tx: self._finish(tx, terms, held.put_away(tx, prepared, terms)))
 
     def archive_matching(self, criteria: Criteria, terms: Terms | None = None, *, dry_run: bool = False) -> Archived:

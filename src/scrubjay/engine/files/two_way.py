@@ -106,6 +106,7 @@ class FolderSync:
         self._problems = problems  # by name; remembered, so that a bad file is read once
         self._closing = closing  # set when reading is to end
         self._read_only = read_only  # nothing is written into the folder, not even a marker
+        self._done: Counter[str] = Counter()  # how many were new, changed, moved, gone
         self._in_repository = (project_root(folder.root) / ".git").exists()
 
     def _may_lie_here(self, memory: Memory) -> bool:
@@ -140,24 +141,23 @@ class FolderSync:
         ]
         held = [change.file for change in changes if change.file is not None and change.file.state in AT_HAND]
         changes = self._recognised(changes, missing, files)
-        done: Counter[str] = Counter()
         if same:
             with self._records.writing() as tx:
                 tx.files.restamp(same)
         links = NoteLinks(self._engine, self._space)
         links.expect(change.document.content for change in changes)
-        self._apply(changes, done, total=len(walk.files), until=until, embed=embed, progress=progress)
+        self._apply(changes, total=len(walk.files), until=until, embed=embed, progress=progress)
         met = {change.file.memory for change in changes if change.file is not None}
         if self._read_only:
             known_folder = bool(walk.files)  # without a marker an empty folder may be a disk that is not there
         if known_folder and walk.complete:
             for file in (*missing, *held):
                 if file.memory not in met and self._forget(file):
-                    done["gone"] += 1
+                    self._done["gone"] += 1
         self._settle_paths(changes)
         linking = [change.name for change in changes if change.file is not None or "[[" in change.document.content]
         links.follow(linking, of=len(changes))
-        return done
+        return self._done
 
     def unchanged(self) -> bool:
         """Whether every file says what it said when it was last read or written. Reads only."""
@@ -329,7 +329,6 @@ class FolderSync:
     def _apply(
         self,
         changes: Sequence[Change],
-        done: Counter[str],
         *,
         total: int,
         until: float | None,
@@ -346,10 +345,10 @@ class FolderSync:
             if start and until is not None and monotonic() > until:
                 raise still_reading(read, total)  # something is done every time, so that many looks come to an end
             batch = changes[start : start + BATCH]
-            self._add([change for change in batch if change.file is None], done, at_once=at_once, embed=embed)
+            self._add([change for change in batch if change.file is None], at_once=at_once, embed=embed)
             for change in batch:
                 if change.file is not None:
-                    self._revise(change, change.file, done, at_once=at_once)
+                    self._revise(change, change.file, at_once=at_once)
         if progress and changes:
             progress(total, total)
 
@@ -358,7 +357,7 @@ class FolderSync:
         if self._closing.is_set():
             raise StillReading("The store is being closed.")
 
-    def _add(self, changes: Sequence[Change], done: Counter[str], *, at_once: bool, embed: bool) -> None:
+    def _add(self, changes: Sequence[Change], *, at_once: bool, embed: bool) -> None:
         """Memories for new files, in one transaction."""
         made = [(change, made) for change in changes if (made := self._made(change)) is not None]
         if not made:
@@ -374,7 +373,7 @@ class FolderSync:
                     self._add_one(tx, change, memory, text)
         if any(not text.complete for text in texts):
             self._engine.parts.backlog.wake()
-        done["new"] += len(made)
+        self._done["new"] += len(made)
 
     def _made(self, change: Change) -> tuple[NewMemory, Memory] | None:
         document, now = change.document, self._engine.now()
@@ -436,17 +435,8 @@ class FolderSync:
             for memory in memories
         ]
 
-    def _revise(
-        self,
-        change: Change,
-        file: File,
-        done: Counter[str] | None = None,
-        *,
-        at_once: bool = True,
-        leaving: bool = False,
-    ) -> bool:
+    def _revise(self, change: Change, file: File, *, at_once: bool = True, leaving: bool = False) -> bool:
         """Let a memory say what its file says; False if that cannot be, or not now."""
-        done = Counter() if done is None else done
         known = next(iter(self._records.get([file.memory], access.EVERYTHING)), None)
         if known is None:
             return False
@@ -462,7 +452,7 @@ class FolderSync:
                 raise InvalidInput("The text of a checkpoint cannot be edited.")
             intake.changes({**fields, "expires_at": change.document.expires_at})
             if "content" in fields and known.kind is Kind.DECISION:
-                return self._decide_anew(change, known, done)
+                return self._decide_anew(change, known)
         except InvalidInput as error:
             self._problem(change.name, error, stamp=change.bytes.stamp, memory=known.id)
             return False
@@ -477,7 +467,7 @@ class FolderSync:
             self._write_revision(tx, change, current, {**fields, **moved}, text)
         if text is not None and not text.complete:
             self._engine.parts.backlog.wake()
-        done["moved" if moved else "changed"] += 1
+        self._done["moved" if moved else "changed"] += 1
         return True
 
     def _retitled(self, document: Document, known: Memory) -> dict[str, Any]:
@@ -489,7 +479,7 @@ class FolderSync:
         former = {version.memory.title for version in self._records.history.versions(known.id)}
         return {} if title in former else {"title": title}
 
-    def _decide_anew(self, change: Change, known: Memory, done: Counter[str]) -> bool:
+    def _decide_anew(self, change: Change, known: Memory) -> bool:
         """An edited decision is a new one on its topic; the old one keeps its text, and its file says so again."""
         newer = next(iter(self._records.get([known.superseded_by or ""], access.EVERYTHING)), None)
         if newer is None or newer.text != change.document.content:  # else a kill kept us from noting it
@@ -507,7 +497,7 @@ class FolderSync:
         with self._records.writing() as tx:
             self._agree(tx, known, change)
             tx.files.keep([known.id, newer.id])
-        done["changed"] += 1
+        self._done["changed"] += 1
         return True
 
     def _place(self, tx: Transaction, change: Change, file: File, current: Memory) -> dict[str, Any]:
