@@ -5,12 +5,15 @@
 PATH is the installed command of `@modelcontextprotocol/server-memory` (npm) or `mcp-memory-service` (PyPI); one that is
 not given is left out. Milliseconds of processor per call, of the server's whole process, after a start and ten calls of
 each kind that are not counted. They do different things (one looks for the question as a piece of the text, and writes
-its whole file anew each time): this says what a call costs, not what it is worth.
+its whole file again each time), so what an answer is worth is measured, too: the worlds of `training/worlds`
+are stored and their questions asked; a question counts as answered if a text that answers it is among the reply's first
+three.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import tempfile
@@ -19,6 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from training import worlds
 
 from bench import children, report, sentences
 
@@ -52,10 +57,10 @@ def entity(text: str) -> Call:
 
 def peers(options: argparse.Namespace) -> list[Peer]:
     found = [
-        Peer("scrubjay", [*children.COMMAND, "mcp"], ours, question),
+        Peer("scrubjay", [*children.COMMAND, "mcp", "--dialect", "memento"], ours, question),
         Peer(
             "scrubjay, vectors from hashes",  # beside those who have no model at hand
-            [*children.COMMAND, "mcp"],
+            [*children.COMMAND, "mcp", "--dialect", "memento"],
             ours,
             question,
             lambda _: {"SCRUBJAY_EMBEDDER": "hashing"},
@@ -102,14 +107,13 @@ class Session(children.Server):
         )
         self._asked = 0
 
-    def use(self, call: Call) -> bool:
-        """Whether the tool found or did something."""
+    def use(self, call: Call) -> str:
+        """What the tool said."""
         tool, arguments = call
         result = self.ask("tools/call", {"name": tool, "arguments": arguments}).get("result", {})
         if result.get("isError"):
             raise RuntimeError(f"{tool} failed: {str(result)[:500]}")
-        text = "".join(part.get("text", "") for part in result.get("content", []))
-        return not any(empty in text for empty in ('"entities": []', '"memories":[]', '"memories": []', "No memories"))
+        return "".join(part.get("text", "") for part in result.get("content", []))
 
     def cpu(self) -> float:
         """Milliseconds of processor so far, of all threads."""
@@ -121,7 +125,10 @@ def measured(peer: Peer, home: Path) -> dict[str, float]:
     texts, questions = sentences.memories(STORES + WARM_UP), sentences.questions(SEARCHES + WARM_UP)
     with Session(peer, home) as session:
         session.open()
-        for text in texts[:WARM_UP]:
+        started = session.cpu()
+        session.use(peer.store(texts[0]))
+        kept = session.cpu()
+        for text in texts[1:WARM_UP]:
             session.use(peer.store(text))
         begun = session.cpu()
         for text in texts[WARM_UP:]:
@@ -130,15 +137,42 @@ def measured(peer: Peer, home: Path) -> dict[str, float]:
         for question in questions[:WARM_UP]:
             session.use(peer.search(question))
         asked = session.cpu()
-        answered = sum(session.use(peer.search(question)) for question in questions[WARM_UP:])
+        for question in questions[WARM_UP:]:
+            session.use(peer.search(question))
         done = session.cpu()
         resident = session.memory()["resident"]
     return {
+        "start and list of tools, ms": started,
+        "start and the first memory, ms": kept,
         "store, ms": (stored - begun) / STORES,
         "search, ms": (done - asked) / SEARCHES,
-        "questions that found something": answered,
         "resident, MB": resident,
     }
+
+
+def answered(peer: Peer, language: str) -> dict[str, float]:
+    """The share of questions with an answer among the first three, each world in a store of its own."""
+    right = []
+    for world in worlds.load():
+        if (world.language == "en") != (language == "en"):
+            continue
+        texts = dict(world.texts())
+        with tempfile.TemporaryDirectory() as home, Session(peer, Path(home)) as session:
+            session.open()
+            for text in texts.values():
+                session.use(peer.store(text))
+            for question in (one for one in world.questions if one.gold):
+                reply = session.use(peer.search(question.text))
+                places = {name: place for name, text in texts.items() if (place := place_in(reply, text)) >= 0}
+                first = sorted(places, key=places.__getitem__)[:3]
+                right.append(bool(set(first) & set(question.gold)))
+    return {f"questions answered ({language}), %": 100 * sum(right) / len(right)}
+
+
+def place_in(reply: str, text: str) -> int:
+    """Where a text begins in a reply, which may be JSON."""
+    written = (text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1])
+    return max(reply.find(each) for each in written)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -152,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for peer in peers(options):
         with tempfile.TemporaryDirectory() as home:
             try:
-                results[peer.name] = measured(peer, Path(home))
+                results[peer.name] = measured(peer, Path(home)) | answered(peer, "en") | answered(peer, "others")
             except (OSError, RuntimeError) as error:
                 results[peer.name] = {"could not be measured": str(error)[:200]}
     for name, figures in results.items():
