@@ -177,7 +177,7 @@ def lifted(call, home, tmp_path):
     call("sync", "add", "drive", str(tmp_path / "drive.db"))
     call("sync", "run", "drive")
     with closing(SqliteStore(home / "memories.db")) as store, store.writing() as tx:
-        tx.sync.observe(2**62)
+        tx.clock.observe(2**62)
     call("store", "Coffee is at ten")
 
 

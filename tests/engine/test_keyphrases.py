@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.engine.store.keyphrases import MAX_PHRASE, auto_tags
+from scrubjay.engine.store.enrichment import MAX_PHRASE, auto_tags
 from scrubjay.values.words import STOP_WORDS
 
 

@@ -6,8 +6,7 @@ from time import thread_time
 
 import pytest
 
-from scrubjay.engine.trust.instructions import reads_like_instructions
-from scrubjay.engine.trust.secrets import masked, secrets_in
+from scrubjay.engine.trust import masked, reads_like_instructions, secrets_in
 from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.settings import load
 from scrubjay.values.memory import Filter

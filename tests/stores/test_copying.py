@@ -111,7 +111,7 @@ def fill(store: Store) -> None:
         tx.history.record(an_event(memory=first.id, fields=("tags",)))
         tx.history.record(an_event(space="work"))
         tx.history.set_fact("model", "m")
-        tx.sync.tick(later(9_999))
+        tx.clock.tick(later(9_999))
         tx.judge_category(first.id, agreed=True)
         tx.count_consolidation(first.id, sources=2, at=NOW)
         tx.spaces.number_checkpoint("work", 7)
@@ -141,7 +141,7 @@ def fill(store: Store) -> None:
     put_away(store, put(store, some(PACKED, status=Status.ARCHIVED, tags=("kept",))))
     keep(store, a_request(), '{"a": 1}', memories=[first.id])
     recall = Recall(at=NOW, space="default", user="ann", client="editor", memories=(first.id,))
-    store.count_reads({first.id: 3}, at=later(70), recall=recall)
+    store.tally.count({first.id: 3}, at=later(70), recall=recall)
     store.flush_reads()
 
 
@@ -189,7 +189,7 @@ def test_a_store_that_moved_goes_on(sqlite: SqliteStore, postgres: PostgresStore
     memory = put(postgres, some("written later"))
     with postgres.writing() as tx:
         assert tx.history.record(an_event()).number == last + 1
-        assert tx.sync.tick(NOW) > 0
+        assert tx.clock.tick(NOW) > 0
     relate(postgres, a_link("x", "y"))
 
     assert memory.seq == 7
@@ -270,7 +270,7 @@ def test_a_copy_does_not_go_on_from_a_source_that_has_changed(sqlite: SqliteStor
     with pytest.raises(CutOff):
         copy(SqliteCopy(sqlite), SqliteCopy(other), cut_off)
     with sqlite.writing() as tx:
-        tx.sync.tick(NOW)
+        tx.clock.tick(NOW)
 
     with pytest.raises(Conflict, match="changed since this copy began"):
         copy(SqliteCopy(sqlite), SqliteCopy(other), quiet)
@@ -285,7 +285,7 @@ def test_rows_that_refer_to_what_was_written_meanwhile_are_told_as_that(
         if (table, done) == ("vectors", 0):
             put(sqlite, some("meanwhile"))
             with sqlite.writing() as tx:
-                tx.sync.tick(NOW)
+                tx.clock.tick(NOW)
 
     with pytest.raises(Conflict, match="changed since this copy began"):
         copy(SqliteCopy(sqlite), SqliteCopy(other), report)

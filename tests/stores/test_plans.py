@@ -227,7 +227,7 @@ def _plan_of(sql: Any, ask: Ask) -> str:
 @pytest.fixture
 def sqlite(tmp_path: Path) -> Iterator[SqlitePlans]:
     with closing(SqliteStore(tmp_path / "memories.db")) as store:
-        yield SqlitePlans(store._reading, store._tally)
+        yield SqlitePlans(store._reading, store.tally)
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +251,7 @@ def test_sqlite_reads_by_an_index(sqlite: SqlitePlans, what: str) -> None:
 def test_postgres_reads_by_an_index(postgres_store: PostgresStore, what: str) -> None:
     ask, _, index = PLANS[what]
 
-    plans = PostgresPlans(postgres_store._reading, postgres_store._tally)
+    plans = PostgresPlans(postgres_store._reading, postgres_store.tally)
     if what in IN_ORDER:
         plans.without = ("seqscan", "sort", "hashjoin", "mergejoin")
 

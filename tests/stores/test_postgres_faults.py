@@ -227,7 +227,7 @@ def test_a_read_only_database_is_read_and_says_why_it_is_not_written(database: C
 
     with closing(PostgresStore(url)) as store:
         assert listed(store) == matched(store, "seattle") == [memory.id]
-        store.count_reads({memory.id: 1}, at=memory.created_at)
+        store.tally.count({memory.id: 1}, at=memory.created_at)
         with pytest.raises(StorageError, match="read-only") as refused:
             put(store, some())
 

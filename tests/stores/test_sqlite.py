@@ -292,7 +292,7 @@ def test_of_processes_that_send_one_request_at_once_one_stores_and_all_are_given
 
 def test_readers_answer_while_another_process_holds_a_transaction(store: SqliteStore, path: Path) -> None:
     memory = put(store, some())
-    store.count_reads({memory.id: 1}, at=NOW)
+    store.tally.count({memory.id: 1}, at=NOW)
 
     with child(HOLDING, path) as holder:
         assert said(holder) == "ready"

@@ -27,7 +27,7 @@ FAR = 2**62
 def lift(engine: Engine, to: int = FAR) -> None:
     """As a peer with a wrong clock lifted the store's clock before such stamps were refused."""
     with engine.records.writing() as tx:
-        tx.sync.observe(to)
+        tx.clock.observe(to)
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_two_stores_that_both_hold_the_wrong_stamps_agree_after_both_were_mended
     with drive.records.writing() as tx:  # as before such stamps were refused
         drive_peer = drive.sync.host._peer
         drive_peer._write(tx, None, replica, carried=False)
-        tx.sync.observe(changed.hlc)
+        tx.clock.observe(changed.hlc)
     drive.update(id, tags=["seen"])
 
     for engine in (jay, drive):

@@ -9,13 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
+from scrubjay.values.vectors import Vector
 
-Vector = NDArray[np.float32]
-
-PART = 2_000  # characters: within the window of every model in use, whatever its language
-OVERLAP = 100  # so that a word at a cut is complete in one of the two
+__all__ = ["Embedder", "Vector"]
 
 
 class Embedder(ABC):
@@ -29,14 +25,12 @@ class Embedder(ABC):
     def fingerprint(self) -> str:
         """Changes whenever the same text would get a different vector; kept in the store, so two models never mix."""
 
+    @abstractmethod
     def split(self, text: str) -> list[str]:
         """Cut a text into parts that fit the model's window, at least one, together covering all of it.
 
-        Needs no loaded model.
-        By characters, where an embedder does not count its model's tokens.
+        Needs no loaded model; `parts_of` cuts by characters.
         """
-        starts = range(0, max(len(text) - OVERLAP, 1), PART - OVERLAP)
-        return [text[start : start + PART] for start in starts]
 
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> list[Vector]:
@@ -52,9 +46,9 @@ class Embedder(ABC):
         :raises EmbeddingError: as :meth:`embed`
         """
 
+    @abstractmethod
     def calibrate(self, cosine: float) -> float:
         """Map this model's cosine of a query and a stored text to 0..1: unrelated near 0, the same fact near 1."""
-        return min(max(cosine, 0.0), 1.0)
 
     # Both may do nothing: an embedder without a model has nothing to load or release.
     def load(self, progress: Callable[[str], None] | None = None) -> None:  # noqa: B027

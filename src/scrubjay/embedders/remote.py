@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.embedders.base import PART, Embedder, Vector
+from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.local import checked
 from scrubjay.errors import EmbeddingError, InvalidInput
 from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, Limits, TooLong, ask_again
 from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
+from scrubjay.values.vectors import PART, parts_of, share_of
 
 BATCH = 64  # texts per request
 TIMEOUT_SECONDS = 30.0
@@ -57,6 +58,9 @@ class RemoteEmbedder(Embedder):
         # The address is part of it: two servers may use one name for different models.
         return f"remote-{self.name}-{hashlib.sha256(self._url.encode()).hexdigest()[:12]}"
 
+    def split(self, text: str) -> list[str]:
+        return parts_of(text)
+
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         return [
             vector for start in range(0, len(texts), BATCH) for vector in self._vectors(texts[start : start + BATCH])
@@ -65,6 +69,9 @@ class RemoteEmbedder(Embedder):
     def embed_query(self, text: str) -> Vector:
         [vector] = self._vectors([text[:PART]])
         return vector
+
+    def calibrate(self, cosine: float) -> float:
+        return share_of(cosine)
 
     def _vectors(self, texts: Sequence[str]) -> list[Vector]:
         given = [text if text.strip() else "." for text in texts]  # most servers refuse an empty text

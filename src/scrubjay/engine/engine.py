@@ -89,6 +89,8 @@ class Engine:
     """A memory, as one caller uses it: parts that are shared, and who and what they are used for."""
 
     parts: Parts
+    records: Store
+    now: Callable[[], datetime]
     identity: Caller  # who asks; `caller` also says which spaces are read-only now
     spaces: tuple[str, ...]  # that it works in, the first for writing
     provenance: Provenance  # where its calls come from
@@ -141,13 +143,6 @@ class Engine:
     def registry(self) -> Registry | None:
         """Which spaces have a folder."""
         return None if self.from_files else self.parts.registry
-
-    @property
-    def records(self) -> Store:
-        return self.parts.records
-
-    def now(self) -> datetime:
-        return self.parts.clock()
 
     def warm(self) -> None:
         """Load the model and start what is done in the background; returns at once."""
@@ -266,7 +261,7 @@ class Engine:
                 client=self.provenance.client,
                 memories=ids,
             )
-            self.records.count_reads(dict.fromkeys(counted, 1), at=recall.at, recall=recall)
+            self.records.tally.count(dict.fromkeys(counted, 1), at=recall.at, recall=recall)
 
     def count_call(self, key: str, *, seconds: float, amount: int = 1) -> tuple[int, float] | None:
         """Count calls together with every other server on this memory; None where there can be no other."""
@@ -862,7 +857,7 @@ class Engine:
             known = {memory.id for memory in seen if access.may_change(self.caller, memory)}
             kept = [link for link in links if {link.source, link.target} <= known]
             for link in kept:
-                tx.history.relate(replace(link, hlc=tx.sync.tick(self.now()), origin=tx.origin))
+                tx.history.relate(replace(link, **tx.clock.stamp(self.now())))
             for memory in tx.get(supersession.ends_of(kept), supersession.PLAIN):
                 supersession.settle(tx, memory)
             for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):

@@ -82,6 +82,8 @@ class Parts:
         # The engine of the machine's owner: what happens in the background and what people do to files is theirs.
         self.owner = Engine(
             parts=self,
+            records=records,
+            now=clock,
             identity=who,
             spaces=tuple(intake.check_space(space) for space in spaces),
             provenance=provenance or Provenance(caller=who.user),

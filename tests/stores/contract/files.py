@@ -131,7 +131,7 @@ class FilesContract:
         with store.writing() as tx:
             tx.files.in_sync(memory.id, name="x.md", hash=b"h", stamp="", version=1)
             tx.history.relate(Link(kind=LinkKind.MAY_OUTDATE, source=memory.id, target=other.id, created_at=NOW))
-        store.count_reads({memory.id: 3}, at=NOW)
+        store.tally.count({memory.id: 3}, at=NOW)
         store.flush_reads()
 
         assert store.files.waiting() == {}

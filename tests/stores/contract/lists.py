@@ -316,7 +316,7 @@ class ListsContract:
                 for memory in [replace(memory, id=f"mem_{n}", path=f"p/{n}")]
             ),
         )
-        store.count_reads({f"mem_{n}": n for n in range(1, 30, 4)}, at=later(20))
+        store.tally.count({f"mem_{n}": n for n in range(1, 30, 4)}, at=later(20))
         if flushed:
             store.flush_reads()
         here = (Scope("default", Sight.ALL), Scope("work", Sight.PUBLIC), Scope("work", Sight.SHARED))

@@ -154,9 +154,9 @@ class SpacesContract:
         ticks = []
         for at in (NOW, NOW, later(-60), later(1), later(-600)):
             with store.writing() as tx:
-                ticks += [tx.sync.tick(at), tx.sync.tick(at)]
+                ticks += [tx.clock.tick(at), tx.clock.tick(at)]
         with reopen().writing() as tx:
-            ticks.append(tx.sync.tick(later(-6000)))
+            ticks.append(tx.clock.tick(later(-6000)))
 
         assert ticks == sorted(set(ticks))
 

@@ -54,9 +54,9 @@ class StatisticsContract:
     def test_a_counted_read_is_seen_by_the_next_call(self, store: Store) -> None:
         memory = put(store, some())
 
-        store.count_reads({memory.id: 2}, at=later(1))
-        store.count_reads({memory.id: 1}, at=later(3))
-        store.count_reads({memory.id: 1}, at=later(2))
+        store.tally.count({memory.id: 2}, at=later(1))
+        store.tally.count({memory.id: 1}, at=later(3))
+        store.tally.count({memory.id: 1}, at=later(2))
 
         for seen in (got(store, memory.id), store.list(Filter(), EVERYTHING, now=NOW)[0]):
             assert (seen.access_count, seen.accessed_at) == (4, later(3))
@@ -64,7 +64,7 @@ class StatisticsContract:
     def test_reading_changes_neither_version_nor_clock(self, store: Store) -> None:
         memory = put(store, some())
 
-        store.count_reads({memory.id: 1}, at=later(1))
+        store.tally.count({memory.id: 1}, at=later(1))
         store.flush_reads()
 
         assert replace(got(store, memory.id), access_count=0, accessed_at=memory.accessed_at) == memory
@@ -73,17 +73,17 @@ class StatisticsContract:
     @pytest.mark.parametrize("flushed", [True, False])
     def test_lists_sort_by_reads_that_are_not_written_yet(self, store: Store, flushed: bool) -> None:
         put_all(store, [some(id="a"), some(id="b"), some(id="c")])
-        store.count_reads({"a": 2, "b": 1}, at=later(1))
+        store.tally.count({"a": 2, "b": 1}, at=later(1))
         if flushed:
             store.flush_reads()
-        store.count_reads({"b": 2}, at=later(2))
+        store.tally.count({"b": 2}, at=later(2))
 
         assert listed(store, order=Order.ACCESSES) == ["b", "a", "c"]
         assert listed(store, order=Order.ACCESSED) == ["b", "a", "c"]
 
     def test_counted_reads_survive_closing(self, store: Store, reopen: Reopen) -> None:
         memory = put(store, some(access_count=3))
-        store.count_reads({memory.id: 2}, at=later(1), recall=_recall(memory.id))
+        store.tally.count({memory.id: 2}, at=later(1), recall=_recall(memory.id))
 
         store = reopen()
 
@@ -93,7 +93,7 @@ class StatisticsContract:
     def test_reads_are_counted_once_whoever_writes_them(self, store: Store) -> None:
         memory = put(store, some())
         for minutes in range(3):
-            store.count_reads({memory.id: 1}, at=later(minutes))
+            store.tally.count({memory.id: 1}, at=later(minutes))
             put(store, some())
             store.flush_reads()
 
@@ -101,22 +101,22 @@ class StatisticsContract:
 
     def test_an_update_does_not_set_the_counter_back(self, store: Store) -> None:
         memory = put(store, some())
-        store.count_reads({memory.id: 5}, at=later(1))
+        store.tally.count({memory.id: 5}, at=later(1))
 
         changed(store, memory, importance=0.1)
 
         assert got(store, memory.id).access_count == 5
 
     def test_reads_of_no_memory_are_passed_over(self, store: Store) -> None:
-        store.count_reads({"unknown": 1}, at=NOW)
+        store.tally.count({"unknown": 1}, at=NOW)
         store.flush_reads()
 
     def test_the_recall_log_says_to_whom_a_memory_was_handed(self, store: Store) -> None:
         for minutes in range(4):
-            store.count_reads({}, at=NOW, recall=_recall("a", "b", at=later(minutes)))
+            store.tally.count({}, at=NOW, recall=_recall("a", "b", at=later(minutes)))
             if minutes == 1:
                 store.flush_reads()
-        store.count_reads({}, at=NOW, recall=_recall("b"))
+        store.tally.count({}, at=NOW, recall=_recall("b"))
 
         assert [recall.at for recall in store.history.recalls("a")] == [later(3), later(2), later(1), later(0)]
         assert [recall.at for recall in store.history.recalls("a", limit=3)] == [later(3), later(2), later(1)]
@@ -215,7 +215,7 @@ class StatisticsContract:
                     known[old.id] = put(store, replace(old, version=old.version + 1, content=text), [QUERY])
                 case "read":
                     read = any_of(*known)
-                    store.count_reads({read: 3}, at=later(float(step)))
+                    store.tally.count({read: 3}, at=later(float(step)))
                     reads[read] += 3
                 case "judge":
                     with store.writing() as tx:
@@ -264,7 +264,7 @@ class StatisticsContract:
     def test_rebuilding_changes_no_totals(self, store: Store) -> None:
         for n in range(6):
             put(store, some(f"text {n % 3}", created_at=later(90 * n), context=Context(conversation_id="c")))
-        store.count_reads({put(store, some()).id: 2}, at=NOW)
+        store.tally.count({put(store, some()).id: 2}, at=NOW)
         store.flush_reads()
         before, counts = totals(store), store.statistics.created_before(Part(), EVERYTHING, [later(200)])
         happened = store.statistics.activity(Part(), EVERYTHING, since=NOW, until=NOW)
@@ -303,7 +303,7 @@ class StatisticsContract:
     @pytest.mark.parametrize("flushed", [True, False])
     def test_totals_include_reads_that_are_not_written_yet(self, store: Store, flushed: bool) -> None:
         often, once, never = put_all(store, [some(access_count=3), some(category=Category.GOAL), some()])
-        store.count_reads({often.id: 2, once.id: 1, "unknown": 7}, at=NOW)
+        store.tally.count({often.id: 2, once.id: 1, "unknown": 7}, at=NOW)
         if flushed:
             store.flush_reads()
 
@@ -344,9 +344,9 @@ class StatisticsContract:
     def test_reads_are_known_by_weekday_and_hour(self, store: Store, flushed: bool) -> None:
         """NOW is a Friday, past three."""
         one, two = put_all(store, [some(access_count=9), some(category=Category.GOAL)])
-        store.count_reads({one.id: 2, two.id: 1}, at=NOW)
-        store.count_reads({one.id: 4}, at=NOW + timedelta(hours=21))
-        store.count_reads({one.id: 8}, at=NOW + timedelta(days=7, hours=1))
+        store.tally.count({one.id: 2, two.id: 1}, at=NOW)
+        store.tally.count({one.id: 4}, at=NOW + timedelta(hours=21))
+        store.tally.count({one.id: 8}, at=NOW + timedelta(days=7, hours=1))
         if flushed:
             store.flush_reads()
 

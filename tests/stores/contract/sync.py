@@ -229,17 +229,17 @@ class SyncContract:
     def test_the_clock_is_past_what_it_has_seen(self, store: Store) -> None:
         far = (milliseconds(NOW) + 10**9) << 16
         with store.writing() as tx:
-            tx.sync.observe(far)
-            assert tx.sync.tick(NOW) > far
+            tx.clock.observe(far)
+            assert tx.clock.tick(NOW) > far
 
     def test_a_lifted_clock_is_set_back_and_stamps_keep_their_order(self, store: Store) -> None:
         now, far = clock_at(NOW), 2**62
         stamps = {"early": 5, "last": far + 9, "third": far + 2, "second": now + 3}
         memories = {name: put(store, some(name, hlc=hlc, origin="a")) for name, hlc in stamps.items()}
         with store.writing() as tx:
-            tx.sync.observe(far + 9)
+            tx.clock.observe(far + 9)
             mended = tx.sync.mend_clock(now=now, latest=now + 10)
-            after = tx.sync.tick(NOW)
+            after = tx.clock.tick(NOW)
 
         found = {name: got(store, memory.id).hlc for name, memory in memories.items()}
         assert mended == 2

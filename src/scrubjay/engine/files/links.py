@@ -122,8 +122,8 @@ class NoteLinks:
             return
         for link in tx.history.links([id], kinds=frozenset({LinkKind.RELATED})):
             if link.source == id and link.target in ends and link.given and link.stands:
-                hlc, origin = tx.sync.tick(self._engine.now()), tx.origin
-                tx.history.relate(replace(link, state="released", hlc=hlc, origin=origin))
+                stamp = tx.clock.stamp(self._engine.now())
+                tx.history.relate(replace(link, state="released", **stamp))
         self._settle(tx, file)
 
     def _settle(self, tx: Transaction, file: File) -> None:

@@ -351,7 +351,7 @@ def move_links(held: Engine, tx: Transaction, result: Memory, leaving: Sequence[
         replaces = link.kind is LinkKind.SUPERSEDES and outgoing and link.state != supersession.RELEASED
         if replaces or (link.kind in CARRIED and only in (None, link.source if outgoing else link.target)):
             held.ledger.mark(tx, link, "replaced")  # first: of two links the one with the later stamp counts
-            moved = replace(link, hlc=tx.sync.tick(held.now()), origin=tx.origin)
+            moved = replace(link, **tx.clock.stamp(held.now()))
             tx.history.relate(replace(moved, source=result.id) if outgoing else replace(moved, target=result.id))
 
 

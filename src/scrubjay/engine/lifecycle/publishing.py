@@ -26,7 +26,7 @@ def remade(memory: Memory, former: Sequence[Memory]) -> Memory:
     """The memory without a trace of what these former states said, unless a client put it there."""
     if not former:
         return memory
-    from scrubjay.engine.store.keyphrases import auto_tags  # only what publishes needs it
+    from scrubjay.engine.store.enrichment import auto_tags  # only what publishes needs it
 
     text = memory.topic or memory.content
     titles = {intake.title_of(one.topic or one.content) for one in former}

@@ -9,19 +9,25 @@ Cut to 0..1 and rounded to two places. A plain fact is worth about a half.
 
 from __future__ import annotations
 
+import math
 import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrubjay.engine.conflicts import grammar
-from scrubjay.engine.store.keyphrases import auto_tags
+from scrubjay.engine.decisions.mentions import without_edges
+from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Category, Kind, Memory, NewMemory, Source
+from scrubjay.values.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.engine import Engine
 
-READ = 400  # characters: as far as subjects.read looks
+READ_FOR_SUBJECTS = 400  # characters: as far as grammar.read looks
 
 # What is asked of an agent, and what someone is like, stays useful longest; what is going on just now, shortest.
 CATEGORY = {
@@ -84,7 +90,7 @@ def importance(text: str, *, category: Category, source: Source, confidence: flo
 
 def parts(text: str, *, category: Category, source: Source) -> dict[str, float]:
     """What each part adds, by name."""
-    plain = text[:READ].lower().replace("’", "'")
+    plain = text[:READ_FOR_SUBJECTS].lower().replace("’", "'")
     said = grammar.read(text)
     return {
         "category": CATEGORY[category],
@@ -95,3 +101,199 @@ def parts(text: str, *, category: Category, source: Source) -> dict[str, float]:
         "sweeping": SWEEPING if SWEEP.search(plain) else 0.0,
         "doubtful": -DOUBTFUL if DOUBT.search(plain) else 0.0,
     }
+
+
+# --- what is a text about, in a few words? Key phrases, best first ---------------------------------------------------
+#
+#     User prefers dark mode in all applications
+#     ──── ─────── ········· ── ─── ············       ── ends a phrase, ·· is one
+#
+# A phrase is a run of up to three words between words that say little (stop words, verbs, dates) and punctuation. It
+# counts for more the more words it has, the more often it comes, the earlier, and if it holds names or identifiers.
+# English is understood best; scripts without spaces give no phrases at all rather than wrong ones. Linear in the text.
+
+MOST = 5  # phrases of one text
+LONGEST = 3  # words of a phrase
+MAX_PHRASE = 50  # characters
+MAX_WORD = 30  # characters; what is longer is a key or a hash
+READ = 8_000  # characters: a longer text has said by then what it is about
+
+# A word, with what an apostrophe adds. Compounds (e-mail, snake_case, config.yaml) are one word, as are C++ and C#.
+# Possessive, so that nothing is tried a second way.
+LETTERS = r"[^\W_]++(?:[\u0300-\u036f]++[^\W_]*+)*+"
+WORD = re.compile(rf"({LETTERS}(?:[_.\-]{LETTERS})*+(?:\+\+|#)?)(?:['’](\w++))?")
+CHUNK = re.compile(r"\S++")
+# Scripts without spaces, and those whose vowel signs Python takes for no letters (Devanagari … Sinhala).
+UNREADABLE = (
+    ("\u0900", "\u109f"),
+    ("\u1100", "\u11ff"),
+    ("\u1780", "\u17ff"),
+    ("\u2e80", "\ud7ff"),
+    ("\uf900", "\ufaff"),
+    ("\uff66", "\uffdc"),
+    ("\U0001b000", "\U0001b16f"),
+    ("\U00020000", "\U0003ffff"),
+)
+SECRET = re.compile(r"(?=.*\d)(?=.*[a-zA-Z]).{16,}")  # letters and digits mixed at length: a token, not a word
+
+VERBS = frozenset(
+    """
+    add adopt agree aim allow annoy answer arrive ask attend avoid beat become begin believe belong break bring buy
+    call care change choose come consider consist contain crash create decide describe die discuss dislike drink drive
+    eat end enjoy ensure expect explain fail fall favor favour feel find finish fly follow forget get give go handle
+    happen hate have hear help hold hope include intend join keep know lead learn leave let like listen live look lose
+    love make mean meet mention move need own pay plan play prefer put read receive remember report require run save
+    say see seem sell send set share show sit speak spend start stay stop store study support take talk teach tell
+    think travel try turn understand update use visit wait walk want watch wear win wish work write
+    """.split()  # noqa: SIM905 -- read as words
+)
+PAST = frozenset(
+    """
+    ate became began born bought brought built came chose felt found gave given gone got heard held kept knew known led
+    left lost made meant met paid ran said sat saw seen sent sold spent spoke taken taught thought told took went wore
+    won written wrote
+    """.split()  # noqa: SIM905
+)
+SAYING_LITTLE = frozenset(
+    """
+    able above according actually ago almost along already although always among another any anybody anyone anything
+    around available away back bad based behind below besides best better big bit cannot case certain comfortable
+    course current currently day days different done else end enough especially etc even ever every everybody everyone
+    everything example except far favorite favourite first fond full good great half herself himself hour hours however
+    important instead itself keen kind last late later least less little long lot main many may maybe might minute
+    minutes moment month months much must myself near nearly never new next nobody none nothing number often old one
+    ones others ourselves part people per perhaps person please possible present previous quite rather ready really
+    right second several shall since small somebody someone something sometimes somewhere soon sort still sure team
+    themselves thing things third though time times today together tomorrow tonight toward towards type unless up upon
+    user users usually various via want way week weekend weeks well whatever whenever wherever whether whole within
+    without year years yes yesterday yet yourself
+    zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand
+    sixty seventy eighty ninety
+    january february march april june july august september october november december spring summer autumn winter
+    monday tuesday wednesday thursday friday saturday sunday morning afternoon evening night am pm
+    class const def else false function import let null public return self static true var void
+    """.split()  # noqa: SIM905
+)
+# The commonest little words of a few other languages, without those that are good English.
+ELSEWHERE = frozenset(
+    """
+    der das den dem ein eine einen einem einer und ist sind nicht mit von zu auf für im bei ich er sie wir ihr auch
+    le la les un une des et est sont pas avec de du au aux dans je il elle nous vous qui que sur plus
+    el los las una y es son con por para del al que en su se lo gli che di della sono non per
+    o os uma e do da em na não het een en niet van op zijn met
+    """.split()  # noqa: SIM905
+)
+NAMES_OTHERS = re.compile("[:：]|builds_on", re.IGNORECASE)  # it may name other decisions
+LITTLE = STOP_WORDS | SAYING_LITTLE | ELSEWHERE | PAST
+NAMES_BEGIN = frozenset(("big", "good", "great", "little", "long", "new", "old"))  # New York, but not a new job
+NOUNS_IN_LY = frozenset(("assembly", "family", "supply", "anomaly", "italy", "butterfly"))
+NOUNS_IN_ED = frozenset(("bed", "red", "seed", "feed", "speed", "weed", "shed", "breed", "greed", "sled", "led", "med"))
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    text: str  # as it is shown: lower case
+    stem: str
+    telling: bool  # a name, an identifier or an abbreviation
+
+
+def auto_tags(text: str) -> tuple[str, ...]:
+    """At most five key phrases, each once, in lower case; none if the text names nothing."""
+    text = text[:READ]
+    found = list(phrases(without_edges(text) if NAMES_OTHERS.search(text) else text))
+    often = Counter(word.stem for phrase in found for word in phrase)
+    repeated = Counter(stems(phrase) for phrase in found)
+    first: dict[tuple[str, ...], int] = {}
+    for place, phrase in enumerate(found):
+        first.setdefault(stems(phrase), place)
+    ranked = sorted(first.items(), key=lambda one: -score(found[one[1]], often, repeated[one[0]], one[1]))
+    chosen: dict[str, frozenset[str]] = {}
+    for known, place in ranked:
+        parts = frozenset(known)
+        if all(2 * len(parts & other) <= min(len(parts), len(other)) for other in chosen.values()):
+            chosen[shown(found[place])] = parts
+        if len(chosen) == MOST:
+            break
+    return tuple(chosen)
+
+
+def score(phrase: list[Word], often: Counter[str], repeats: int, place: int) -> float:
+    weight = sum(1 + math.log2(often[word.stem]) + word.telling for word in phrase) / len(phrase)
+    fullness = (1.0, 1.4, 1.5)[len(phrase) - 1]
+    earliness = 0.7 + 0.3 / (1 + place / 8)
+    return weight * fullness * (1 + 0.5 * min(repeats - 1, 4)) * earliness
+
+
+def phrases(text: str) -> Iterator[list[Word]]:
+    """Runs of words that say something; of a long run the last words, where English puts the noun."""
+    open_run: list[Word] = []
+    end = 0
+    sentence_starts = True
+    for match in WORD.finditer(CHUNK.sub(without_addresses, text)):
+        gap = match.string[end : match.start()]
+        if gap != " ":
+            sentence_starts = sentence_starts or any(sign in gap for sign in ".!?:\n")
+            yield from finished(open_run)
+            open_run = []
+        word = read(match, sentence_starts=sentence_starts, inside=bool(open_run))
+        if word is not None:
+            open_run.append(word)
+        if word is None or match[2]:  # "user's dog": what is possessed begins a phrase of its own
+            yield from finished(open_run)
+            open_run = []
+        end, sentence_starts = match.end(), False
+    yield from finished(open_run)
+
+
+def without_addresses(chunk: re.Match[str]) -> str:
+    """Links and mail addresses are not a subject, and rather personal."""
+    return "." if "://" in chunk[0] or "@" in chunk[0] else chunk[0]
+
+
+def finished(run: list[Word]) -> Iterator[list[Word]]:
+    run = run[-LONGEST:]
+    while run and (not any(map(str.isalpha, run[0].text)) or len(shown(run)) > MAX_PHRASE):
+        run = run[1:]  # a number is good for "python 3.12", not on its own
+    if run and not (len(run) == 1 and len(run[0].text) < 3 and not run[0].telling):
+        yield run
+
+
+def read(match: re.Match[str], *, sentence_starts: bool, inside: bool) -> Word | None:
+    """The word, or None for one that ends a phrase."""
+    raw, ending = match[1], match[2]
+    if len(raw) < 2 or len(raw) > MAX_WORD or (ending and ending.lower() != "s") or SECRET.match(raw):
+        return None
+    lower = unicodedata.normalize("NFC", raw).lower()
+    name = raw[0].isupper() and not sentence_starts
+    little = lower in LITTLE and not (name and lower in NAMES_BEGIN)
+    if little or is_verb(lower, inside=inside) or is_adverb(lower) or is_unreadable(lower):
+        return None
+    inner_capital = any(letter.isupper() for letter in raw[1:])
+    return Word(lower, grammar.stem(lower), name or inner_capital or "_" in raw or "." in raw)
+
+
+def is_verb(word: str, *, inside: bool) -> bool:
+    """A common verb in any of its forms. One in -ing within a phrase is a noun: machine learning."""
+    if word.endswith("ing"):
+        return not inside and any(base in VERBS for base in (word[:-3], f"{word[:-3]}e", word[:-4]))
+    if word.endswith("ed"):
+        return word not in NOUNS_IN_ED and "-" not in word
+    if word.endswith("ies"):
+        return f"{word[:-3]}y" in VERBS
+    return word in VERBS or (word.endswith("s") and (word[:-1] in VERBS or word[:-2] in VERBS))
+
+
+def is_adverb(word: str) -> bool:
+    return word.endswith("ly") and len(word) > 4 and word not in NOUNS_IN_LY
+
+
+def is_unreadable(word: str) -> bool:
+    return not word.isascii() and any(low <= letter <= high for letter in word for low, high in UNREADABLE)
+
+
+def stems(phrase: list[Word]) -> tuple[str, ...]:
+    return tuple(word.stem for word in phrase)
+
+
+def shown(phrase: list[Word]) -> str:
+    return " ".join(word.text for word in phrase)

@@ -21,6 +21,7 @@ from scrubjay.values.memory import (
     AT_HAND,
     Caller,
     Event,
+    Kind,
     Link,
     LinkKind,
     Memory,
@@ -106,10 +107,11 @@ class Ledger:
     ) -> Memory:
         """Write a new memory; its fingerprint, if that is known already."""
         tx.spaces.create(memory.space, at=memory.updated_at)
-        memory = names.named(tx, memory)
-        memory = replace(memory, hlc=tx.sync.tick(self.now()), origin=tx.origin)
+        if memory.kind is not Kind.MEMORY:
+            memory = names.named(tx, memory)
+        memory = replace(memory, **tx.clock.stamp(self.now()))
         stored = self._put(tx, memory, text, None, fingerprint=fingerprint)
-        if (alias := names.alias_of(stored)) is not None:
+        if memory.kind is not Kind.MEMORY and (alias := names.alias_of(stored)) is not None:
             tx.history.alias(alias, stored.id)
         if judged and not text.complete:
             tx.upkeep.put_off(stored.id, judged=True)
@@ -137,8 +139,8 @@ class Ledger:
         now = max(self.now(), memory.updated_at)  # a clock set back must not make a version older than the last
         updated = now if touched else memory.updated_at
         # Not by `now`: the time that another machine wrote there must not carry our clock along.
-        hlc = tx.sync.tick(self.now())
-        memory = replace(memory, version=memory.version + 1, updated_at=updated, hlc=hlc, origin=tx.origin)
+        stamp = tx.clock.stamp(self.now())
+        memory = replace(memory, version=memory.version + 1, updated_at=updated, **stamp)
         changed = self._put(tx, memory, text, reason, at=now)
         self.record(tx, changed, action, *fields, reason=reason)
         if {"access_level", "space"} & set(fields):
@@ -204,16 +206,15 @@ class Ledger:
                 given=given,
                 reason=reason,
                 created_at=now,
-                hlc=tx.sync.tick(now),
-                origin=tx.origin,
+                **tx.clock.stamp(now),
             )
         )
 
     def mark(self, tx: Transaction, link: Link, state: str) -> None:
         """Let a link say something else; what it already says is not a change."""
         if link.state != state:
-            tx.sync.observe(link.hlc)  # of two stamps of a link the later one stands
-            tx.history.relate(replace(link, state=state, hlc=tx.sync.tick(self.now()), origin=tx.origin))
+            tx.clock.observe(link.hlc)  # of two stamps of a link the later one stands
+            tx.history.relate(replace(link, state=state, **tx.clock.stamp(self.now())))
 
     def _published(self, tx: Transaction, memory: Memory, fields: tuple[str, ...]) -> tuple[Memory, tuple[str, ...]]:
         """On a path that is free for its new audience; if people see it who did not before, with no trace of what it

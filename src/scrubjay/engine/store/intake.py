@@ -91,12 +91,10 @@ def private_conversation(engine: Engine, space: str, id: str | None) -> Conversa
 
 def check_trust(engine: Engine, memory: Memory) -> Memory:
     """The memory with its flags, as the policy says: what reads like a secret, or like instructions to a model."""
-    from scrubjay.engine.trust import policy  # only what writes needs it
+    from scrubjay.engine import trust  # only what writes needs it
 
     parts = engine.parts
-    return policy.check_trust(
-        memory, secrets=policy.Policy(parts.secrets), instructions=policy.Policy(parts.instructions)
-    )
+    return trust.check_trust(memory, secrets=trust.Policy(parts.secrets), instructions=trust.Policy(parts.instructions))
 
 
 def check_quota(engine: Engine, tx: Transaction, memory: Memory) -> None:

@@ -86,7 +86,7 @@ def relink(engine: Engine, tx: Transaction, memory: Memory, related: Sequence[st
     links = tx.history.links([memory.id], kinds=frozenset({LinkKind.RELATED}))
     there = {link.target: link for link in links if link.source == memory.id and link.given and link.stands}
     for gone in there.keys() - named.keys():
-        tx.history.relate(replace(there[gone], state="released", hlc=tx.sync.tick(engine.now()), origin=tx.origin))
+        tx.history.relate(replace(there[gone], state="released", **tx.clock.stamp(engine.now())))
     for new in named.keys() - there.keys():
         engine.ledger.link(tx, LinkKind.RELATED, memory, named[new])
     return there.keys() != named.keys()

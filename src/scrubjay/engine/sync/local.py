@@ -224,14 +224,14 @@ class StorePeer(Peer):
         now = self.now()
         updated = max(now, state.memory.updated_at)
         return replace(
-            state, memory=replace(state.memory, updated_at=updated, hlc=tx.sync.tick(now), origin=self.origin)
+            state, memory=replace(state.memory, updated_at=updated, hlc=tx.clock.tick(now), origin=self.origin)
         )
 
     def _observe(self, tx: Transaction, state: Replica) -> None:
         """Let our clock be past what it sees, but not carried away by one that is ahead: of memories, `seen` says which
         change came after which. Only what bears our own name must never be in front of us."""
         for origin, hlc in ((state.memory.origin, state.memory.hlc), *state.seen.items()):
-            tx.sync.observe(hlc if origin == self.origin else min(hlc, self._latest))
+            tx.clock.observe(hlc if origin == self.origin else min(hlc, self._latest))
 
     @property
     def _latest(self) -> int:
@@ -358,7 +358,7 @@ class StorePeer(Peer):
             if known is not None and (known.hlc, known.origin) >= (link.hlc, link.origin):
                 continue
             erased = any(end in stamps and stamps[end].erased for end in (link.source, link.target))
-            tx.sync.observe(min(link.hlc, self._latest))
+            tx.clock.observe(min(link.hlc, self._latest))
             tx.history.relate(replace(link, reason=None) if erased else link)
             touched |= {link.source, link.target}
         for memory in tx.get(sorted({link.source for link in links} & touched), access.EVERYTHING):

@@ -36,7 +36,7 @@ OVERLAID: Mapping[Order, str] = {
 
 class PostgresReads(Reads):
     def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+        self.tally = tally
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Connection]:
@@ -84,7 +84,7 @@ class PostgresReads(Reads):
             self._nothing()
             return []
         value, uncounted, tables = f"memories.{order}", list[object](), "memories"
-        if order in OVERLAID and (waiting := self._tally.batch().readings):
+        if order in OVERLAID and (waiting := self.tally.batch().readings):
             value = OVERLAID[order]
             tables = """
                 memories
@@ -210,7 +210,7 @@ class PostgresReads(Reads):
             pass
 
     def _memories(self, rows: Iterable[Row]) -> List[Memory]:
-        return [self._tally.laid_over(memory_of(row)) for row in rows]
+        return [self.tally.laid_over(memory_of(row)) for row in rows]
 
     def _by_ids(self, con: Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
         (columns_told, told), (where, values) = columns, visible

@@ -68,10 +68,10 @@ class PostgresStore(PostgresReads, Store):
         :raises StorageError: saying what is wrong with the address, the server or the rights
         :raises StorageTooNew: if a newer scrubjay has written it
         """
-        super().__init__(Tally())
-        sql = PostgresSql(self._reading, self._tally)
-        hold(self, sql, sql, self._tally)
-        self.statistics = PostgresStatistics(self._reading, self._tally)
+        super().__init__(Tally(self.flush_reads))
+        sql = PostgresSql(self._reading, self.tally)
+        hold(self, sql, sql)
+        self.statistics = PostgresStatistics(self._reading, self.tally)
         connect = partial(
             Connections, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
         )
@@ -134,12 +134,12 @@ class PostgresStore(PostgresReads, Store):
     def _changing(self, timeout_seconds: float | None = None) -> Iterator[PostgresTransaction]:
         """A transaction; it takes along what reads were counted, so that they cost no write of their own."""
         with self._connections.writing(timeout_seconds) as con:
-            transaction = PostgresTransaction(con, self._tally)
+            transaction = PostgresTransaction(con, self.tally)
             yield transaction
-            batch = self._tally.batch()
+            batch = self.tally.batch()
             transaction.write_reads(batch)
             transaction.write_gathered()
-        self._tally.written(batch)
+        self.tally.written(batch)
 
     @contextmanager
     def listening(self, space: str, ring: Callable[[], None]) -> Iterator[None]:

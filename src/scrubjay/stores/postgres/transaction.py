@@ -9,11 +9,11 @@ written once, before the next read and at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
@@ -30,9 +30,9 @@ from scrubjay.stores.postgres.sql import COLUMNS, COUNTED, PostgresSql, first_ro
 from scrubjay.stores.postgres.statistics import Counted, Counts, PostgresStatistics, count_reads, log_recalls
 from scrubjay.stores.postgres.values import all_vectors, kept
 from scrubjay.stores.postgres.words import Passage, passages_of, stems_of
-from scrubjay.stores.promises.memories import Change, Transaction
+from scrubjay.stores.promises.memories import Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
-from scrubjay.stores.tables.parts import hold_changes
+from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
     FIELDS,
     Row,
@@ -74,6 +74,7 @@ class Known(NamedTuple):
         return memory_of(self.row)
 
 
+@holds_changes
 class PostgresTransaction(PostgresReads, Transaction):
     def __init__(self, con: Connection, tally: Tally) -> None:
         super().__init__(tally)
@@ -81,8 +82,12 @@ class PostgresTransaction(PostgresReads, Transaction):
         self._raw = psycopg.RawCursor(con)  # takes $1 as it stands; psycopg would read a long statement every time
         self._counts = Counts()
         self._ahead: set[tuple[str, int]] = set()  # memories that words and signatures are to follow
-        hold_changes(self, PostgresSql(self._reading, tally), tally)
-        self.statistics = PostgresStatistics(self._reading, tally)
+        self.gathered: List[Callable[[], None]] = []
+        self.sql = PostgresSql(self._reading, tally)
+
+    @cached_property
+    def statistics(self) -> PostgresStatistics:  # type: ignore[override]
+        return PostgresStatistics(self._reading, self.tally)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -93,7 +98,8 @@ class PostgresTransaction(PostgresReads, Transaction):
         return None  # a transaction looks at few memories, and nothing must be missing
 
     def write_gathered(self) -> None:
-        super().write_gathered()
+        while self.gathered:
+            self.gathered.pop(0)()
         self._counts.write(self._con)
         if self._ahead:
             postgres_words.carry(self._con, self._ahead)
@@ -215,7 +221,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             stamped = replace(known.memory, origin=self.origin)
             stamp = {
                 "updated_at": milliseconds(at),
-                "hlc": self.sync.tick(at),
+                "hlc": self.clock.tick(at),
                 "origin": stamped.origin,
                 "version": version,
             }
@@ -322,7 +328,7 @@ class PostgresTransaction(PostgresReads, Transaction):
                 for one in versions
             ],
         )
-        return self._tally.laid_over(self._recount(known).memory)
+        return self.tally.laid_over(self._recount(known).memory)
 
     def replicate(
         self, replica: Replica, *, fingerprint: bytes | None, vectors: Sequence[Vector] | None, change: Change
@@ -435,7 +441,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         self._remember(known, memory)
         self._mark_repeats(known.fingerprint)
         self.file_waits(memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False)
-        return self._tally.laid_over(now.memory)
+        return self.tally.laid_over(now.memory)
 
     def _looked_up(self, memory: Memory, fingerprint: bytes) -> tuple[Known | None, bool, bool]:
         """The row that a memory replaces, whether others have its text, and whether its space is a folder of files.
@@ -534,7 +540,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             self._mark_repeats(columns["fingerprint"])
         if mirrored:
             self.file_waits(memory.id, space=memory.space, version=memory.version, state=columns["state"], moved=False)
-        return self._tally.laid_over(memory_of_columns(columns | {"seq": seq}))
+        return self.tally.laid_over(memory_of_columns(columns | {"seq": seq}))
 
     def _replace(
         self,
@@ -583,7 +589,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             moved=former.path != memory.path,
         )
         reads = {"seq": seq, "access_count": former.access_count, "accessed_at": milliseconds(former.accessed_at)}
-        return self._tally.laid_over(memory_of_columns(columns | reads))
+        return self.tally.laid_over(memory_of_columns(columns | reads))
 
     def _move(self, former: str, space: str, seq: int) -> None:
         """What hangs on a memory goes with it into another space."""

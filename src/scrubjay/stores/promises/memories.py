@@ -23,13 +23,12 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.errors import StorageError
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import (
@@ -40,7 +39,6 @@ from scrubjay.values.memory import (
     Match,
     Memory,
     Order,
-    Recall,
     Topic,
     Version,
 )
@@ -53,9 +51,9 @@ if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.stores.tables.callers import CallerChanges, Callers
     from scrubjay.stores.tables.conversations import ConversationChanges, Conversations
     from scrubjay.stores.tables.files import FileChanges, Files
-    from scrubjay.stores.tables.history import History, HistoryChanges
+    from scrubjay.stores.tables.history import History, HistoryChanges, SpaceChanges, Spaces
     from scrubjay.stores.tables.jobs import JobChanges, Jobs
-    from scrubjay.stores.tables.spaces import SpaceChanges, Spaces
+    from scrubjay.stores.tables.parts import Clock
     from scrubjay.stores.tables.sync import Sync, SyncChanges
     from scrubjay.stores.tables.tally import Tally
     from scrubjay.stores.tables.upkeep import Upkeep, UpkeepChanges
@@ -256,16 +254,8 @@ class Transaction(Reads):
     spaces: SpaceChanges
     sync: SyncChanges
     upkeep: UpkeepChanges
-    makers: Mapping[str, Callable[[], object]]  # of the parts above, each made when it is first used
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name):
-            make = self.__dict__.get("makers", {}).get(name)
-            if make is None:
-                raise AttributeError(f"A transaction has no attribute {name!r}.")
-            part = self.__dict__[name] = make()
-            return part
+    clock: Clock  # stamps every change
+    gathered: List[Callable[[], None]]  # what waits to be written, to be called before the next statement
 
     @abstractmethod
     def put(
@@ -374,11 +364,6 @@ class Transaction(Reads):
         :raises SpaceNotFound: if its space was never created
         """
 
-    def write_gathered(self) -> None:
-        """Write what gathered, so that the next statement sees it."""
-        self.history.write_gathered()
-        self.sync.write_gathered()
-
     @abstractmethod
     def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
         """Let a memory have this path, title and these found tags, as if it always had; likewise these former states,
@@ -399,7 +384,7 @@ class Transaction(Reads):
 class Store(Reads):
     """One memory's storage. Safe to use from several threads, and together with other processes."""
 
-    _tally: Tally  # reads that are counted and not yet written
+    tally: Tally  # counts what is handed out, and writes that in batches
 
     @property
     def damaged(self) -> bool:
@@ -426,18 +411,9 @@ class Store(Reads):
         :raises StorageFull: if there is no room; nothing was changed
         """
 
-    def count_reads(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
-        """Note that memories were handed out. Cheap: kept in the process, written in batches, seen by the next call.
-
-        Changes neither version nor updated_at nor any clock; what is not yet flushed may be lost in a crash.
-        """
-        if self._tally.add(reads, at, recall):
-            with suppress(StorageError):  # a full disk or a busy writer must not keep anyone from reading
-                self.flush_reads(timeout_seconds=0.0)
-
     def flush_reads(self, *, timeout_seconds: float | None = None) -> None:
         """Write the counted reads now."""
-        if self._tally.waits():
+        if self.tally.waits():
             with self.writing(timeout_seconds=timeout_seconds):
                 pass  # every transaction takes them along
 

@@ -45,7 +45,7 @@ DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 class SqliteReads(Reads):
     def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+        self.tally = tally
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
@@ -86,7 +86,7 @@ class SqliteReads(Reads):
                 return []
             direction = "DESC" if descending else "ASC"
             rows_of, values = arms(
-                con, restriction, order, after=after, descending=descending, uncounted=self._tally.as_rows()
+                con, restriction, order, after=after, descending=descending, uncounted=self.tally.as_rows()
             )
             columns, told = columns_for(con, audience)
             rows = con.execute(
@@ -162,6 +162,15 @@ class SqliteReads(Reads):
             restriction = restricted(con, filter, audience, now=now)
             return [] if restriction is None else self._nearest(con, vector, restriction, limit, model)
 
+    def match_and_nearest(
+        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> tuple[List[Match], List[Match]]:
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now)  # which asks some tables: once for both
+            if restriction is None:
+                return [], []
+            return sqlite_words.match(con, text, restriction, limit), self._nearest(con, vector, restriction, limit, None)
+
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         from scrubjay.stores.sqlite import vectors
 
@@ -214,7 +223,7 @@ class SqliteReads(Reads):
             return {memory: vectors.from_blob(blob) for memory, blob in rows}
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
-        return [self._tally.laid_over(memory_of(row)) for row in rows]
+        return [self.tally.laid_over(memory_of(row)) for row in rows]
 
     def _by_ids(self, con: apsw.Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
         (told, told_values), (where, values) = columns, visible

@@ -64,9 +64,9 @@ class SqliteStore(SqliteReads, Store):
         :raises StorageDamaged: if there is something else than a store
         :raises StorageTooNew: if a newer scrubjay has written it
         """
-        super().__init__(Tally())
-        hold(self, SqliteSql(self._reading, self._tally), SqliteSql(self._alone, self._tally), self._tally)
-        self.statistics = SqliteStatistics(self._reading, self._tally)
+        super().__init__(Tally(self.flush_reads))
+        hold(self, SqliteSql(self._reading, self.tally), SqliteSql(self._alone, self.tally))
+        self.statistics = SqliteStatistics(self._reading, self.tally)
         self._connections = Connections(
             sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds, for_copy=unfinished
         )
@@ -111,18 +111,18 @@ class SqliteStore(SqliteReads, Store):
     def _changing(self, timeout_seconds: float | None = None) -> Iterator[SqliteTransaction]:
         """A transaction; it takes along what reads were counted, so that they cost no write of their own."""
         with self._connections.writing(timeout_seconds) as con:
-            transaction = SqliteTransaction(con, self._tally)
+            transaction = SqliteTransaction(con, self.tally)
             yield transaction
             transaction.write_gathered()
             if transaction.change is not None and con.execute(vec1.ANY).get:
                 vec1.mirror(con, transaction.change)
-            batch = self._tally.batch()
+            batch = self.tally.batch()
             if batch != NOTHING:
                 write_reads(con, batch)
             if self._connections.behind:
                 transaction.history.set_fact(LOST, datetime.now(UTC).isoformat(timespec="seconds"))
             con.execute("COMMIT")
-            self._tally.written(batch)
+            self.tally.written(batch)
             if transaction.change is not None or self._connections.behind:
                 self._connections.note_change(con)
             if transaction.erased:

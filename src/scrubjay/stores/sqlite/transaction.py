@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -21,7 +22,7 @@ from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, row_of
 from scrubjay.stores.sqlite.statistics import SqliteStatistics
 from scrubjay.stores.sqlite.words import count_all_passages, count_passages, scope_token
-from scrubjay.stores.tables.parts import hold_changes
+from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import FIELDS, Row, as_json, memory_of, snapshot_of, snapshot_of_memory, without_asides
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Tally
@@ -38,14 +39,19 @@ AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory 
 _VERSION = FIELDS.index("version")
 
 
+@holds_changes
 class SqliteTransaction(SqliteReads, Transaction):
     def __init__(self, con: apsw.Connection, tally: Tally) -> None:
         super().__init__(tally)
         self._con = con
         self._change: int | None = None
         self.erased = False  # whether something was purged or archived: space to give back
-        hold_changes(self, SqliteSql(self._reading, tally, self._note_erasure), tally)
-        self.statistics = SqliteStatistics(self._reading, tally)
+        self.gathered: List[Callable[[], None]] = []
+        self.sql = SqliteSql(self._reading, tally, self._note_erasure)
+
+    @cached_property
+    def statistics(self) -> SqliteStatistics:  # type: ignore[override]
+        return SqliteStatistics(self._reading, self.tally)
 
     def _note_erasure(self) -> None:
         self.erased = True
@@ -54,6 +60,10 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _reading(self) -> Iterator[apsw.Connection]:
         self.write_gathered()
         yield self._con
+
+    def write_gathered(self) -> None:
+        while self.gathered:
+            self.gathered.pop(0)()
 
     def _nearest(
         self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
@@ -192,7 +202,7 @@ class SqliteTransaction(SqliteReads, Transaction):
                     origin = (SELECT value FROM facts WHERE key = 'origin')
                 WHERE seq = :seq
                 """,
-                {"at": milliseconds(at), "hlc": self.sync.tick(at), "seq": seq},
+                {"at": milliseconds(at), "hlc": self.clock.tick(at), "seq": seq},
             )
         self._mark_repeats(fingerprint)
         self.erased = True
@@ -575,7 +585,7 @@ class SqliteTransaction(SqliteReads, Transaction):
 
     def _written(self, seq: int) -> Memory:
         [row] = self._con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.seq = ?", (seq,))
-        return self._tally.laid_over(memory_of(row))
+        return self.tally.laid_over(memory_of(row))
 
 
 def _first(memory: Memory) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What a store remembers beside the memories' present state, in every backend: links, former versions, events, other
-ids, equal texts, recalls, bulk operations, results of writes, and facts about itself.
+ids, equal texts, recalls, bulk operations, results of writes, and facts about itself; and spaces, each with its feed of
+events.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -7,18 +8,21 @@ ids, equal texts, recalls, bulk operations, results of writes, and facts about i
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.stores.promises.memories import RESULTS_KEPT, Request
+from scrubjay.stores.tables.conversations import PARTS as CONVERSATION_PARTS
 from scrubjay.stores.tables.rows import as_json, event_of, link_of, snapshot_of_memory
 from scrubjay.stores.tables.side_rows import version_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.stores.tables.tally import Tally
-from scrubjay.values.memory import Audience, BulkOperation, Event, Link, LinkKind, Memory, Recall, Version
+from scrubjay.values.memory import Audience, BulkOperation, Event, Link, LinkKind, Memory, Recall, Space, Version
 from scrubjay.values.times import milliseconds, moment
+
+List = list  # below, `list` is a verb
 
 LINK = """
     links.kind, links.source, links.target, links.score, links.state, links.given, links.reason, links.created_at,
@@ -207,8 +211,10 @@ class HistoryChanges(History):
     transaction would else write the number of the space's last event again and again.
     """
 
-    def __init__(self, sql: Sql, tally: Tally) -> None:
+    def __init__(self, sql: Sql, tally: Tally, gathered: list[Callable[[], None]]) -> None:
+        """`gathered` is called, and emptied, before the transaction's next statement."""
         super().__init__(sql, tally)
+        self._gathered = gathered
         self._facts: dict[str, str | None] = {}
         self._feeds: dict[str, int] = {}  # number of each space's last event …
         self._written: dict[str, int] = {}  # … and as its space says it
@@ -244,6 +250,8 @@ class HistoryChanges(History):
         else:
             number = self._feeds[event.space] + 1
         self._feeds[event.space] = number
+        if not self._events:
+            self._gathered.append(self._write_events)
         self._events.append(
             {
                 "space": event.space,
@@ -262,11 +270,8 @@ class HistoryChanges(History):
         )
         return replace(event, number=number)
 
-    def write_gathered(self) -> None:
-        """Write what gathered."""
+    def _write_events(self) -> None:
         events, self._events = self._events, []
-        if not events:
-            return
         self._sql.many(
             f"""
             INSERT INTO events
@@ -281,10 +286,11 @@ class HistoryChanges(History):
         )
         behind = {space: number for space, number in self._feeds.items() if number != self._written[space]}
         self._written |= behind
-        self._sql.many(
-            "UPDATE spaces SET events = :number WHERE name = :space",
-            [{"space": space, "number": number} for space, number in behind.items()],
-        )
+        if behind:
+            self._sql.many(
+                "UPDATE spaces SET events = :number WHERE name = :space",
+                [{"space": space, "number": number} for space, number in behind.items()],
+            )
 
     def relate(self, link: Link) -> None:
         """Write a link; one of the same kind between the same memories is replaced."""
@@ -459,3 +465,120 @@ class HistoryChanges(History):
             alias=alias,
         )
         return None if row is None else str(row[0])
+
+
+class Spaces:
+    """What can be read of spaces."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+
+    def list(self) -> List[Space]:
+        """All spaces by name but those that were dropped, without counts."""
+        rows = self._sql.all(
+            "SELECT name, title, description, created_at FROM spaces WHERE deleted_at IS NULL ORDER BY name"
+        )
+        return [
+            Space(name=name, title=title, description=description, created_at=moment(at))
+            for name, title, description, at in rows
+        ]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a space of this name that was not dropped."""
+        found = self._sql.one("SELECT 1 FROM spaces WHERE name = :space AND deleted_at IS NULL", space=name)
+        return found is not None
+
+    def described(self) -> dict[str, str | None]:
+        """Every space by name, dropped ones too, with its description; counts nothing."""
+        return dict(self._sql.all("SELECT name, description FROM spaces ORDER BY name"))
+
+
+class SpaceChanges(Spaces):
+    """What a transaction can read and change of them."""
+
+    def __init__(self, sql: Sql) -> None:
+        super().__init__(sql)
+        self._known: set[str] = set()  # that exist, as this transaction has seen
+
+    def create(self, name: str, *, at: datetime, description: str | None = None) -> bool:
+        """Make sure that a space exists; True if it is new, or had been dropped."""
+        if name in self._known:
+            return False
+        created = self._sql.run(
+            """
+            INSERT INTO spaces (name, description, created_at)
+            VALUES (:space, :description, :at)
+            ON CONFLICT (name) DO UPDATE SET deleted_at = NULL WHERE spaces.deleted_at IS NOT NULL
+            """,
+            space=name,
+            description=description,
+            at=milliseconds(at),
+        )
+        self._known.add(name)
+        return created == 1
+
+    def describe(self, name: str, *, title: str | None, description: str | None) -> None:
+        """Set what people read of a space.
+
+        :raises SpaceNotFound: if there is none
+        """
+        described = self._sql.run(
+            "UPDATE spaces SET title = :title, description = :description WHERE name = :space",
+            title=title,
+            description=description,
+            space=name,
+        )
+        if described == 0:
+            raise SpaceNotFound(f"No space {name!r}.")
+
+    def drop(self, name: str, *, at: datetime) -> None:
+        """Leave a space out of lists, and erase its conversations. Its tombstones and events stay; creating it again
+        brings it back, and so does `put`.
+
+        :raises Conflict: if it holds memories that are not deleted
+        :raises SpaceNotFound: if there is none
+        """
+        if self._sql.one("SELECT 1 FROM spaces WHERE name = :space", space=name) is None:
+            raise SpaceNotFound(f"No space {name!r}.")
+        here = self._sql.space
+        if self._sql.one(f"SELECT 1 FROM memories WHERE space = {here} AND state IN (0, 1, 2) LIMIT 1", space=name):
+            raise Conflict(f"Space {name} still has memories.", hint="Forget them or move them first.")
+        columns, of, _ = self._sql.talk
+        for table in CONVERSATION_PARTS:
+            self._sql.run(
+                f"""
+                DELETE FROM {table}
+                WHERE ({", ".join(columns)}) IN (SELECT {", ".join(of)} FROM conversations WHERE space = {here})
+                """,
+                space=name,
+            )
+        self._sql.run(f"DELETE FROM conversations WHERE space = {here}", space=name)
+        self._sql.run("UPDATE spaces SET deleted_at = :at WHERE name = :space", at=milliseconds(at), space=name)
+        self._sql.erased()
+        self._known.discard(name)
+
+    def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
+        """A number for a checkpoint of this space: the wanted one if it is past every one given, else the next.
+
+        :raises SpaceNotFound: if the space was never created
+        """
+        row = self._sql.one(
+            f"""
+            UPDATE spaces SET checkpoints = {self._sql.greatest}(checkpoints + 1, :wanted)
+            WHERE name = :space
+            RETURNING checkpoints
+            """,
+            wanted=wanted or 0,
+            space=space,
+        )
+        if row is None:
+            raise SpaceNotFound(f"No space {space!r}.")
+        return int(row[0])
+
+    def note_checkpoint(self, space: str, number: int) -> None:
+        """Let checkpoints of a space be numbered past this one from now on: it came from another store."""
+        self._sql.run(
+            f"UPDATE spaces SET checkpoints = {self._sql.greatest}(checkpoints, :number) WHERE name = :space",
+            number=number,
+            space=space,
+        )

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scrubjay.errors import CopyUnfinished
 from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, Replica, Stamp, SyncConflict
 from scrubjay.stores.tables.history import HistoryChanges
 from scrubjay.stores.tables.rows import as_json, maybe_milliseconds
@@ -19,6 +18,9 @@ from scrubjay.stores.tables.side_rows import endpoint_of, erased_of, sync_confli
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import AT_HAND, Audience, random_suffix
 from scrubjay.values.times import milliseconds
+
+if TYPE_CHECKING:
+    from scrubjay.stores.tables.parts import Clock
 
 STAMPED = ("memories", "links", "ancestry")  # tables with clock values
 
@@ -172,42 +174,16 @@ class Sync:
 
 
 class SyncChanges(Sync):
-    """What a transaction can read and change. The clock is read once, and written at the end."""
+    """What a transaction can read and change."""
 
-    def __init__(self, sql: Sql, history: HistoryChanges, amend: Callable[[str, Mapping[str, Any]], None]) -> None:
+    def __init__(
+        self, sql: Sql, history: HistoryChanges, clock: Clock, amend: Callable[[str, Mapping[str, Any]], None]
+    ) -> None:
         """`amend` is `Transaction.amend`."""
         super().__init__(sql)
         self._history = history
+        self._clock = clock
         self._amend = amend
-        self._clock: int | None = None
-        self._ticked = False
-
-    def tick(self, now: datetime) -> int:
-        """The next value of the store's hybrid logical clock: past every earlier one, whatever the wall clock says."""
-        # Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
-        if self._clock is None:
-            # In the same question: whether a copy into this store was begun while this process had it open.
-            [(self._clock, copied)] = self._sql.all(
-                "SELECT clock, (SELECT value FROM facts WHERE key = 'copy') FROM counters"
-            )
-            if copied is not None:
-                raise CopyUnfinished
-        self._clock = max(int(self._clock or 0) + 1, milliseconds(now) << 16)
-        self._ticked = True
-        return self._clock
-
-    def observe(self, hlc: int) -> None:
-        """Let the store's clock be past this value of another's, so that a change here is later than what it saw."""
-        if self._clock is None:
-            self._clock = self.clock()
-        if hlc > self._clock:
-            self._clock, self._ticked = hlc, True
-
-    def write_gathered(self) -> None:
-        """Write the clock."""
-        if self._ticked:
-            self._ticked = False
-            self._sql.run("UPDATE counters SET clock = :clock", clock=self._clock)
 
     def mend_clock(self, *, now: int, latest: int) -> int:
         """Set a clock back that was lifted past `latest`; how many stamps were.
@@ -215,7 +191,6 @@ class SyncChanges(Sync):
         Those stamps, of memories, links and what memories have seen, come to lie right behind `now` and every other
         stamp, in the order that they had.
         """
-        self.write_gathered()
         greatest, moments = self._sql.greatest, {"moment": now, "latest": latest}
         self._sql.run("CREATE TEMPORARY TABLE lifted (old BIGINT PRIMARY KEY, new BIGINT NOT NULL)")
         self._sql.run(
@@ -246,7 +221,7 @@ class SyncChanges(Sync):
         )
         [(count,)] = self._sql.all("SELECT count(*) FROM lifted")
         self._sql.run("DROP TABLE lifted")
-        self._clock = None  # what was read is no longer so
+        self._clock.forget()
         return int(count)
 
     def point(

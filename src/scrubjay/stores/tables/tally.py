@@ -10,10 +10,12 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
+from scrubjay.errors import StorageError
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Memory, Recall
 from scrubjay.values.times import milliseconds, moment
@@ -45,21 +47,28 @@ NOTHING = Batch({}, ())
 class Tally:
     """Counted reads of this process. Safe to use from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, flush: Callable[..., None]) -> None:
+        """`flush` is `Store.flush_reads`."""
+        self._flush = flush
         self._lock = threading.Lock()
         self._readings: dict[str, Reading] = {}
         self._recalls: deque[Recall] = deque(maxlen=KEPT_RECALLS)
         self._flush_at = time.monotonic() + FLUSH_SECONDS
 
-    def add(self, reads: Mapping[str, int], at: datetime, recall: Recall | None) -> bool:
-        """Count; gives whether it is time to write."""
+    def count(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
+        """Note that memories were handed out. Cheap: kept in the process, written in batches, seen by the next call.
+
+        Changes neither version nor updated_at nor any clock; what is not yet flushed may be lost in a crash.
+        """
         with self._lock:
             for memory, count in reads.items():
                 self._merge(memory, count, milliseconds(at))
             if recall is not None:
                 self._recalls.append(recall)
             waiting = len(self._readings) + len(self._recalls)
-        return waiting >= FLUSH_WAITING or time.monotonic() >= self._flush_at
+        if waiting >= FLUSH_WAITING or time.monotonic() >= self._flush_at:
+            with suppress(StorageError):  # a full disk or a busy writer must not keep anyone from reading
+                self._flush(timeout_seconds=0.0)
 
     def waits(self) -> bool:
         """Whether anything is to be written; whoever asks is about to do it."""
