@@ -1,6 +1,6 @@
 """How far a call walks: which files of scrubjay it runs through, and how often it goes from one to another.
 
-    python -m bench.walk            a store and a search through the library, a `store_memory` over stdio
+    python -m bench.walk            stores and a search through the library, a `store_memory` over stdio
     python -m bench.walk --files    the same, with every file in the order in which it is first entered
 
 Each call is the second of its kind, so what is made once has been made. Values and errors are not counted, nor is what
@@ -26,6 +26,7 @@ import scrubjay
 
 ROOT = str(Path(scrubjay.__file__).parent) + os.sep
 TEXTS = ("User lives in Hamburg", "User prefers tea to coffee", "User moved to Bremen in May")
+TALK = ("User plays chess on Sundays", "User learns Portuguese")
 CALLERS = ("MainThread", "AnyIO worker thread")  # of a server's threads those that a call runs in, and …
 PROTOCOL = "(_serve)"  # … how the name of the one ends that runs the protocol's library
 
@@ -112,7 +113,7 @@ def traced(work: Any) -> Walk:
 
 
 def library() -> dict[str, Walk]:
-    """A store and a search through the library, of a new memory in a folder of its own."""
+    """Stores and a search through the library, of new memories in a folder of their own."""
     from scrubjay.embedders.hashing import HashingEmbedder
 
     # A file of its own has its folders beside it: nothing of this machine's home is read.
@@ -125,7 +126,9 @@ def library() -> dict[str, Walk]:
         stored = traced(lambda: jay.store(TEXTS[2]))
         jay.search("Where does the user live?")
         searched = traced(lambda: jay.search("Where does the user live?"))
-    return {"store": stored, "search": searched}
+        jay.store(TALK[0], conversation_id="walk")
+        talked = traced(lambda: jay.store(TALK[1], conversation_id="walk"))
+    return {"store": stored, "store in a conversation": talked, "search": searched}
 
 
 def stdio() -> Walk:

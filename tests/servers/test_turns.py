@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from scrubjay.servers.stdio.ordering import Turns
+from scrubjay.servers.workers import Turns
 from tests.servers.peer import HANDSHAKE, Peer
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import jsonschema_rs
 
-from scrubjay.engine.store.plain_json import place
 from scrubjay.errors import InvalidInput
+from scrubjay.values.plain_json import place
 from scrubjay.values.suggestions import nearest, required
 
 

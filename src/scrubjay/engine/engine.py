@@ -306,11 +306,12 @@ class Engine:
         given = intake.new_memory(new, fields)
         if given.kind is not Kind.MEMORY:
             return self.decisions.keep(given).stored
-        admitted = intake.admit(self, given)
+        admitted = intake.admit_unread(self, given)
         text, degraded = embedding.embed(self, admitted)
-        memory = enrich(self, admitted, given, text.first)
-        fingerprint, audience = intake.fingerprint(memory), access.own_audience(self.caller, memory)
+        enriched = enrich(self, admitted, given, text.first)
         with self.records.one_reader():
+            memory = intake.in_conversation(self, enriched, given)
+            fingerprint, audience = intake.fingerprint(memory), access.own_audience(self.caller, memory)
             degraded = degraded or embedding.check_model(self)
             embedding.check_degraded(self, degraded)
             neighbours = find_neighbours(self, memory, None if degraded else text.first, audience)

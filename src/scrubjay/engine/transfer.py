@@ -17,9 +17,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine.cursors import pages
-from scrubjay.engine.store import embedding, intake, names, plain_json
+from scrubjay.engine.store import embedding, intake, names
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Store
+from scrubjay.values import plain_json
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import TIMES, Audience, Filter, Link, LinkKind, Memory, Provenance, Role, State, Status

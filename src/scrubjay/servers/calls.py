@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import logging
 import secrets
+import threading
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, TypeVar
 
 from scrubjay.dialects.base import Body, Dialect, Pieces, Reply, Stream, name_request
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.store import plain_json
 from scrubjay.errors import Error, Internal, RateLimited, TimedOut
 from scrubjay.servers.workers import Workers
+from scrubjay.values import plain_json
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import LOCAL_USER, Provenance
 
@@ -155,3 +156,30 @@ def _last(stream: Stream) -> Body:
         if piece is not None:
             last = piece
     return last["data"] if stream.kind is Pieces.EVENTS and last else last
+
+
+class Opening:
+    """An engine that opens while its server already talks to a client: when it is first needed, or ahead of that in the
+    background.
+
+    The caller reports a failure, and the next call tries again: a full disk or a busy store may have recovered.
+    """
+
+    def __init__(self, open_engine: Callable[[], Engine]) -> None:
+        self._open = open_engine
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+
+    def engine(self) -> Engine:
+        """:raises Error: if it cannot be opened"""
+        with self._lock:
+            if self._engine is None:
+                engine = self._open()
+                engine.warm()
+                self._engine = engine
+            return self._engine
+
+    def close(self) -> None:
+        with self._lock:
+            if self._engine is not None:
+                self._engine.close()

@@ -1,4 +1,4 @@
-"""Threads in which calls run: a limited number, never all for one user, and with a time limit.
+"""Threads in which calls run: a limited number, never all for one user, and with a time limit; and the order of calls.
 
 The engine is synchronous, so each call needs a thread. What changes something may wait for the store's one writer, so
 it has its own share of the threads: however many changes wait, questions are answered. A user with many calls at once
@@ -7,7 +7,8 @@ waits for its own calls first; a call that takes too long is answered without it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import anyio
@@ -60,3 +61,34 @@ class Share:
         if user not in self._users and len(self._users) >= 1_000:
             self._users = {name: one for name, one in self._users.items() if one.borrowed_tokens}
         return self._users.setdefault(user, anyio.CapacityLimiter(self._of_one_user))
+
+
+class Turns:
+    """Calls of one client in the order in which they came. Belongs to one event loop.
+
+    A client may send "store this" and "find it" at once. So a change waits for every call before it, and a question for
+    every change before it; questions run in parallel.
+    """
+
+    def __init__(self) -> None:
+        self._change: anyio.Event | None = None  # the latest change; set when done
+        self._questions: list[anyio.Event] = []  # those since then
+
+    @asynccontextmanager
+    async def turn(self, *, changes: bool) -> AsyncIterator[None]:
+        """Enters when it is this call's turn."""
+        done = anyio.Event()
+        before = [*self._questions, self._change] if changes else [self._change]
+        if changes:
+            self._change, self._questions = done, []
+        else:
+            self._questions = [question for question in self._questions if not question.is_set()] + [done]
+        try:
+            # Must not be cancelled: those behind us wait for us alone, and we for those before.
+            with anyio.CancelScope(shield=True):
+                for other in before:
+                    if other is not None:
+                        await other.wait()
+            yield
+        finally:
+            done.set()

@@ -18,8 +18,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
-from scrubjay.engine.store import plain_json
 from scrubjay.errors import Conflict, Duplicate, InvalidInput, QuotaExceeded, Unprocessable
+from scrubjay.values import plain_json
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.letters import normalised, slug
 from scrubjay.values.memory import (
@@ -67,17 +67,28 @@ def admit(engine: Engine, new: NewMemory, *, id: str | None = None) -> Memory:
 
     :raises Forbidden: if the caller may not write there
     """
+    return in_conversation(engine, admit_unread(engine, new, id=id), new)
+
+
+def admit_unread(engine: Engine, new: NewMemory, *, id: str | None = None) -> Memory:
+    """The same as far as it can be told without reading the store; `in_conversation` does the rest."""
     space, caller = engine.spaces[0], engine.caller
     access.check_store(caller, space)
-    talk = private_conversation(engine, space, new.conversation_id)
-    named = talk.user_id if new.user_id is None and talk is not None else new.user_id
-    user = access.owner_of_new(caller, named)
-    if talk is not None and talk.user_id == user:
-        new = replace(new, access_level=AccessLevel.PRIVATE)
+    user = access.owner_of_new(caller, new.user_id)
     memory = build_memory(
         new, id=id or new_id(), space=space, user=user, provenance=engine.provenance, now=engine.now()
     )
     return check_trust(engine, memory)
+
+
+def in_conversation(engine: Engine, memory: Memory, new: NewMemory) -> Memory:
+    """What is stored in a private conversation is its user's, and private, unless another user was named."""
+    talk = private_conversation(engine, memory.space, new.conversation_id)
+    if talk is None:
+        return memory
+    user = access.owner_of_new(engine.caller, talk.user_id if new.user_id is None else new.user_id)
+    level = AccessLevel.PRIVATE if talk.user_id == user else memory.access_level
+    return replace(memory, access_level=level, context=replace(memory.context, user_id=user))
 
 
 def private_conversation(engine: Engine, space: str, id: str | None) -> Conversation | None:

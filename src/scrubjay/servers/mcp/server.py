@@ -55,9 +55,8 @@ from scrubjay.servers.mcp.sampling import ASK_SECONDS, Asking, Context, client_m
 from scrubjay.servers.reply_size import bounded, shallow
 from scrubjay.servers.stdio.answers import FRESH_MS
 from scrubjay.servers.stdio.manifest import sheet_of
-from scrubjay.servers.stdio.ordering import Turns
 from scrubjay.servers.stdio.profile import compose, served_name
-from scrubjay.servers.workers import Workers
+from scrubjay.servers.workers import Turns, Workers
 from scrubjay.values.memory import LOCAL_USER, Caller, Prompt
 from scrubjay.values.suggestions import nearest
 

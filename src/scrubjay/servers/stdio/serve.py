@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
-from scrubjay.servers.opening import Opening
+from scrubjay.servers.calls import Opening
 from scrubjay.servers.stdio.options import Options
 from scrubjay.settings import Settings, load
 from scrubjay.wiring import open_engine
