@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from scrubjay.stores.tables.side_rows import archive_of
+from scrubjay.stores.tables.rows import columns_of_value, value_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Archive
 from scrubjay.values.times import milliseconds
@@ -35,7 +35,7 @@ class Archives:
             """,
             ids=list(ids),
         )
-        return {memory: archive_of(*rest) for memory, *rest in rows}
+        return {memory: value_of(Archive, rest) for memory, *rest in rows}
 
     def hot_bytes(self, ids: Sequence[str], *, vectors: bool) -> dict[str, int]:
         """What `put_away` would free of each memory; with or without its vectors."""
@@ -128,16 +128,10 @@ class ArchiveChanges(Archives):
         self._sql.run(
             f"""
             INSERT INTO archives ({", ".join(columns)}, id, tier, at, bytes, checksum, object, packed)
-            VALUES ({", ".join(values)}, :id, :tier, :at, :bytes, :checksum, :object, :packed)
+            VALUES ({", ".join(values)}, :id, :tier, :at, :size, :checksum, :object, :packed)
             """,
+            **columns_of_value(archive),
             memory=id,
-            id=archive.id,
-            tier=str(archive.tier),
-            at=milliseconds(archive.at),
-            bytes=archive.size,
-            checksum=archive.checksum,
-            object=archive.object,
-            packed=archive.packed,
         )
         self._claim(archive)
 

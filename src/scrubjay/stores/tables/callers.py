@@ -7,16 +7,14 @@ No secret is ever handed to a store: it gets hashes, and gives them back for com
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 
 from scrubjay.errors import Conflict
-from scrubjay.stores.tables.rows import maybe_milliseconds
-from scrubjay.stores.tables.side_rows import act_of, credential_of, session_of
+from scrubjay.stores.tables.rows import columns_of_value, maybe_milliseconds, value_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Act, ActFilter, Credential, Grant, Session
-from scrubjay.values.times import milliseconds, moment
+from scrubjay.values.times import milliseconds
 
 
 class Callers:
@@ -29,7 +27,7 @@ class Callers:
     def credential(self, id: str) -> tuple[Credential, bytes | None] | None:
         """A credential and the hash of its secret, also when it is expired or revoked; None if there is none."""
         row = self._sql.one(f"SELECT {self._credential}, secret FROM credentials WHERE id = :id", id=id)
-        return None if row is None else (credential_of(row[:-1]), row[-1])
+        return None if row is None else (value_of(Credential, row[:-1]), row[-1])
 
     def credentials(self, *, user: str | None = None) -> list[Credential]:
         """All credentials, or one user's, oldest first; expired and revoked ones too."""
@@ -38,7 +36,7 @@ class Callers:
             f"SELECT {self._credential} FROM credentials WHERE {self._of(user)} ORDER BY created_at, id",
             user=user,
         )
-        return [credential_of(row) for row in rows]
+        return [value_of(Credential, row) for row in rows]
 
     def locked(self) -> bool:
         """Whether there are more credentials than when the door was last opened; revoked and expired ones count.
@@ -59,14 +57,14 @@ class Callers:
         rows = self._sql.all(
             f"SELECT {name}, space, at, by FROM grants WHERE {self._of(user)} ORDER BY {name}, space", user=user
         )
-        return [Grant(user=user, space=space, at=moment(at), by=by) for user, space, at, by in rows]
+        return [value_of(Grant, row) for row in rows]
 
     def session(self, secret: bytes) -> Session | None:
         """The session with this hash, also when it is over."""
         row = self._sql.one(
             "SELECT credential, guard, created_at, expires_at FROM sessions WHERE secret = :secret", secret=secret
         )
-        return None if row is None else session_of(row)
+        return None if row is None else value_of(Session, row)
 
     def acts(self, filter: ActFilter, *, limit: int) -> list[Act]:
         """What was done, newest first: changes of memories (the events of the spaces) and changes of rights."""
@@ -90,7 +88,7 @@ class Callers:
             limit=limit,
             **values,
         )
-        return [act_of(row) for row in rows]
+        return [value_of(Act, row) for row in rows]
 
     def _of(self, user: str | None) -> str:
         return "TRUE" if user is None else f"{self._sql.user} = :user"
@@ -128,16 +126,7 @@ class CallerChanges(Callers):
             )
             ON CONFLICT (id) DO NOTHING
             """,
-            id=credential.id,
-            kind=credential.kind,
-            user=credential.user,
-            role=credential.role,
-            spaces=None if credential.spaces is None else json.dumps(credential.spaces),
-            name=credential.name,
-            created_at=milliseconds(credential.created_at),
-            created_by=credential.created_by,
-            expires_at=maybe_milliseconds(credential.expires_at),
-            revoked_at=maybe_milliseconds(credential.revoked_at),
+            **columns_of_value(credential),
             secret=secret,
         )
         if added == 0:
@@ -174,7 +163,7 @@ class CallerChanges(Callers):
             VALUES (:user, :space, :at, :by)
             ON CONFLICT DO NOTHING
             """,
-            [{"user": one.user, "space": one.space, "at": milliseconds(one.at), "by": one.by} for one in grants],
+            map(columns_of_value, grants),
         )
 
     def withdraw(self, user: str, space: str) -> bool:
@@ -184,18 +173,14 @@ class CallerChanges(Callers):
 
     def open_session(self, session: Session, secret: bytes) -> None:
         """Keep a session; those whose time is over go."""
-        created_at, expires_at = milliseconds(session.created_at), milliseconds(session.expires_at)
-        self._sql.run("DELETE FROM sessions WHERE expires_at <= :now", now=created_at)
+        self._sql.run("DELETE FROM sessions WHERE expires_at <= :now", now=milliseconds(session.created_at))
         self._sql.run(
             """
             INSERT INTO sessions (secret, credential, guard, created_at, expires_at)
             VALUES (:secret, :credential, :guard, :created_at, :expires_at)
             """,
+            **columns_of_value(session),
             secret=secret,
-            credential=session.credential,
-            guard=session.guard,
-            created_at=created_at,
-            expires_at=expires_at,
         )
 
     def close_session(self, secret: bytes) -> None:
@@ -209,14 +194,7 @@ class CallerChanges(Callers):
             INSERT INTO acts (at, {self._sql.user}, action, space, subject, client, transport, reason)
             VALUES (:at, :user, :action, :space, :subject, :client, :transport, :reason)
             """,
-            at=milliseconds(act.at),
-            user=act.user,
-            action=act.action,
-            space=act.space,
-            subject=act.subject,
-            client=act.client,
-            transport=act.transport,
-            reason=act.reason,
+            **columns_of_value(act),
         )
 
     def _end_sessions(self, credential: str) -> None:

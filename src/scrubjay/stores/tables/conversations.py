@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
-from scrubjay.stores.tables.side_rows import conversation_of, message_of
+from scrubjay.stores.tables.rows import columns_of_value, value_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Audience, Conversation, Injection, Message, Sight
-from scrubjay.values.times import milliseconds, moment
+from scrubjay.values.times import milliseconds
 
 List = list  # below, `list` is a verb
 
@@ -29,15 +29,15 @@ class Conversations:
         self._this = f"conversations.space = {sql.space} AND conversations.id = :id"
         self._conversation = f"""
             conversations.id, {sql.space_name.format("conversations.space")}, conversations.title,
-            conversations.system_prompt, conversations.created_at, conversations.updated_at, conversations.user_id,
-            conversations.access_level,
-            (SELECT count(*) FROM messages WHERE {sql.talk.meets("messages", "conversations")})
+            conversations.system_prompt, conversations.created_at, conversations.updated_at,
+            (SELECT count(*) FROM messages WHERE {sql.talk.meets("messages", "conversations")}),
+            conversations.user_id, conversations.access_level
         """
 
     def get(self, space: str, id: str) -> Conversation | None:
         """A space's conversation with this id."""
         row = self._sql.one(f"SELECT {self._conversation} FROM conversations WHERE {self._this}", space=space, id=id)
-        return None if row is None else conversation_of(row)
+        return None if row is None else value_of(Conversation, row)
 
     def list(self, space: str, audience: Audience, *, limit: int = 20, offset: int = 0) -> List[Conversation]:
         """A space's conversations that are not private, or the audience's to see; the latest to change come first."""
@@ -60,7 +60,7 @@ class Conversations:
             limit=limit,
             offset=offset,
         )
-        return [conversation_of(row) for row in rows]
+        return [value_of(Conversation, row) for row in rows]
 
     def spaces_of(self, id: str) -> List[str]:
         """The names of the spaces that have a conversation with this id, in order."""
@@ -85,7 +85,7 @@ class Conversations:
             limit=limit,
             offset=offset,
         )
-        return [message_of(row) for row in rows][::-1]
+        return [value_of(Message, row) for row in rows][::-1]
 
     def answer_to(self, space: str, id: str, message: str) -> Message | None:
         """The message of a conversation that answers this one."""
@@ -96,7 +96,7 @@ class Conversations:
             id=id,
             message=message,
         )
-        return None if row is None else message_of(row)
+        return None if row is None else value_of(Message, row)
 
     def injections(self, space: str, id: str) -> List[Injection]:
         """The memories put into a conversation, in the order in which that was done."""
@@ -111,7 +111,7 @@ class Conversations:
             space=space,
             id=id,
         )
-        return [Injection(memory=memory, active=bool(active), injected_at=moment(at)) for memory, active, at in rows]
+        return [value_of(Injection, row) for row in rows]
 
 
 class ConversationChanges(Conversations):
@@ -125,20 +125,13 @@ class ConversationChanges(Conversations):
         put = self._sql.run(
             f"""
             INSERT INTO conversations (space, id, title, system_prompt, created_at, updated_at, user_id, access_level)
-            SELECT {self._sql.space}, :id, :title, :prompt, :created_at, :updated_at, :user, :level
+            SELECT {self._sql.space}, :id, :title, :system_prompt, :created_at, :updated_at, :user_id, :access_level
             FROM spaces
             WHERE spaces.name = :space
             ON CONFLICT (space, id) DO UPDATE SET
                 title = excluded.title, system_prompt = excluded.system_prompt, updated_at = excluded.updated_at
             """,
-            space=conversation.space,
-            id=conversation.id,
-            title=conversation.title,
-            prompt=conversation.system_prompt,
-            created_at=milliseconds(conversation.created_at),
-            updated_at=milliseconds(conversation.updated_at),
-            user=conversation.user_id,
-            level=str(conversation.access_level),
+            **columns_of_value(conversation),
         )
         if put == 0:
             raise SpaceNotFound(f"No space {conversation.space!r}.", hint="Create it first.")
@@ -156,10 +149,9 @@ class ConversationChanges(Conversations):
         :raises NotFound: if there is no such conversation
         :raises Conflict: if the message that it answers has an answer already
         """
-        at = milliseconds(message.created_at)
         known = self._sql.run(
             f"UPDATE conversations SET updated_at = {self._sql.greatest}(updated_at, :at) WHERE {self._this}",
-            at=at,
+            at=milliseconds(message.created_at),
             space=space,
             id=id,
         )
@@ -170,16 +162,10 @@ class ConversationChanges(Conversations):
             # messages_by_question
             f"""
             INSERT INTO messages ({", ".join(columns)}, id, role, content, reply_to, created_at)
-            VALUES ({", ".join(values)}, :message, :role, :content, :reply_to, :at)
+            VALUES ({", ".join(values)}, :message, :role, :content, :reply_to, :created_at)
             ON CONFLICT DO NOTHING
             """,
-            space=space,
-            id=id,
-            message=message.id,
-            role=str(message.role),
-            content=message.content,
-            reply_to=message.reply_to,
-            at=at,
+            **columns_of_value(message) | {"space": space, "id": id, "message": message.id},
         )
         if added == 0:
             raise Conflict(f"Message {message.reply_to} already has an answer.")
@@ -195,7 +181,7 @@ class ConversationChanges(Conversations):
         injected = self._sql.run(
             f"""
             INSERT INTO injections ({", ".join(columns)}, memory, active, injected_at)
-            SELECT {", ".join(values)}, memories.{self._sql.injected.of[-1]}, :active, :at
+            SELECT {", ".join(values)}, memories.{self._sql.injected.of[-1]}, :active, :injected_at
             FROM memories
             WHERE memories.id = :memory
             AND memories.state < 3
@@ -204,9 +190,7 @@ class ConversationChanges(Conversations):
             """,
             space=space,
             id=id,
-            memory=injection.memory,
-            active=injection.active,
-            at=milliseconds(injection.injected_at),
+            **columns_of_value(injection),
         )
         if injected == 0:
             raise NotFound(f"Memory with ID {injection.memory} not found", memory_id=injection.memory)

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from scrubjay.errors import SpaceNotFound
 from scrubjay.stores.promises.files import Entry, File
-from scrubjay.stores.tables.side_rows import entry_of, file_of_row
+from scrubjay.stores.tables.rows import value_of
+from scrubjay.stores.tables.side_rows import file_of_row
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import AccessLevel, Audience, Memory
 
@@ -108,7 +109,7 @@ class Files:
             **values,
             **told,
         )
-        return [entry_of(row) for row in rows]
+        return [value_of(Entry, row) for row in rows]
 
     def sections(self, space: str) -> dict[str, str | None]:
         """Sections that were made or described, with their descriptions; others exist by what lies in them."""

@@ -15,7 +15,7 @@ from datetime import datetime
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.stores.promises.memories import RESULTS_KEPT, Request
 from scrubjay.stores.tables.conversations import PARTS as CONVERSATION_PARTS
-from scrubjay.stores.tables.rows import as_json, event_of, link_of, snapshot_of_memory
+from scrubjay.stores.tables.rows import as_json, columns_of_value, event_of, snapshot_of_memory, value_of
 from scrubjay.stores.tables.side_rows import version_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.stores.tables.tally import Tally
@@ -60,7 +60,7 @@ class History:
             ids=list(ids),
             kinds=sorted(kinds or ()),
         )
-        return [link_of(row) for row in rows]
+        return [value_of(Link, row) for row in rows]
 
     def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> list[Link]:
         """Open `may_outdate` links between memories that are visible, active and not expired, newest first."""
@@ -106,7 +106,7 @@ class History:
             offset=offset,
             **values,
         )
-        return [link_of(row) for row in rows]
+        return [value_of(Link, row) for row in rows]
 
     def same_text(self, fingerprint: bytes, audience: Audience) -> list[Memory]:
         """Active and archived memories with this fingerprint, oldest first."""
@@ -296,16 +296,7 @@ class HistoryChanges(History):
         """Write a link; one of the same kind between the same memories is replaced."""
         self._sql.run(
             self._sql.linked.format(RELATE),
-            kind=link.kind,
-            source=link.source,
-            target=link.target,
-            score=link.score,
-            state=link.state,
-            given=link.given,
-            reason=link.reason,
-            created_at=milliseconds(link.created_at),
-            hlc=link.hlc,
-            origin=link.origin,
+            **columns_of_value(link),
         )
 
     def restate(self, id: str, former: Sequence[Memory]) -> None:
@@ -368,11 +359,7 @@ class HistoryChanges(History):
             VALUES (:id, :action, :user, :at, :reason)
             ON CONFLICT (id) DO NOTHING
             """,
-            id=deed.id,
-            action=deed.action,
-            user=deed.user,
-            at=milliseconds(deed.at),
-            reason=deed.reason,
+            **columns_of_value(deed),
         )
         self._sql.many(
             "INSERT INTO deed_memories (deed, memory) VALUES (:deed, :memory) ON CONFLICT DO NOTHING",

@@ -1,34 +1,39 @@
-"""Rows as values, and back: memories, links and events. Every backend keeps the same things in its columns; what stands
-beside memories is in side_rows.py.
+"""Rows as values, and back: memories field by field, and what stands beside them by the types of its fields. Every
+backend keeps the same things in its columns.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from scrubjay.stores.promises.sync import Aside
 from scrubjay.values.memory import (
     AccessLevel,
     Category,
     Context,
+    CredentialKind,
     Event,
     Kind,
-    Link,
     LinkKind,
     Memory,
     Provenance,
+    Role,
     Source,
+    Speaker,
     Status,
+    Tier,
     topic_key,
 )
 from scrubjay.values.times import milliseconds, moment
 
 Row = Sequence[Any]
+Value = TypeVar("Value")
 
 # What a memory is read from, in the order `memory_of` takes it apart.
 FIELDS = (
@@ -169,22 +174,6 @@ def without_asides(memory: Memory, asides: Iterable[Aside]) -> Memory:
     )
 
 
-def link_of(row: Row) -> Link:
-    kind, source, target, score, state, given, reason, created_at, hlc, origin = row
-    return Link(
-        kind=LinkKind(kind),
-        source=source,
-        target=target,
-        score=score,
-        state=state,
-        given=bool(given),
-        reason=reason,
-        created_at=moment(created_at),
-        hlc=hlc,
-        origin=origin,
-    )
-
-
 def event_of(space: str, row: Row) -> Event:
     number, at, action, memory, fields, user, client, caller, transport, dialect, reason = row
     return Event(
@@ -198,6 +187,47 @@ def event_of(space: str, row: Row) -> Event:
         provenance=Provenance(client=client, caller=caller, transport=transport, dialect=dialect),
         reason=reason,
     )
+
+
+def maybe_moment(at: int | None) -> datetime | None:
+    return None if at is None else moment(at)
+
+
+def maybe_milliseconds(at: datetime | None) -> int | None:
+    return None if at is None else milliseconds(at)
+
+
+# By the type of a field: how it is read from its column. What is kept as it is has none.
+READ: dict[str, Callable[[Any], Any] | None] = {
+    "datetime": moment,
+    "datetime | None": maybe_moment,
+    "bool": bool,
+    "tuple[str, ...] | None": lambda text: None if text is None else tuple(json.loads(text)),
+    **dict.fromkeys(("str", "str | None", "int", "float | None", "bytes", "bytes | None")),
+    **{kind.__name__: kind for kind in (AccessLevel, CredentialKind, LinkKind, Role, Speaker, Tier)},
+}
+
+
+@cache
+def _readers(kind: Any) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
+    return tuple((name, READ[str(field.type)]) for name, field in kind.__dataclass_fields__.items())
+
+
+def value_of(kind: type[Value], row: Row) -> Value:
+    """The value whose fields are these columns, in their order."""
+    pairs = zip(_readers(cast("Hashable", kind)), row, strict=True)
+    return kind(**{name: column if read is None else read(column) for (name, read), column in pairs})
+
+
+def columns_of_value(value: Any) -> dict[str, Any]:
+    """What to write of a value, by the names of its fields."""
+    columns = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    for name, field in columns.items():
+        if isinstance(field, datetime):
+            columns[name] = milliseconds(field)
+        elif isinstance(field, tuple):
+            columns[name] = as_json(field)
+    return columns
 
 
 def as_json(value: Mapping[str, Any] | Iterable[Any]) -> str:
@@ -215,11 +245,3 @@ def _object(text: str) -> dict[str, Any]:
 
 def _strings(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(json.loads(text))
-
-
-def maybe_moment(at: int | None) -> datetime | None:
-    return None if at is None else moment(at)
-
-
-def maybe_milliseconds(at: datetime | None) -> int | None:
-    return None if at is None else milliseconds(at)

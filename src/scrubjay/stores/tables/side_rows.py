@@ -1,31 +1,21 @@
-"""Rows of what stands beside memories, as values and back, in every backend."""
+"""Rows of what stands beside memories that are not simply the fields of a value, in every backend."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from scrubjay.stores.promises.files import Entry, File
-from scrubjay.stores.promises.sync import Endpoint, Erased, SyncConflict
+from scrubjay.stores.promises.files import File
+from scrubjay.stores.promises.sync import Erased
 from scrubjay.stores.tables.rows import Row, as_json, maybe_milliseconds, maybe_moment, memory_of_snapshot
 from scrubjay.values.memory import (
-    AccessLevel,
-    Act,
-    Archive,
     Caller,
-    Conversation,
-    Credential,
-    CredentialKind,
     Job,
     JobStatus,
     Memory,
-    Message,
     Provenance,
     Role,
-    Session,
-    Speaker,
     State,
-    Tier,
     Version,
 )
 from scrubjay.values.times import milliseconds, moment
@@ -38,12 +28,6 @@ def emptied(memory: Memory) -> dict[str, Any]:
     """What is left of a row whose text is archived: the name by which others still speak of it."""
     name = {"name": memory.detail["name"]} if "name" in memory.detail else {}
     return EMPTY | {"detail": as_json(name)}
-
-
-def archive_of(  # noqa: PLR0917 -- a row
-    id: str, tier: str, at: int, size: int, checksum: bytes, object: str | None, packed: bytes | None
-) -> Archive:
-    return Archive(id=id, tier=Tier(tier), at=moment(at), size=size, checksum=checksum, object=object, packed=packed)
 
 
 STATES = tuple(State)  # by number; quicker than asking the enum ten thousand times
@@ -63,26 +47,6 @@ def file_of_row(row: Row) -> File:
         stamp=stamp,
         waiting=bool(waiting),
     )
-
-
-def conversation_of(row: Row) -> Conversation:
-    name, space, title, prompt, created_at, updated_at, user, level, messages = row
-    return Conversation(
-        id=name,
-        space=space,
-        title=title,
-        system_prompt=prompt,
-        created_at=moment(created_at),
-        updated_at=moment(updated_at),
-        messages=messages,
-        user_id=user,
-        access_level=AccessLevel(level),
-    )
-
-
-def message_of(row: Row) -> Message:
-    name, role, content, reply_to, at = row
-    return Message(id=name, role=Speaker(role), content=content, reply_to=reply_to, created_at=moment(at))
 
 
 def job_of(*row: Any) -> Job:
@@ -140,37 +104,6 @@ def row_of_job(job: Job) -> dict[str, Any]:
     }
 
 
-def credential_of(row: Row) -> Credential:
-    credential, kind, user, role, spaces, name, created_at, created_by, expires_at, revoked_at = row
-    return Credential(
-        id=credential,
-        kind=CredentialKind(kind),
-        user=user,
-        role=Role(role),
-        spaces=None if spaces is None else tuple(json.loads(spaces)),
-        name=name,
-        created_at=moment(created_at),
-        created_by=created_by,
-        expires_at=maybe_moment(expires_at),
-        revoked_at=maybe_moment(revoked_at),
-    )
-
-
-def act_of(row: Row) -> Act:
-    at, user, action, space, memory, subject, client, transport, reason = row
-    return Act(
-        at=moment(at),
-        user=user,
-        action=action,
-        space=space,
-        memory=memory,
-        subject=subject,
-        client=client,
-        transport=transport,
-        reason=reason,
-    )
-
-
 def erased_of(state: int, final: int) -> Erased:
     if state != State.PURGED:
         return Erased.NO
@@ -186,47 +119,3 @@ def version_of(row: Row) -> Version:
         replaced_by=user,
         reason=reason,
     )
-
-
-def entry_of(row: Row) -> Entry:
-    key, path, title, length, updated_at, expires_at, superseded_by = row
-    return Entry(
-        id=key,
-        path=path,
-        title=title,
-        length=length,
-        updated_at=moment(updated_at),
-        expires_at=maybe_moment(expires_at),
-        superseded_by=superseded_by,
-    )
-
-
-def endpoint_of(row: Row) -> Endpoint:
-    name, url, spaces, added_at, synced_at = row
-    return Endpoint(
-        name=name,
-        url=url,
-        spaces=None if spaces is None else tuple(json.loads(spaces)),
-        added_at=moment(added_at),
-        synced_at=maybe_moment(synced_at),
-    )
-
-
-def sync_conflict_of(row: Row) -> SyncConflict:
-    number, memory, endpoint, policy, at, outcome, settled_at, ours, theirs = row
-    return SyncConflict(
-        number=number,
-        memory=memory,
-        endpoint=endpoint,
-        policy=policy,
-        at=moment(at),
-        outcome=outcome,
-        settled_at=maybe_moment(settled_at),
-        ours=ours,
-        theirs=theirs,
-    )
-
-
-def session_of(row: Row) -> Session:
-    credential, guard, created_at, expires_at = row
-    return Session(credential=credential, guard=guard, created_at=moment(created_at), expires_at=moment(expires_at))

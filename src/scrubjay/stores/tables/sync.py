@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, Replica, Stamp, SyncConflict
 from scrubjay.stores.tables.history import HistoryChanges
-from scrubjay.stores.tables.rows import as_json, maybe_milliseconds
-from scrubjay.stores.tables.side_rows import endpoint_of, erased_of, sync_conflict_of
+from scrubjay.stores.tables.rows import columns_of_value, value_of
+from scrubjay.stores.tables.side_rows import erased_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import AT_HAND, Audience, random_suffix
 from scrubjay.values.times import milliseconds
@@ -95,7 +95,7 @@ class Sync:
     def endpoints(self) -> list[Endpoint]:
         """All that were added, by name."""
         rows = self._sql.all("SELECT name, url, spaces, added_at, synced_at FROM endpoints ORDER BY name")
-        return [endpoint_of(row) for row in rows]
+        return [value_of(Endpoint, row) for row in rows]
 
     def heard(self, speaker: str, listener: str, space: str) -> Heard:
         """How far one store (by its origin) has heard another's feed of a space; from the beginning if never."""
@@ -132,7 +132,7 @@ class Sync:
             memory=memory,
             limit=limit,
         )
-        return [sync_conflict_of(row) for row in rows]
+        return [value_of(SyncConflict, row) for row in rows]
 
     def _seen(self, ids: Sequence[str]) -> dict[str, dict[str, int]]:
         """Other stores' changes that went into memories. What a row's own stamp says need not be said twice."""
@@ -253,11 +253,7 @@ class SyncChanges(Sync):
                 url = excluded.url, spaces = excluded.spaces,
                 added_at = excluded.added_at, synced_at = excluded.synced_at
             """,
-            name=endpoint.name,
-            url=endpoint.url,
-            spaces=None if endpoint.spaces is None else as_json(endpoint.spaces),
-            added_at=milliseconds(endpoint.added_at) if endpoint.added_at else 0,
-            synced_at=maybe_milliseconds(endpoint.synced_at),
+            **columns_of_value(endpoint) | {"added_at": milliseconds(endpoint.added_at) if endpoint.added_at else 0},
         )
 
     def remove_endpoint(self, name: str) -> bool:
@@ -294,14 +290,7 @@ class SyncChanges(Sync):
             VALUES (:memory, :endpoint, :policy, :at, :outcome, :settled_at, :ours, :theirs)
             RETURNING number
             """,
-            memory=conflict.memory,
-            endpoint=conflict.endpoint,
-            policy=conflict.policy,
-            at=milliseconds(conflict.at),
-            outcome=conflict.outcome,
-            settled_at=maybe_milliseconds(conflict.settled_at),
-            ours=conflict.ours,
-            theirs=conflict.theirs,
+            **columns_of_value(conflict),
         )
         return replace(conflict, number=number)
 
