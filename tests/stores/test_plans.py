@@ -28,6 +28,7 @@ from tests.postgres import Stores, server_url
 from tests.stores.contract.suite import EVERYTHING, NOW, a_request, some
 
 Ask = Callable[[Sql], object]
+TALLY = Tally(lambda **_: None)
 MAY_BE_SCANNED = r" USING |VIRTUAL TABLE INDEX|CONSTANT ROW"  # what may be read from end to end
 
 # What is asked, and the index in SQLite's plan and in PostgreSQL's. `autoindex` and `pkey` are keys of their tables.
@@ -121,37 +122,37 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "objects_to_remove_by_due",
     ),
     "links of memories": (
-        lambda sql: HistoryChanges(sql, Tally()).links(["m"]),
+        lambda sql: HistoryChanges(sql, TALLY, []).links(["m"]),
         "links_by_target",
         "links_by_target",
     ),
     "open conflicts": (
-        lambda sql: HistoryChanges(sql, Tally()).open_conflicts(EVERYTHING, now=NOW, limit=9),
+        lambda sql: HistoryChanges(sql, TALLY, []).open_conflicts(EVERYTHING, now=NOW, limit=9),
         "links_open",
         "links_open",
     ),
     "equal texts": (
-        lambda sql: HistoryChanges(sql, Tally()).same_text(b"x", EVERYTHING),
+        lambda sql: HistoryChanges(sql, TALLY, []).same_text(b"x", EVERYTHING),
         "memories_by_fingerprint",
         "memories_by_fingerprint",
     ),
     "former versions": (
-        lambda sql: HistoryChanges(sql, Tally()).versions("m"),
+        lambda sql: HistoryChanges(sql, TALLY, []).versions("m"),
         "sqlite_autoindex_versions_2",
         "versions_pkey",
     ),
     "the events of a space": (
-        lambda sql: HistoryChanges(sql, Tally()).events("default"),
+        lambda sql: HistoryChanges(sql, TALLY, []).events("default"),
         "events USING PRIMARY KEY",
         "events_pkey",
     ),
     "a kept result": (
-        lambda sql: HistoryChanges(sql, Tally()).result_of(a_request(), now=NOW),
+        lambda sql: HistoryChanges(sql, TALLY, []).result_of(a_request(), now=NOW),
         "sqlite_autoindex_results_1",
         "results_pkey",
     ),
     "results past their time": (
-        lambda sql: HistoryChanges(sql, Tally()).keep_result(a_request(), "{}", memories=[], at=NOW),
+        lambda sql: HistoryChanges(sql, TALLY, []).keep_result(a_request(), "{}", memories=[], at=NOW),
         "results_by_time",
         "results_by_time",
     ),

@@ -13,7 +13,6 @@ import pytest
 
 import scrubjay
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
-from scrubjay.stores.promises.statistics import Statistics
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.tables.sql import Sql
 
@@ -34,7 +33,7 @@ def _parts() -> dict[str, str]:
 def test_a_backend_has_at_most_forty_methods_to_write() -> None:
     """Those of stores and transactions, of the one part that each backend counts by itself, and of the port."""
     promised = [*(Store.__abstractmethods__ | Transaction.__abstractmethods__)]
-    promised += [*Statistics.__abstractmethods__, *Sql.__abstractmethods__]
+    promised += Sql.__abstractmethods__
 
     assert len(promised) <= 40, sorted(promised)
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Condition, audience_of, reach_of, seen, views_of
@@ -96,6 +96,11 @@ class PostgresSql(Sql):
     events = "events"
     span = Span(("until",), "clock_timestamp() + make_interval(secs => :seconds)", "({0}.until > clock_timestamp())")
 
+    parts: ClassVar = {
+        "user": ("user_id", ":name"),
+        "conversation": ("conversation_id", ":name"),
+        "category": ("category", ":name"),
+    }
     owner = "memories.user_id"
     space = ":space"
     space_name = "{}"
@@ -150,6 +155,11 @@ class PostgresSql(Sql):
             f"SELECT {columns} FROM memories WHERE {where} AND {visible} {order and f'ORDER BY {order}'}", **values
         )
         return [self._tally.laid_over(memory_of(row)) for row in rows]
+
+    def count(self, where: str, audience: Audience, /, *, index: str, **values: object) -> int:  # noqa: ARG002 -- the planner finds it
+        visible, given = self.visible(audience)
+        rows = self.all(f"SELECT count(*) FROM memories WHERE {visible} AND {where}", **values, **given)
+        return sum(count for (count,) in rows)
 
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
         source, condition = SECOND if model is not None else FIRST

@@ -33,7 +33,6 @@ from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, C
 from scrubjay.stores.postgres.listening import Listener
 from scrubjay.stores.postgres.reads import PostgresReads
 from scrubjay.stores.postgres.sql import PostgresSql
-from scrubjay.stores.postgres.statistics import PostgresStatistics
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.promises.memories import Checkup, List, Store, Transaction
 from scrubjay.stores.tables.parts import hold
@@ -71,7 +70,6 @@ class PostgresStore(PostgresReads, Store):
         super().__init__(Tally(self.flush_reads))
         sql = PostgresSql(self._reading, self.tally)
         hold(self, sql, sql)
-        self.statistics = PostgresStatistics(self._reading, self.tally)
         connect = partial(
             Connections, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
         )

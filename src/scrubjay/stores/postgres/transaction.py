@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
@@ -27,7 +27,7 @@ from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED, namesakes
 from scrubjay.stores.postgres.reads import PostgresReads
 from scrubjay.stores.postgres.sql import COLUMNS, COUNTED, PostgresSql, first_row_of, memory_of_columns, row_of
-from scrubjay.stores.postgres.statistics import Counted, Counts, PostgresStatistics, count_reads, log_recalls
+from scrubjay.stores.postgres.statistics import Counted, Counts, count_reads, log_recalls
 from scrubjay.stores.postgres.values import all_vectors, kept
 from scrubjay.stores.postgres.words import Passage, passages_of, stems_of
 from scrubjay.stores.promises.memories import Change, List, Transaction
@@ -84,10 +84,6 @@ class PostgresTransaction(PostgresReads, Transaction):
         self._ahead: set[tuple[str, int]] = set()  # memories that words and signatures are to follow
         self.gathered: List[Callable[[], None]] = []
         self.sql = PostgresSql(self._reading, tally)
-
-    @cached_property
-    def statistics(self) -> PostgresStatistics:  # type: ignore[override]
-        return PostgresStatistics(self._reading, self.tally)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

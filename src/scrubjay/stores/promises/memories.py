@@ -46,7 +46,6 @@ from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.embedders.base import Vector
-    from scrubjay.stores.promises.statistics import Statistics
     from scrubjay.stores.tables.archives import ArchiveChanges, Archives
     from scrubjay.stores.tables.callers import CallerChanges, Callers
     from scrubjay.stores.tables.conversations import ConversationChanges, Conversations
@@ -54,6 +53,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.stores.tables.history import History, HistoryChanges, SpaceChanges, Spaces
     from scrubjay.stores.tables.jobs import JobChanges, Jobs
     from scrubjay.stores.tables.parts import Clock
+    from scrubjay.stores.tables.statistics import Statistics
     from scrubjay.stores.tables.sync import Sync, SyncChanges
     from scrubjay.stores.tables.tally import Tally
     from scrubjay.stores.tables.upkeep import Upkeep, UpkeepChanges

@@ -1,15 +1,14 @@
-"""What a store promises to count: what there is, and what happened when. Part of the promise in `memories.py`."""
+"""What a store counts: what there is, and what happened when."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Category, State
+from scrubjay.values.memory import Category, State
 
 
 class Of(StrEnum):
@@ -74,27 +73,3 @@ class SpaceCounts:
 
     active: int = 0
     superseded: int = 0
-
-
-class Statistics(ABC):
-    """Each backend counts by itself."""
-
-    @abstractmethod
-    def totals(self, part: Part, audience: Audience, *, now: datetime) -> Totals:
-        """What there is of a part, as far as the audience sees it; counted reads not yet written included."""
-
-    @abstractmethod
-    def created_before(self, part: Part, audience: Audience, moments: Sequence[datetime]) -> list[int]:
-        """For each moment how many memories, whatever became of them since, were created before it."""
-
-    @abstractmethod
-    def activity(self, part: Part, audience: Audience, *, since: datetime, until: datetime) -> Activity:
-        """What happened from one moment to another, both included.
-
-        Reads and consolidations are counted by the hour, so for them the stretch is widened to whole hours. They
-        belong to where the memory was then; a memory that is moved takes only its later ones along.
-        """
-
-    @abstractmethod
-    def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
-        """What each space holds of what the audience sees; spaces without any may be left out. Never a scan."""

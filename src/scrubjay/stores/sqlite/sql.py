@@ -8,11 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 
-from scrubjay.stores.sqlite.filters import Condition, audience_of, reach_of, seen, views_of
+from scrubjay.stores.sqlite.filters import Condition, audience_of, reach_of, seen, space_by_space, views_of
 from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of, memory_of
 from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Key, Row, Span, Sql, named
 from scrubjay.stores.tables.tally import Tally
@@ -88,6 +88,11 @@ class SqliteSql(Sql):
         "({0}.until > :now AND {0}.taken_at <= :now)",
     )
 
+    parts: ClassVar = {
+        "user": ("user", "(SELECT number FROM names WHERE name = :name)"),
+        "conversation": ("conversation", "(SELECT number FROM names WHERE name = :name)"),
+        "category": ("category", ":name"),
+    }
     owner = "(SELECT names.name FROM names WHERE names.number = memories.user)"
     space = "(SELECT number FROM spaces WHERE name = :space)"
     space_name = "(SELECT spaces.name FROM spaces WHERE spaces.number = {})"
@@ -138,6 +143,16 @@ class SqliteSql(Sql):
             f"SELECT {columns} FROM {TABLES} WHERE {where} AND {visible} {order and f'ORDER BY {order}'}", **values
         )
         return [self._tally.laid_over(memory_of(row)) for row in rows]
+
+    def count(self, where: str, audience: Audience, /, *, index: str, **values: object) -> int:
+        with self._connection() as con:
+            views = space_by_space(con, views_of(con, audience))
+        total = 0
+        for view in views:  # an index begins with the space
+            visible, given = named(view.condition(), "?", "seen_")
+            statement = f"SELECT count(*) FROM memories INDEXED BY {index} WHERE {visible} AND {where}"
+            total += sum(count for (count,) in self.all(statement, **values, **given))
+        return total
 
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
         from scrubjay.stores.sqlite.vectors import from_blob

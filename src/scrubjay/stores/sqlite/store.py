@@ -31,7 +31,7 @@ from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.filters import Restriction
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql
-from scrubjay.stores.sqlite.statistics import SqliteStatistics, write_reads
+from scrubjay.stores.sqlite.statistics import write_reads
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
@@ -66,7 +66,6 @@ class SqliteStore(SqliteReads, Store):
         """
         super().__init__(Tally(self.flush_reads))
         hold(self, SqliteSql(self._reading, self.tally), SqliteSql(self._alone, self.tally))
-        self.statistics = SqliteStatistics(self._reading, self.tally)
         self._connections = Connections(
             sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds, for_copy=unfinished
         )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -20,7 +19,6 @@ from scrubjay.stores.sqlite import replication, vec1
 from scrubjay.stores.sqlite.filters import Restriction, audience_of, space_number
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, row_of
-from scrubjay.stores.sqlite.statistics import SqliteStatistics
 from scrubjay.stores.sqlite.words import count_all_passages, count_passages, scope_token
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import FIELDS, Row, as_json, memory_of, snapshot_of, snapshot_of_memory, without_asides
@@ -48,10 +46,6 @@ class SqliteTransaction(SqliteReads, Transaction):
         self.erased = False  # whether something was purged or archived: space to give back
         self.gathered: List[Callable[[], None]] = []
         self.sql = SqliteSql(self._reading, tally, self._note_erasure)
-
-    @cached_property
-    def statistics(self) -> SqliteStatistics:  # type: ignore[override]
-        return SqliteStatistics(self._reading, self.tally)
 
     def _note_erasure(self) -> None:
         self.erased = True

@@ -17,6 +17,7 @@ from scrubjay.stores.tables.files import FileChanges, Files
 from scrubjay.stores.tables.history import History, HistoryChanges, SpaceChanges, Spaces
 from scrubjay.stores.tables.jobs import JobChanges, Jobs
 from scrubjay.stores.tables.sql import Sql
+from scrubjay.stores.tables.statistics import Statistics
 from scrubjay.stores.tables.sync import Sync, SyncChanges
 from scrubjay.stores.tables.upkeep import Upkeep, UpkeepChanges
 from scrubjay.values.times import milliseconds
@@ -37,6 +38,7 @@ def hold(store: Store, sql: Sql, alone: Sql) -> None:
     store.history = History(sql, store.tally)
     store.spaces = Spaces(sql)
     store.sync = Sync(sql)
+    store.statistics = Statistics(sql, store.tally)
     store.upkeep = Upkeep(sql, alone)
 
 
@@ -49,6 +51,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "archives": lambda tx: ArchiveChanges(tx.sql),
     "history": lambda tx: HistoryChanges(tx.sql, tx.tally, tx.gathered),
     "spaces": lambda tx: SpaceChanges(tx.sql),
+    "statistics": lambda tx: Statistics(tx.sql, tx.tally),
     "sync": lambda tx: SyncChanges(tx.sql, tx.history, tx.clock, tx.amend),
     "upkeep": lambda tx: UpkeepChanges(tx.sql),
     "clock": lambda tx: Clock(tx.sql, tx.history, tx.gathered),

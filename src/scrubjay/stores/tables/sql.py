@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from scrubjay.values.memory import Audience, Memory
 
@@ -67,6 +67,9 @@ class Sql(ABC):
     space_name: str  # with a column for spaces in place of {}: the name of the space
     events: str  # what to read events from, each with its space by name
     span: Span
+    parts: ClassVar[
+        Mapping[str, tuple[str, str]]
+    ]  # of statistics: the column of memories, and what it holds of the one `:name`
     talk: Key  # how messages and injections name their conversation, told by `:space` and `:id`
     injected: Key  # how injections name their memory, told by `:space` and `:memory`
     filed: Key  # how files and the outbox name their memory, told by `:memory`
@@ -92,6 +95,10 @@ class Sql(ABC):
     @abstractmethod
     def visible(self, audience: Audience, table: str = "memories") -> Clause:
         """A condition: the audience sees the memory in this table; names of its values begin with the table's."""
+
+    @abstractmethod
+    def count(self, where: str, audience: Audience, /, *, index: str, **values: object) -> int:
+        """How many memories under a condition an audience sees, of which this index holds all that is asked."""
 
     @abstractmethod
     def among(self, column: str, values: str) -> str:
