@@ -169,7 +169,9 @@ class SqliteReads(Reads):
             restriction = restricted(con, filter, audience, now=now)  # which asks some tables: once for both
             if restriction is None:
                 return [], []
-            return sqlite_words.match(con, text, restriction, limit), self._nearest(con, vector, restriction, limit, None)
+            return sqlite_words.match(con, text, restriction, limit), self._nearest(
+                con, vector, restriction, limit, None
+            )
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         from scrubjay.stores.sqlite import vectors
