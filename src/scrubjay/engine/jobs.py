@@ -67,7 +67,7 @@ class Stopped(Exception):
 class Handle:
     """What a job's function is given to speak about itself."""
 
-    def __init__(self, engine: Engine, job: Job, stopping: threading.Event) -> None:
+    def __init__(self, engine: Engine, job: Job, stopping: Callable[[], bool]) -> None:
         self.id = job.id
         self.state = dict(job.state)
         self._engine = engine
@@ -84,7 +84,7 @@ class Handle:
         :raises Cancelled: if the job was asked to stop
         :raises Stopped: if this process should not go on
         """
-        if self._stopping.is_set():
+        if self._stopping():
             raise Stopped
         if state is None and monotonic() - self._written_at < WRITE_SECONDS:
             return
@@ -251,9 +251,8 @@ class Worker:
             return job
 
     def _do(self, job: Job, lost: threading.Event) -> None:
-        stopping = Either(self._closing, lost)
         engine = self._engine.bound_to(caller=job.caller, spaces=job.spaces, provenance=job.provenance)
-        handle = Handle(engine, job, stopping)
+        handle = Handle(engine, job, lambda: self._closing.is_set() or lost.is_set())
         try:
             result = found(job.kind)(engine.bound_to(progress=handle.progress), job.arguments, handle)
         except Cancelled:
@@ -302,17 +301,6 @@ class Worker:
             except Error as error:  # the store is busy or away; the next look tries again
                 log().info("jobs wait: %s", error.message)
             self._wake.wait(timeout=PAUSE_SECONDS)
-
-
-class Either(threading.Event):
-    """Set when one of two others is."""
-
-    def __init__(self, one: threading.Event, other: threading.Event) -> None:
-        super().__init__()
-        self._both = (one, other)
-
-    def is_set(self) -> bool:
-        return any(event.is_set() for event in self._both)
 
 
 def found(kind: str) -> Run:

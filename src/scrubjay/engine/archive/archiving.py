@@ -271,9 +271,7 @@ class Archiving(Archives):
         shown = []
         for memory in memories:
             one = self._packed(memory, terms)
-            begun = perf_counter()
-            self._unpacked(replace(one.archive, object=None))
-            one = replace(one, retrieval_ms=spent_ms(begun))
+            one = self._tried(replace(one, archive=replace(one.archive, object=None)))
             shown.append(self._shown(one, terms, sizes[memory.id], dry_run=True))
         return self._answer(None, terms, shown)
 

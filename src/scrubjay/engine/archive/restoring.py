@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.archive import prices
@@ -129,7 +129,7 @@ class Restoring(Archives):
             done = []
             for name, kept, text, seconds in work:
                 begun = perf_counter() - seconds
-                bring_back(held, tx, name, Back(kept, text, mode, reason))
+                bring_back(held, tx, name, kept=kept, text=text, mode=mode, why=reason)
                 done.append(
                     BroughtBack(
                         memory=name,
@@ -171,29 +171,22 @@ def restored_by(job: Job, mode: Mode, ids: Sequence[str]) -> Restored:
     return Restored(job=job.id, status=job.status, mode=mode, remaining_ms=remaining)
 
 
-class Back(NamedTuple):
-    """How one memory comes back."""
-
-    kept: Kept | None  # its archived part
-    text: TextVectors | None  # new vectors
-    mode: Mode
-    reason: str | None
-
-
-def bring_back(held: Engine, tx: Transaction, id: str, back: Back) -> None:
-    """Write one restored memory."""
-    ledger, (kept, text, mode, reason) = held.ledger, back
+def bring_back(
+    held: Engine, tx: Transaction, id: str, *, kept: Kept | None, text: TextVectors | None, mode: Mode, why: str | None
+) -> None:
+    """Write one restored memory, with its archived part and new vectors."""
+    ledger = held.ledger
     memory = ledger.changeable(tx, id, deleted=True)
     if mode is Mode.METADATA_ONLY:
         if kept is not None:
             tx.describe(kept.memory)
-        ledger.record(tx, memory, "restored", "metadata", reason=reason)
+        ledger.record(tx, memory, "restored", "metadata", reason=why)
         return
     if kept is not None:
         memory = tx.bring_back(kept.memory, kept.versions, at=held.now())
     deleted = memory.status is Status.DELETED
     active = replace(memory, status=Status.ACTIVE, deleted_at=None, recoverable_until=None, path=free_path(tx, memory))
-    memory = ledger.change(tx, active, "restored", "status", reason=reason, text=text)
+    memory = ledger.change(tx, active, "restored", "status", reason=why, text=text)
     if deleted:
         lifecycle.settle_predecessors(ledger, tx, memory)
 

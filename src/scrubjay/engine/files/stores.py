@@ -361,20 +361,13 @@ class Folders:
         file = None if memory is None else self._records.files.of(memory.id)
         if self._has_changed(folder, file, path, alone=memory is None):
             self._read(space, folder)
-        if not self._may_hear_of(space, path, known=memory is not None):
+        seen = self._records.files.at_path(space, path, audience) is not None  # once more: it may have been read now
+        if not (access.granted(self._engine.caller, space) if memory is None else seen):
             return
         for problem in self.problems(space):
             mine = memory is not None and problem.memory == memory.id
             if mine or (memory is None and problem.name == file_of_path(path)):
                 raise FileDamaged(f"Memory file is corrupted: {path}. {problem.why}", hint="Fix the file by hand.")
-
-    def _may_hear_of(self, space: str, path: str, *, known: bool) -> bool:
-        """Whether the caller may be told that there is something at a path."""
-        caller = self._engine.caller
-        audience = access.audience_in(caller, (space,))
-        return (
-            self._records.files.at_path(space, path, audience) is not None if known else access.granted(caller, space)
-        )
 
     def _has_changed(self, folder: Folder, file: File | None, path: str, *, alone: bool) -> bool:
         try:

@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
+from scrubjay.servers.http.forwarded import Network
+
 if TYPE_CHECKING:
     from scrubjay.servers.http.connection import Connection
 
 log = logging.getLogger(__name__)
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 MAX_CONNECTIONS = 1_000
 OF_ONE_ADDRESS = 500

@@ -8,7 +8,8 @@ also needs a content type that no form can send. Only origins in the setting `or
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import anyio
 from starlette.datastructures import Headers
@@ -99,30 +100,15 @@ class Guard:
             return await self._refused(scope, refusal)(scope, receive, send)
         try:
             with anyio.fail_after(self._seconds):
-                body = await read_body(self._unless_silent(receive), self._max_body_bytes)
+                body = await read_body(in_time(receive, self._silence_seconds), self._max_body_bytes)
         except TimeoutError:
             slow = Refusal(408, "too_slow", "The body stopped arriving, or arrived too slowly.", CLOSE)
             return await self._refused(scope, slow)(scope, receive, send)
         if body is None:
             return await self._refused(scope, too_large(self._max_body_bytes))(scope, receive, send)
         if body["type"] == "http.request":  # else the client has left
-            await self._app(scope, replayed(body, receive), self._in_time(send))
-
-    def _unless_silent(self, receive: Receive) -> Receive:
-        async def received() -> Message:
-            with anyio.fail_after(self._silence_seconds):
-                return await receive()
-
-        return received
-
-    def _in_time(self, send: Send) -> Send:
-        """A client that does not read its answer is disconnected, so that it holds nothing for ever."""
-
-        async def sent(message: Message) -> None:
-            with anyio.fail_after(self._seconds):
-                await send(message)
-
-        return sent
+            # One that does not read its answer is disconnected, so that it holds nothing for ever.
+            await self._app(scope, replayed(body, receive), in_time(send, self._seconds))
 
     def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
         if not all(self._host.fullmatch(host) for host in headers.getlist("host") or [""]):
@@ -180,6 +166,16 @@ async def read_body(receive: Receive, max_bytes: int) -> Message | None:
             return None
         if not message.get("more_body", False):
             return {"type": "http.request", "body": bytes(body), "more_body": False}
+
+
+def in_time(act: Callable[..., Awaitable[Any]], seconds: float) -> Callable[..., Awaitable[Any]]:
+    """Each step must take no longer."""
+
+    async def timed(*given: Any) -> Any:
+        with anyio.fail_after(seconds):
+            return await act(*given)
+
+    return timed
 
 
 def replayed(first: Message, receive: Receive) -> Receive:
