@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from scrubjay.archives.folder import FolderObjects
-from scrubjay.engine.archive import moving
+from scrubjay.engine.archive import cold_storage
 from scrubjay.engine.archive.archives import remove_due
 from scrubjay.engine.archive.archiving import Terms
-from scrubjay.engine.archive.moving import Place
+from scrubjay.engine.archive.cold_storage import Place
 from scrubjay.engine.holding import holding
 from scrubjay.errors import ArchiveUnavailable, StorageFull
 from scrubjay.settings import load
@@ -255,7 +255,7 @@ class Dying(FolderObjects):
 @pytest.mark.parametrize("to", Place)
 @pytest.mark.parametrize("point", range(1, 8))
 def test_a_move_that_dies_at_any_point_loses_nothing_and_goes_on(open_engine, folder, monkeypatch, clock, to, point):
-    monkeypatch.setattr(moving, "BATCH", 2)
+    monkeypatch.setattr(cold_storage, "BATCH", 2)
     disk = Dying(folder)
     dying = open_engine(archive=disk)
     texts = filled(dying) | filled(dying)
@@ -298,7 +298,7 @@ from pathlib import Path
 from scrubjay.archives.folder import FolderObjects
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
-from scrubjay.engine.archive.moving import Place
+from scrubjay.engine.archive.cold_storage import Place
 from scrubjay.stores.sqlite.store import SqliteStore
 
 class Last(FolderObjects):

@@ -126,7 +126,7 @@ def accept(session: Session) -> None:
 
 def move(session: Session, to: str) -> None:
     """Interrupted at any point, it resumes when run again."""
-    from scrubjay.engine.archive.moving import Place
+    from scrubjay.engine.archive.cold_storage import Place
     from scrubjay.wiring import archives_in_store
 
     with (

@@ -67,23 +67,16 @@ class Journal:
         route = state.get("route", "other")
         self._metrics.requested(method, route, status, seconds)
         engine = state.get("engine")
-        log.info(
-            "%s %s %d",
-            method,
-            route,
-            status,
-            extra={
-                "fields": {
-                    "request_id": state["request_id"],
-                    "method": method,
-                    "route": route,
-                    "status": status,
-                    "ms": round(seconds * 1000, 2),
-                    "user": engine.caller.user if engine is not None else None,
-                    "credential": engine.caller.credential if engine is not None else None,
-                }
-            },
-        )
+        fields = {
+            "request_id": state["request_id"],
+            "method": method,
+            "route": route,
+            "status": status,
+            "ms": round(seconds * 1000, 2),
+            "user": engine.caller.user if engine is not None else None,
+            "credential": engine.caller.credential if engine is not None else None,
+        }
+        log.info("%s %s %d", method, route, status, extra={"fields": fields})
 
 
 class JsonLines(logging.Formatter):
