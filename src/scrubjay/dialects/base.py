@@ -40,7 +40,7 @@ _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 Schema = dict[str, Any]
 Body = dict[str, Any]
-Run = Callable[["Engine", Body], "Body | Stream"]
+Run = Callable[["Engine", Body], "Body | Reply | Stream"]
 Given = TypeVar("Given", bound=Run)
 
 
@@ -177,6 +177,18 @@ class Resources:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UserPrompt:
+    """A message that a person can choose to send to the model; what it says is made when it is chosen."""
+
+    name: str
+    title: str
+    description: str
+    arguments: Mapping[str, str] = field(default_factory=dict)  # name -> what it is
+    required: tuple[str, ...] = ()
+    say: Callable[[Engine, Mapping[str, str]], str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Dialect:
     """A vocabulary: its operations in a fixed order, and how it reports errors."""
 
@@ -192,6 +204,7 @@ class Dialect:
     operations: dict[str, Operation] = field(default_factory=dict)
     common: Mapping[str, Any] = field(default_factory=dict)  # of operations registered here, unless they say otherwise
     resources: Resources | None = None
+    prompts: tuple[UserPrompt, ...] = ()
 
     def reads(self, title: str, **more: Any) -> Callable[[Given], Given]:
         """Register a function that changes nothing. `more`: see `Operation`."""
@@ -262,6 +275,8 @@ class Dialect:
                 client_model=client_model,
             )
             answer = self._run(operation, bound, checked)
+            if isinstance(answer, Reply):  # it has its own wording
+                return answer
             if isinstance(answer, Stream):
                 assert answer.kind is operation.streams  # or its description would be wrong
                 return Reply({}, stream=answer)
@@ -269,7 +284,7 @@ class Dialect:
         except Error as error:
             return self.failure(error, name)
 
-    def _run(self, operation: Operation, engine: Engine, checked: Body) -> Body | Stream:
+    def _run(self, operation: Operation, engine: Engine, checked: Body) -> Body | Reply | Stream:
         try:
             return operation.run(engine, checked)
         except InvalidInput as error:  # in the engine's terms

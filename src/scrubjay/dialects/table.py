@@ -7,10 +7,11 @@ from importlib import import_module
 from scrubjay.dialects.base import Dialect
 from scrubjay.errors import InvalidInput
 
-DEFAULT = "memento"
+DEFAULT = "scrubjay"  # the first in the table, which `/mcp` serves
 
 # Where each is, by the name used in flags, addresses and manifests; the order is the one that people see.
 DIALECTS = {
+    "scrubjay": "agent.tools",
     "memento": "memento",
     "cortex": "cortex",
     "system": "system.memories",

@@ -37,6 +37,7 @@ CONSIDERED = 60  # of a section's most important memories, and as many of its ne
 ENTRY = 300  # characters of a memory; its id leads to the rest
 CHECKPOINT_SHARE = 3  # a third of the budget at most
 CLOSED = (Outcome.SUCCESS, Outcome.FAILED)
+SAID = {"reasoning": "Why", "outcome": "Outcome", "reason": "because"}  # of a decision
 CUT = "There is more than fits here: search for what you need."
 
 
@@ -194,9 +195,12 @@ def entry(section: str, memory: Memory, budget: int, now: datetime) -> str:
     """One line: what we know of a memory, then its text."""
     about = f"- [{memory.id}, {ago(memory.updated_at, now)}]"
     if section == "checkpoint":
-        return f"{about} {clipped(memory.text, budget * 4 // CHECKPOINT_SHARE - len(about))}"
+        steps = memory.detail.get("next_steps")
+        text = f"{memory.content} Next: {steps}" if steps else memory.content
+        return f"{about} {clipped(text, budget * 4 // CHECKPOINT_SHARE - len(about))}"
     topic = f"{clipped(memory.topic, ENTRY // 5)}: " if memory.topic else ""
-    return f"{about} {topic}{clipped(memory.shown_text, ENTRY)}"
+    more = [f"{word}: {memory.detail[name]}" for name, word in SAID.items() if memory.detail.get(name)]
+    return f"{about} {topic}{clipped('. '.join([memory.content.rstrip('.'), *more]), ENTRY)}"
 
 
 def clipped(text: str, most: int) -> str:

@@ -6,7 +6,7 @@ bind one per request, sharing everything behind it. Nothing here knows SQL, JSON
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -44,6 +44,7 @@ from scrubjay.values.memory import (
     Provenance,
     Query,
     Recall,
+    Relation,
     Revised,
     Role,
     Space,
@@ -363,6 +364,18 @@ class Engine:
         self.parts.indexer.finish()
         return ids
 
+    def store_each(self, items: Sequence[NewMemory], *, personal: Container[int] = ()) -> Sequence[Stored]:
+        """Keep some memories one after the other, each judged as if it came alone; all are checked before the first is
+        kept. Those whose place is in `personal` go into the last of this engine's spaces instead of the first."""
+        last = self.bound_to(spaces=(self.spaces[-1],))
+        engines = [last if place in personal else self for place in range(len(items))]
+        for engine, new in zip(engines, items, strict=True):
+            intake.admit(engine, new)
+        return [
+            engine.bound_to(request=engine.request and engine.request.nth(place)).store(new)
+            for place, (engine, new) in enumerate(zip(engines, items, strict=True))
+        ]
+
     def _admit_batches(
         self, items: Iterable[NewMemory | Mapping[str, Any]]
     ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
@@ -457,6 +470,14 @@ class Engine:
 
         return self.transact(
             tuple[Memory, Memory], lambda tx: settle.settle(self.ledger, tx, old=old, new=new, keep=keep)
+        )
+
+    def relate(self, *, old: str, new: str, relation: Relation) -> tuple[Memory, Memory]:
+        """Say how an older and a newer memory relate, whether or not that was proposed. Saying it twice is fine."""
+        from scrubjay.engine.conflicts import settle
+
+        return self.transact(
+            tuple[Memory, Memory], lambda tx: settle.relate(self.ledger, tx, old=old, new=new, relation=relation)
         )
 
     def duplicates(self) -> Iterator[DuplicatePair]:

@@ -779,6 +779,22 @@ class OpenConflict:
     sure: bool = True  # likely enough to be named when the newer one was stored
 
 
+class Relation(StrEnum):
+    """How a newer memory relates to an older one."""
+
+    REPLACES = "replaces"  # the older one is outdated
+    BOTH_TRUE = "both_true"
+    SAME = "same"  # they say the same; the newer one is shown from now on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """The answer to an undo: the memory as it is again, and what was taken back."""
+
+    memory: Memory
+    what: str  # forgotten, superseded, revised
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
     """The answer to a forget."""

@@ -10,7 +10,9 @@ from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, supersede
 from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Conflict, NotFound
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.values.memory import Audience, Memory, OpenConflict
+from scrubjay.values.memory import Audience, Memory, OpenConflict, Relation
+
+SAME = "says the same"
 
 
 def open_conflicts(
@@ -48,3 +50,20 @@ def settle(ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool) -
         ledger.mark(tx, proposed, "kept")
         ledger.record(tx, outdated, "kept")
     return outdated, successor
+
+
+def relate(ledger: Ledger, tx: Transaction, *, old: str, new: str, relation: Relation) -> tuple[Memory, Memory]:
+    """Say how two memories relate. That both are true closes what was proposed about them, in either direction."""
+    if relation is not Relation.BOTH_TRUE:
+        return supersede(ledger, tx, old, new, reason=SAME if relation is Relation.SAME else None)
+    pair = ledger.changeable(tx, old), ledger.seen(tx, new)
+    ids = {memory.id for memory in pair}
+    for memory, other in (pair, pair[::-1]):
+        if memory.superseded_by == other.id:
+            hint = "Undo that first."
+            raise Conflict(f"{memory.id} is already superseded by {other.id}.", hint=hint, memory_id=memory.id)
+    for link in tx.history.links([pair[0].id], kinds=MAY_OUTDATE):
+        if {link.source, link.target} == ids and link.state == "open":
+            ledger.mark(tx, link, "kept")
+            ledger.record(tx, pair[0], "kept")
+    return pair

@@ -61,6 +61,11 @@ def on_one_line(text: str) -> str:
     return " ".join(neutral(text).split())
 
 
+def indented(text: str, by: str = "   ") -> str:
+    """The text with every line of it set in, so that none can pass for a line of ours."""
+    return "\n".join(f"{by}{line}".rstrip() for line in neutral(text).splitlines())
+
+
 def _bare(text: str) -> str:
     """Letters, digits and equals signs as a careless reader sees them: no case, no width, no gaps, no accents."""
     plain = normalised("NFKD", text.translate(SENTENCES)).translate(LOOK_ALIKES).casefold().translate(LOOK_ALIKES)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.lifecycle import lifecycle
-from scrubjay.engine.store.intake import title_of
+from scrubjay.engine.store.intake import CHANGEABLE, title_of
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, Status
+from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, Status, Undone
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -92,6 +92,26 @@ class Curation:
             return lifecycle.release(self._engine.ledger, tx, memory)
 
         return self._engine.transact(Memory, write)
+
+    def undo(self, id: str) -> Undone:
+        """Take back what was last done to a memory: that it was forgotten, superseded or revised.
+
+        :raises Conflict: if nothing was
+        """
+        if (kept := self._engine.earlier_result(Undone)) is not None:
+            return kept
+        inner = replace(self._engine, request=None)  # the request is for all of this, and its result is an `Undone`
+        memory = inner.get(id, deleted=True)
+        if memory.status is Status.DELETED:
+            undone = Undone(memory=inner.recover(memory.id), what="forgotten")
+        elif memory.superseded_by is not None:
+            undone = Undone(memory=inner.curation.release(memory.id), what="superseded")
+        else:
+            before = next((one for one in inner.history(memory.id) if changed_since(one.memory, memory)), None)
+            if before is None:
+                raise Conflict(f"There is nothing to undo on {memory.id}.", memory_id=memory.id)
+            undone = Undone(memory=inner.restore_version(memory.id, before.id), what="revised")
+        return self._engine.transact(Undone, lambda _tx: undone)
 
     def diff(self, id: str, *, old: int, new: int | None = None) -> Sequence[Difference]:
         """How two versions of a memory differ; without a second one, from what it is now.
@@ -179,6 +199,10 @@ class Curation:
             for match in fresh
             if match.memory in known
         ]
+
+
+def changed_since(before: Memory, now: Memory) -> bool:
+    return any(getattr(before, name) != getattr(now, name) for name in CHANGEABLE)
 
 
 def difference(name: str, old: Any, new: Any) -> Difference:

@@ -30,7 +30,13 @@ RETENTION_DAYS = 30  # how long a forgotten memory can be brought back
 
 
 def supersede(
-    ledger: Ledger, tx: Transaction, old: str, new: str, *, expected_version: int | None = None
+    ledger: Ledger,
+    tx: Transaction,
+    old: str,
+    new: str,
+    *,
+    expected_version: int | None = None,
+    reason: str | None = None,
 ) -> tuple[Memory, Memory]:
     """Mark `old`, if it is at the version expected, as outdated by `new`; both stay. Doing it twice changes nothing."""
     outdated, successor = ledger.changeable(tx, old), ledger.changeable(tx, new)
@@ -44,7 +50,7 @@ def supersede(
             f"Memory {successor.id} is already superseded by {outdated.id}, directly or through others.",
             field="new_memory_id",
         )
-    outdate(ledger, tx, outdated, successor)
+    outdate(ledger, tx, outdated, successor, reason=reason)
     settle(tx, plain(tx, successor))
     ledger.change(tx, replace(successor, supersedes=outdated.id), "supersedes", "supersedes")
     return ledger.seen(tx, outdated.id), ledger.seen(tx, successor.id)

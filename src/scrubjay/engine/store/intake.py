@@ -242,9 +242,10 @@ def revision(
     changed = changes(given, held=held)
     if "content" in changed:
         if known.kind is not Kind.MEMORY:
+            where = " on the same topic" if known.topic else ""
             raise Unprocessable(
                 f"The text of a {known.kind} cannot be edited.",
-                hint=f"Save a new {known.kind} instead, in the mama dialect; it replaces this one.",
+                hint=f"Store a new {known.kind}{where} instead; it replaces this one.",
             )
         changed["content"] = merged(known.content, changed["content"], merge)
         if changed["content"] == known.content:

@@ -42,25 +42,30 @@ READ = Budget("read", PER_MINUTE["read"])
 
 KINDS = {
     "store": """
+        scrubjay.remember
         memento.store_memory cortex.add_memory system.store_memory mama.save mama.save_decision mama.save_checkpoint
         chimera.remember chimera.create_memory chimera.batch_remember native.store_memory
     """,
     "recall": """
+        scrubjay.recall
         memento.search_memories system.recall_memories mama.search mama.recall_decision mama.suggest_decision
         chimera.search chimera.inject chimera.build_context native.search
     """,
     "update": """
+        scrubjay.settle scrubjay.revise scrubjay.undo
         memento.supersede_memory cortex.update_memory cortex.move_memory system.update_memory mama.update
         mama.update_outcome chimera.update_memory native.update_memory native.recover_memory native.restore_version
         native.supersede_memory native.release_memory native.keep_both native.bulk_update native.undo_bulk
         native.resolve_sync_conflict
     """,
     "forget": """
+        scrubjay.forget
         cortex.remove_memory cortex.prune_memories system.forget_memory chimera.delete_memory native.forget_memory
         native.bulk_forget native.prune
     """,
     "consolidate": "system.consolidate_memories",
     "list": """
+        scrubjay.recent
         memento.list_recent_memories cortex.list_memories cortex.get_recent_memories system.list_memories
         mama.list_decisions chimera.list_memories chimera.list_workspace_memories native.list_memories
         native.list_topics native.list_conflicts native.list_duplicates native.preview_bulk
@@ -70,6 +75,7 @@ KINDS = {
     "archive": "system.archive_memory",
     "restore": "system.restore_memory",
     "read": """
+        scrubjay.brief native.brief
         cortex.get_memory cortex.list_stores system.job_status mama.load_checkpoint chimera.get_memory
         chimera.list_conversations chimera.get_conversation chimera.list_messages chimera.list_workspaces
         chimera.get_workspace native.get_memory native.shown_to native.list_versions native.diff_versions
@@ -98,7 +104,7 @@ KINDS = {
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
 # Where the memories of a batch are in the arguments.
-BATCHES = {"chimera.batch_remember": "memories"}
+BATCHES = {"scrubjay.remember": "facts", "chimera.batch_remember": "memories"}
 
 
 def budget_of(dialect: Dialect, operation: Operation) -> Budget:

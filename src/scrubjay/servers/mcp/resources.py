@@ -51,7 +51,9 @@ def resource_handlers(
     """The server's handlers; none if no dialect has anything to read."""
     for dialect in dialects:
         if dialect.resources is not None:
-            reading = Reading(dialect.name, dialect.resources, engine, transport, limits)
+            reading = Reading(
+                dialect=dialect.name, resources=dialect.resources, engine=engine, transport=transport, limits=limits
+            )
             return {
                 "on_list_resources": reading.list,
                 "on_list_resource_templates": reading.list_templates,
@@ -61,19 +63,46 @@ def resource_handlers(
     return {}
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The handlers for what one dialect offers."""
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """Asks the engine for what one dialect offers besides its tools."""
 
     dialect: str
-    resources: Resources
     engine: Callable[[Context], Engine]
     transport: str
     limits: Limits | None
     readers: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, READERS))
 
+    async def ask(self, ctx: Context, work: Callable[[Engine], Result], about: dict[str, str] | None = None) -> Result:
+        """What the engine says, in a worker thread."""
+
+        def run() -> Result:
+            opened = self.engine(ctx)
+            if self.limits is not None:
+                self.limits.act(opened.caller, READ)
+            provenance = Provenance(
+                client="mcp", caller=opened.caller.user, transport=self.transport, dialect=self.dialect
+            )
+            return work(opened.bound_to(provenance=provenance))
+
+        try:
+            return await run_sync(run, limiter=self.readers)
+        except Error as error:
+            code = INTERNAL_ERROR if isinstance(error, StorageError) else INVALID_PARAMS
+            raise MCPError(code=code, message=error.message, data=about) from None
+        except Exception:  # noqa: BLE001 -- the unforeseen goes to the log, with a number for the client
+            told = fault(f"a resource or prompt of {self.dialect}")
+            raise MCPError(code=INTERNAL_ERROR, message=told.message) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Asking):
+    """The handlers for what can be read by address."""
+
+    resources: Resources
+
     async def list(self, ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
-        found = await self._ask(ctx, self.resources.listed)
+        found = await self.ask(ctx, self.resources.listed)
         return ListResourcesResult(
             resources=[
                 Resource(uri=one.uri, name=one.name, description=one.description, mime_type=one.mime_type)
@@ -95,34 +124,13 @@ class Reading:
 
     async def read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = str(params.uri)
-        mime_type, text = await self._ask(ctx, lambda engine: self.resources.read(engine, uri), {"uri": uri})
+        mime_type, text = await self.ask(ctx, lambda engine: self.resources.read(engine, uri), {"uri": uri})
         return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
     async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
         known = dict(params.context.arguments or {}) if params.context is not None else {}
         name, begun = params.argument.name, params.argument.value
-        values = await self._ask(ctx, lambda engine: self.resources.complete(engine, name, begun, known))
+        values = await self.ask(ctx, lambda engine: self.resources.complete(engine, name, begun, known))
         return CompleteResult(
             completion=Completion(values=values[:MAX_VALUES], total=len(values), has_more=len(values) > MAX_VALUES)
         )
-
-    async def _ask(self, ctx: Context, work: Callable[[Engine], Result], about: dict[str, str] | None = None) -> Result:
-        """What the engine says, in a worker thread."""
-
-        def run() -> Result:
-            opened = self.engine(ctx)
-            if self.limits is not None:
-                self.limits.act(opened.caller, READ)
-            provenance = Provenance(
-                client="mcp", caller=opened.caller.user, transport=self.transport, dialect=self.dialect
-            )
-            return work(opened.bound_to(provenance=provenance))
-
-        try:
-            return await run_sync(run, limiter=self.readers)
-        except Error as error:
-            code = INTERNAL_ERROR if isinstance(error, StorageError) else INVALID_PARAMS
-            raise MCPError(code=code, message=error.message, data=about) from None
-        except Exception:  # noqa: BLE001 -- the unforeseen goes to the log, with a number for the client
-            told = fault(f"a resource of {self.dialect}")
-            raise MCPError(code=INTERNAL_ERROR, message=told.message) from None

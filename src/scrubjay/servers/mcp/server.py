@@ -50,6 +50,7 @@ from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
 from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, without_stream
 from scrubjay.servers.headers import expected_version, idempotency_key
+from scrubjay.servers.mcp.prompts import prompt_handlers
 from scrubjay.servers.mcp.resources import resource_handlers
 from scrubjay.servers.mcp.sampling import ASK_SECONDS, Asking, Context, client_model, reporter
 from scrubjay.servers.reply_size import bounded, shallow
@@ -117,6 +118,7 @@ def build_server(
         get_tool_input_schema=tools.input_schema,
         cache_hints={"tools/list": fresh, "server/discover": fresh},
         **resource_handlers(dialects, engine, transport, service.limits),
+        **prompt_handlers(dialects, engine, transport, service.limits),
     )
     if any(asks(dialect) for dialect in dialects):
         security = RequestStateSecurity(codec=Seal(signing_key or partial(os.urandom, 32)))

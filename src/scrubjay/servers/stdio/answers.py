@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
 CAPABILITIES = {"tools": {"listChanged": False}}
+PROMPTS = {"prompts": {"listChanged": False}}
 RESOURCES = {"resources": {"subscribe": False, "listChanged": False}, "completions": {}}
 FRESH_MS = 300_000  # how long a client may cache the list of tools; it cannot change while the process runs
 
@@ -90,7 +91,8 @@ class Answers:
 
     @property
     def _capabilities(self) -> dict[str, Any]:
-        return {**CAPABILITIES, **RESOURCES} if self._profile["resources"] else CAPABILITIES
+        prompts = PROMPTS if self._profile["prompts"] else {}
+        return {**CAPABILITIES, **prompts, **(RESOURCES if self._profile["resources"] else {})}
 
     @property
     def _server_info(self) -> dict[str, str]:

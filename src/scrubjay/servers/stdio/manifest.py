@@ -34,6 +34,7 @@ def sheet_of(dialect: Dialect) -> Sheet:
         "tools": [tool_of(operation) for operation in operations],
         "extras": [operation.name for operation in operations if not operation.listed],
         "resources": dialect.resources is not None,
+        "prompts": bool(dialect.prompts),
     }
     return {"version": __version__, "hash": sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16], **said}
 

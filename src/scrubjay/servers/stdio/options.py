@@ -14,7 +14,8 @@ Usage: scrubjay mcp [OPTIONS]
   You rarely run this yourself; your client starts one per window.
 
 Options:
-  --dialect NAME  The set of tools to serve. Default: memento.
+  --dialect NAME  The set of tools to serve. Default: scrubjay, made for
+                  agents; others: memento, cortex, system, mama, chimera.
                   Repeat it to serve several; tool names are then prefixed
                   with the dialect, such as memento_store_memory.
   --space NAME    The space to work in. auto names it after the repository
@@ -66,7 +67,7 @@ def parse(arguments: Sequence[str]) -> Options:
             _set(options, flag, value)
         else:
             raise UsageError(f"Unknown option {flag}.")
-    options.dialects = options.dialects or ["memento"]
+    options.dialects = options.dialects or ["scrubjay"]
     return options
 
 

@@ -42,6 +42,7 @@ def compose(sheets: Sequence[Sheet], *, extras: bool = False) -> Profile:
         "instructions": parts[0]["instructions"] if len(parts) == 1 else _together(parts),
         "tools": [tool for part in parts for tool in part["tools"] if extras or tool["name"] not in part["extras"]],
         "resources": any(part["resources"] for part in parts),
+        "prompts": any(part["prompts"] for part in parts),
     }
 
 

@@ -24,7 +24,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,6 +110,10 @@ class Request:
     key: str
     operation: str
     arguments: bytes  # their SHA-256
+
+    def nth(self, place: int) -> Request:
+        """One of several writes of the same request; no caller's key has such a sign."""
+        return replace(self, key=f"{self.key}\x1f{place}")
 
 
 LOST = "changes_lost"  # the fact that says when a store was found to lack its last changes; empty once that was told
