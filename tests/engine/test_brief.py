@@ -53,7 +53,7 @@ def test_a_decision_with_an_outcome_is_not_open_but_known(jay):
     jay.decisions.mark(done.id, "failed", reason="too slow")
 
     assert told(jay.brief()) == {"Space default": ["Use Redis"]}
-    assert "failed: too slow" in jay.brief().text
+    assert "Outcome: failed, because too slow" in jay.brief().text
 
 
 def test_what_is_no_longer_true_is_not_told(jay, clock):

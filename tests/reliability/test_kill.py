@@ -261,7 +261,7 @@ def post_until_dead(address: str, known: Known, texts: Texts) -> None:
 
 def call(http: httpx.Client, address: str, tool: str, **arguments: object) -> dict:
     request = modern(tool, **arguments)
-    reply = http.post(f"{address}/mcp", content=json.dumps(request["json"]), headers=request["headers"])
+    reply = http.post(f"{address}/mcp/memento", content=json.dumps(request["json"]), headers=request["headers"])
     result = reply.json()["result"]
     assert not result["isError"], result
     return result["structuredContent"]

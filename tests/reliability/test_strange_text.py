@@ -72,7 +72,7 @@ def call(request, tmp_path_factory) -> Iterator[Call]:
 
         def posted(tool: str, **arguments: object) -> dict:
             request = modern(tool, **arguments)
-            reply = http.post(f"{address}/mcp", content=json.dumps(request["json"]), headers=request["headers"])
+            reply = http.post(f"{address}/mcp/memento", content=json.dumps(request["json"]), headers=request["headers"])
             return reply.json()["result"]
 
         yield posted

@@ -33,11 +33,11 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 class Peer:
-    """Starts a server and talks to it."""
+    """Starts a server and talks to it; in the dialect memento, unless another is named."""
 
     def __init__(self, home: Path, *arguments: str, **env: str) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*COMMAND, *(() if "--dialect" in arguments else ("--dialect", "memento")), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

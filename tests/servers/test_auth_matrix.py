@@ -336,7 +336,7 @@ def test_a_session_of_mcp_is_its_callers_own(house):
         },
     }
     accept = {"accept": "application/json, text/event-stream"}
-    reply = house.http.post("/mcp", json=opened, headers={**accept, "x-api-key": house.keys["alice"]})
+    reply = house.http.post("/mcp/memento", json=opened, headers={**accept, "x-api-key": house.keys["alice"]})
     session = {**accept, "mcp-session-id": reply.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
     call = {
         "jsonrpc": "2.0",
@@ -345,9 +345,9 @@ def test_a_session_of_mcp_is_its_callers_own(house):
         "params": {"name": "search_memories", "arguments": {"query": MARK}},
     }
 
-    mine = house.http.post("/mcp", json=call, headers={**session, "x-api-key": house.keys["alice"]})
-    stolen = house.http.post("/mcp", json=call, headers={**session, "x-api-key": house.keys["bob"]})
-    bare = house.http.post("/mcp", json=call, headers=session)
+    mine = house.http.post("/mcp/memento", json=call, headers={**session, "x-api-key": house.keys["alice"]})
+    stolen = house.http.post("/mcp/memento", json=call, headers={**session, "x-api-key": house.keys["bob"]})
+    bare = house.http.post("/mcp/memento", json=call, headers=session)
 
     assert MARK in mine.text
     assert stolen.status_code == 404

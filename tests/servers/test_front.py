@@ -39,10 +39,10 @@ def test_the_last_word_counts_and_dialects_add_up():
     assert options.dialects == ["memento", "small"]
 
 
-def test_without_a_word_memento_is_served():
+def test_without_a_word_the_tools_for_agents_are_served():
     options = parse([])
 
-    assert (options.dialects, options.space, options.home, options.extras) == (["memento"], None, None, False)
+    assert (options.dialects, options.space, options.home, options.extras) == (["scrubjay"], None, None, False)
 
 
 def test_the_line_behind_one_that_was_too_long_is_read_as_usual(pipes):

@@ -198,7 +198,7 @@ def test_what_is_no_request_gets_an_error_like_any_other(site, said):
 def test_a_body_just_below_the_limit_is_read(http, site):
     call = modern("store_memory", content="x" * (LIMIT - 2000))
 
-    reply = http.post(site + "/mcp", **call)
+    reply = http.post(site + "/mcp/memento", **call)
 
     assert reply.status_code == 200
     assert reply.json()["result"]["structuredContent"]["error"]["code"] == "INVALID_PARAMETER"
@@ -219,14 +219,14 @@ def test_a_port_in_use_is_said_in_a_sentence(site):
 
 @pytest.mark.parametrize("name", ["Upper", "has space", "../up", "", "x" * 500, "a\x00b"])
 def test_a_space_with_a_bad_name_is_refused(http, site, name):
-    reply = http.post(site + "/mcp", params={"space": name}, **modern("list_recent_memories"))
+    reply = http.post(site + "/mcp/memento", params={"space": name}, **modern("list_recent_memories"))
 
     assert reply.status_code == 400
     assert reply.json()["error"]["code"] == "invalid_input"
 
 
 def test_there_is_no_stream_to_get(http, site):
-    reply = http.get(site + "/mcp", headers={"accept": "text/event-stream"})
+    reply = http.get(site + "/mcp/memento", headers={"accept": "text/event-stream"})
 
     assert reply.status_code == 405
     assert "POST" in reply.headers["allow"]
@@ -234,7 +234,7 @@ def test_there_is_no_stream_to_get(http, site):
 
 def test_broken_json_is_answered_in_both_eras(http, site):
     for headers in ({}, {"mcp-protocol-version": "2026-07-28"}):
-        reply = http.post(site + "/mcp", content=b"{oops", headers={**JSON, **headers})
+        reply = http.post(site + "/mcp/memento", content=b"{oops", headers={**JSON, **headers})
 
         assert reply.status_code == 400
         assert reply.json()["error"]["code"] == -32700
@@ -244,7 +244,7 @@ def test_half_a_surrogate_pair_is_refused(http, site):
     call = modern("store_memory", content="HALF")
     body = json.dumps(call["json"]).replace("HALF", "\\ud800")
 
-    reply = http.post(site + "/mcp", content=body, headers=call["headers"])
+    reply = http.post(site + "/mcp/memento", content=body, headers=call["headers"])
 
     assert reply.json()["result"]["structuredContent"]["error"]["code"] == "INVALID_PARAMETER"
 
@@ -297,9 +297,9 @@ def test_what_a_form_could_send_changes_nothing(site, method, body, kind):
 def test_a_session_of_mcp_ends_without_a_content_type(http, site):
     """Its clients send none, and a form cannot send the session's header either."""
     opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {**HANDSHAKE, "clientInfo": CLIENT}}
-    session = http.post(site + "/mcp", json=opening, headers=JSON).headers["mcp-session-id"]
+    session = http.post(site + "/mcp/memento", json=opening, headers=JSON).headers["mcp-session-id"]
 
-    assert httpx.delete(site + "/mcp", headers={"mcp-session-id": session}).status_code == 200
+    assert httpx.delete(site + "/mcp/memento", headers={"mcp-session-id": session}).status_code == 200
     assert httpx.delete(site + "/api/v1/keys/x", headers={"mcp-session-id": session}).status_code == 415
 
 
@@ -315,7 +315,7 @@ def test_ready_means_that_the_store_answers(http, site):
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-@pytest.mark.parametrize("route", ["/mcp", "/mcp/memento"])
+@pytest.mark.parametrize("route", ["/mcp/memento"])
 def test_a_real_client_stores_and_finds(site, mode, route):
     content = f"The {mode} lighthouse of {route.replace('/', ' ')}"
 
@@ -340,14 +340,14 @@ def test_fifty_clients_that_all_ask_under_id_1_get_their_own_answers(site, era):
         with httpx.Client(timeout=60, verify=authorities()) as client:
             if era == "handshake":
                 opened = client.post(
-                    site + "/mcp",
+                    site + "/mcp/memento",
                     json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE},
                     headers=JSON,
                 )
                 session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
                 del call["json"]["params"]["_meta"]
                 call["headers"] = {**JSON, **session}
-            reply = client.post(site + "/mcp", **call).json()
+            reply = client.post(site + "/mcp/memento", **call).json()
         assert reply["id"] == 1
         return reply["result"]["structuredContent"]["created"]["content"] == content
 
@@ -361,12 +361,12 @@ def test_a_space_is_chosen_by_header_or_address_for_each_request(http, site):
     store = modern("store_memory", content="Only in the attic.")
     store["headers"]["x-scrubjay-space"] = "attic"
 
-    http.post(site + "/mcp", **store)
+    http.post(site + "/mcp/memento", **store)
 
-    assert listed(http, site + "/mcp?space=attic") == ["Only in the attic."]
-    assert listed(http, site + "/mcp", **{"x-scrubjay-space": "attic"}) == ["Only in the attic."]
-    assert listed(http, site + "/mcp?space=cellar", **{"x-scrubjay-space": "attic"}) == []
-    assert "Only in the attic." not in listed(http, site + "/mcp")
+    assert listed(http, site + "/mcp/memento?space=attic") == ["Only in the attic."]
+    assert listed(http, site + "/mcp/memento", **{"x-scrubjay-space": "attic"}) == ["Only in the attic."]
+    assert listed(http, site + "/mcp/memento?space=cellar", **{"x-scrubjay-space": "attic"}) == []
+    assert "Only in the attic." not in listed(http, site + "/mcp/memento")
 
 
 def test_what_comes_over_http_says_so(jay):
@@ -438,7 +438,7 @@ def test_not_ready_any_more_once_a_call_has_met_damage(tmp_path, http):
 
     with real_server(tmp_path) as (address, _):
         call = modern("list_recent_memories")
-        met = http.post(f"{address}/mcp", json=call["json"], headers=call["headers"]).json()["result"]
+        met = http.post(f"{address}/mcp/memento", json=call["json"], headers=call["headers"]).json()["result"]
         ready = http.get(address + "/readyz")
         stored = http.post(f"{address}/api/memento/store_memory", json={"content": "one more"})
 

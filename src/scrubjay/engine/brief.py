@@ -37,7 +37,6 @@ CONSIDERED = 60  # of a section's most important memories, and as many of its ne
 ENTRY = 300  # characters of a memory; its id leads to the rest
 CHECKPOINT_SHARE = 3  # a third of the budget at most
 CLOSED = (Outcome.SUCCESS, Outcome.FAILED)
-SAID = {"reasoning": "Why", "outcome": "Outcome", "reason": "because"}  # of a decision
 CUT = "There is more than fits here: search for what you need."
 
 
@@ -199,8 +198,18 @@ def entry(section: str, memory: Memory, budget: int, now: datetime) -> str:
         text = f"{memory.content} Next: {steps}" if steps else memory.content
         return f"{about} {clipped(text, budget * 4 // CHECKPOINT_SHARE - len(about))}"
     topic = f"{clipped(memory.topic, ENTRY // 5)}: " if memory.topic else ""
-    more = [f"{word}: {memory.detail[name]}" for name, word in SAID.items() if memory.detail.get(name)]
-    return f"{about} {topic}{clipped('. '.join([memory.content.rstrip('.'), *more]), ENTRY)}"
+    return f"{about} {topic}{clipped(told(memory), ENTRY)}"
+
+
+def told(memory: Memory) -> str:
+    """A memory's text and, of a decision, why it was made and what became of it."""
+    why, outcome, because = (memory.detail.get(name) for name in ("reasoning", "outcome", "reason"))
+    parts = [
+        memory.content,
+        *([f"Why: {why}"] if why else []),
+        *([f"Outcome: {outcome}{f', because {because}' if because else ''}"] if outcome else []),
+    ]
+    return ". ".join([*(part.rstrip(". ") for part in parts[:-1]), parts[-1]])
 
 
 def clipped(text: str, most: int) -> str:

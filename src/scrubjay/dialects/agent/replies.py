@@ -91,9 +91,9 @@ def about(memory: Memory, now: datetime) -> str:
     if memory.valid_until is not None:
         parts.append(f"valid until {memory.valid_until:%Y-%m-%d}")
     if memory.topic:
-        parts.append(f"topic: {clipped(on_one_line(memory.topic), 100)}")
+        parts.append(f"topic: {clipped(on_one_line(memory.topic), 60)}")
     if memory.tags:
-        parts.append(f"tags: {clipped(on_one_line(', '.join(memory.tags)), 100)}")
+        parts.append(f"tags: {clipped(on_one_line(', '.join(memory.tags)), 60)}")
     if memory.flags:
         parts.append(f"flagged: {suspicion(memory)}")
     return ", ".join(parts)

@@ -130,8 +130,8 @@ TIME = text("A date or time, as 2026-11-15 or 2026-11-15T10:00Z", minLength=1)
 KIND = text(enum=KINDS)
 
 
-def budget_schema(default: int) -> Schema:
-    return integer("Most tokens of the reply", minimum=LEAST, maximum=MOST, default=default)
+def budget_schema(default: int, least: int = 250) -> Schema:
+    return integer("Most tokens of the reply", minimum=least, maximum=MOST, default=default)
 
 
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
@@ -293,7 +293,7 @@ def recent(engine: Engine, args: Body) -> Reply:
 
 @scrubjay.reads(
     "Brief a session",
-    takes=object_schema({"budget": budget_schema(BUDGET)}),
+    takes=object_schema({"budget": budget_schema(BUDGET, LEAST)}),
     gives=gives(
         {
             "sections": array(record({"name": text(), "title": text(), "memories": array(MEMORY)})),
