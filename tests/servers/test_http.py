@@ -315,12 +315,11 @@ def test_ready_means_that_the_store_answers(http, site):
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-@pytest.mark.parametrize("route", ["/mcp/memento"])
-def test_a_real_client_stores_and_finds(site, mode, route):
-    content = f"The {mode} lighthouse of {route.replace('/', ' ')}"
+def test_a_real_client_stores_and_finds(site, mode):
+    content = f"The {mode} lighthouse"
 
     async def conversation():
-        async with Client(site + route, mode=mode) as client:
+        async with Client(site + "/mcp/memento", mode=mode) as client:
             tools = (await client.list_tools()).tools
             await client.call_tool("store_memory", {"content": content})
             found = await client.call_tool("search_memories", {"query": content, "limit": 1})
@@ -330,6 +329,21 @@ def test_a_real_client_stores_and_finds(site, mode, route):
 
     assert names == ["store_memory", "supersede_memory", "search_memories", "list_recent_memories"]
     assert found["content"] == content
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_without_a_name_the_tools_for_agents_answer_with_their_prompts_and_addresses(site, mode):
+    content = f"The {mode} harbour master is called Ottilie"
+
+    async def conversation():
+        async with Client(site + "/mcp", mode=mode) as client:
+            await client.call_tool("remember", {"facts": [{"content": content}]})
+            found = await client.call_tool("recall", {"question": f"{mode} harbour master"})
+            prompt = await client.get_prompt("brief")
+            read = await client.read_resource("memory://brief")
+            return found.content[0].text, prompt.messages[0].content.text, read.contents[0].text
+
+    assert all(content in text for text in anyio.run(conversation))
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])

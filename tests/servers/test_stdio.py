@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.types import PromptReference
 
 from tests.servers.broken_frames import BROKEN, INVALID_REQUEST
 from tests.servers.peer import COMMAND, ENVELOPE, HANDSHAKE, Peer, environment
@@ -183,14 +184,21 @@ def test_a_real_client_stores_and_finds(tmp_path, mode):
         server = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env=environment(tmp_path))
         async with Client(server, mode=mode) as client:
             tools = (await client.list_tools()).tools
-            await client.call_tool("store_memory", {"content": "The harbour is called Vik."})
-            found = await client.call_tool("search_memories", {"query": "harbour"})
-            return [tool.name for tool in tools], found.structured_content
+            fact = {"content": "The harbour is called Vik.", "tags": ["harbour"]}
+            await client.call_tool("remember", {"facts": [fact]})
+            found = await client.call_tool("recall", {"question": "harbour"})
+            prompt = await client.get_prompt("brief")
+            read = await client.read_resource("memory://brief")
+            known = await client.complete(PromptReference(name="remember"), {"name": "tag", "value": "har"})
+            texts = [prompt.messages[0].content.text, read.contents[0].text, found.content[0].text]
+            return [tool.name for tool in tools], found.structured_content, texts, known.completion.values
 
-    names, found = anyio.run(conversation)
+    names, found, texts, tags = anyio.run(conversation)
 
-    assert names == ["store_memory", "supersede_memory", "search_memories", "list_recent_memories"]
-    assert [memory["content"] for memory in found["memories"]] == ["The harbour is called Vik."]
+    assert names == ["remember", "recall", "recent", "brief", "settle", "revise", "forget", "undo"]
+    assert [memory["text"] for memory in found["memories"]] == ["The harbour is called Vik."]
+    assert all("The harbour is called Vik." in text for text in texts)
+    assert tags == ["harbour"]
 
 
 @pytest.mark.parametrize("calls", [20, 300], ids=["20", "300: more than are let wait"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from scrubjay.settings import Settings, data_folder
 
 NAME = "scrubjay"
-DIALECT = "memento"  # written out, so that an entry means the same whatever the default becomes
+DIALECT = "scrubjay"  # written out, so that an entry means the same whatever the default becomes
 
 
 def command() -> str:
