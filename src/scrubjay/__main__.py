@@ -1,6 +1,7 @@
 """`python -m scrubjay`, and the command `scrubjay`.
 
-`scrubjay mcp` goes its own way, before the command line's library is imported: every window of an editor starts one.
+`scrubjay mcp` and `scrubjay hook` go their own way, before the command line's library is imported: every window of an
+editor starts the one, and every prompt the other.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ def main() -> None:
         from scrubjay.servers.stdio.front import run_stdio  # after the pipes are safe
 
         sys.exit(run_stdio(sys.argv[2:], incoming, outgoing))
+    if sys.argv[1:2] == ["hook"]:
+        from scrubjay.hooks.run import main as run_hook  # every prompt waits for it
+
+        run_hook(sys.argv[2:])
     from scrubjay.cli.main import main as run
 
     run()

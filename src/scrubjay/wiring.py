@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.machine.paths import SQLITE, full_path, store_address
 from scrubjay.machine.projects import project_space, project_store
+from scrubjay.machine.suggestions import Suggestions
 from scrubjay.settings import DATABASE, Settings, load
 from scrubjay.values.memory import DEFAULT_SPACE, Caller
 from scrubjay.values.times import utc_now
@@ -65,6 +66,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         model=open_model(settings),
         least_similarity=settings.least_similarity,
         registry=open_registry(settings, here(settings)),
+        suggestions=Suggestions(settings.home),
     )
     return parts.owner
 

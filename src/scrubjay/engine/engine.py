@@ -47,6 +47,7 @@ from scrubjay.values.memory import (
     Relation,
     Revised,
     Role,
+    Source,
     Space,
     State,
     Status,
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.upkeep.reembedding import Reembedded
     from scrubjay.engine.upkeep.tasks import Upkeep
     from scrubjay.folders.registry import Registry
+    from scrubjay.machine.suggestions import Suggestion
 
 Result = TypeVar("Result")
 
@@ -501,6 +503,36 @@ class Engine:
         from scrubjay.engine import brief
 
         return brief.written(self, budget=budget)
+
+    def suggestions(self) -> Sequence[Suggestion]:
+        """What this machine's hooks suggest to remember, newest first; it is in no search until accepted."""
+        return [] if self.parts.suggestions is None else self.parts.suggestions.all()
+
+    def accept_suggestion(self, id: str, text: str | None = None) -> Stored:
+        """Store what was suggested, in its own words or these; the suggestion is gone then.
+
+        :raises NotFound: if there is no such suggestion
+        """
+        one = self._take_suggestion(id)
+        try:
+            bound = self.bound_to(spaces=(one.space,))
+            return bound.store(text or one.text, kind=Kind(one.kind), source=Source.EXPLICIT)
+        except BaseException:
+            assert self.parts.suggestions is not None
+            self.parts.suggestions.put_back(one)
+            raise
+
+    def drop_suggestion(self, id: str) -> None:
+        """:raises NotFound: if there is no such suggestion"""
+        self._take_suggestion(id)
+
+    def _take_suggestion(self, id: str) -> Suggestion:
+        one = None if self.parts.suggestions is None else self.parts.suggestions.take(id)
+        if one is None:
+            raise NotFound(
+                f"No suggestion {id!r}.", hint="`scrubjay suggestions` lists them; after 30 days they are gone."
+            )
+        return one
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
         """A memory by its id; soft-deleted ones only if asked for.

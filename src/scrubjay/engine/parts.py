@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.store.categories import Categoriser
     from scrubjay.engine.sync.peer import Peer
     from scrubjay.folders.registry import Registry
+    from scrubjay.machine.suggestions import Suggestions
     from scrubjay.providers.base import Provider
     from scrubjay.stores.promises.memories import Store
     from scrubjay.stores.promises.sync import Endpoint
@@ -61,6 +62,7 @@ class Parts:
         registry: Registry | None = None,
         connect: Callable[[Endpoint, bool], Peer] | None = None,
         endpoints: Mapping[str, str] | None = None,
+        suggestions: Suggestions | None = None,
     ) -> None:
         self.records = records
         self.registry = registry
@@ -78,6 +80,7 @@ class Parts:
         self.least_similarity = least_similarity  # of memories that may be consolidated
         self.connect = connect  # (endpoint, may be made) -> a place to sync with
         self.endpoints = endpoints or {}  # named in the settings
+        self.suggestions = suggestions  # of this machine's hooks
         who = caller or Caller()
         # The engine of the machine's owner: what happens in the background and what people do to files is theirs.
         self.owner = Engine(

@@ -33,9 +33,14 @@ class Elsewhere(Choosy, click.Command):
 @click.pass_obj
 def mcp(session: Session, arguments: tuple[str, ...]) -> None:
     """Run an MCP server on standard input and output; your client starts this."""
+    run_again("mcp", session, arguments)
+
+
+def run_again(name: str, session: Session, arguments: tuple[str, ...]) -> None:
+    """Start the program again with the options where they belong."""
     given = {"--home": session.home, "--space": session.space}
     flags = [word for flag, value in given.items() if value for word in (flag, value)]
-    command = [sys.executable, "-m", "scrubjay", "mcp", *flags, *arguments]
+    command = [sys.executable, "-m", "scrubjay", name, *arguments, *flags]
     if sys.platform == "win32":  # there, exec returns to the shell at once
         sys.exit(subprocess.call(command))
     os.execv(sys.executable, command)  # noqa: S606 - our own program, without a shell

@@ -10,13 +10,54 @@ from scrubjay.dialects.native.memories import LARGE, NAME, ROOT, gives, local_on
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.engine.conflicts.duplicates import DuplicatePair
 from scrubjay.engine.files.stores import Indexed
+from scrubjay.machine.suggestions import Suggestion
 from scrubjay.stores.promises.memories import Checkup
-from scrubjay.values.memory import Job
+from scrubjay.values.memory import Job, Memory
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 JOB = gives({"job": shape(Job)})
+
+
+# --- suggestions -----------------------------------------------------------------------------------------------------
+
+SUGGESTION = text("A suggestion's id", minLength=1)
+
+
+@local_only.reads(
+    "List suggestions",
+    route=Route("GET", f"{ROOT}/suggestions"),
+    takes=object_schema({}),
+    gives=gives({"suggestions": many(Suggestion)}, optional=LARGE),
+)
+def list_suggestions(engine: Engine, _args: Body) -> Body:
+    """What this machine's hooks suggest to remember, newest first. None of it is a memory before it is accepted."""
+    return {"suggestions": shown(list(engine.suggestions()))}
+
+
+@local_only.writes(
+    "Accept a suggestion",
+    route=Route("POST", f"{ROOT}/suggestions/{{id}}/accept"),
+    takes=record({"id": SUGGESTION}, optional={"text": text("What to store instead of its own words", minLength=1)}),
+    gives=gives({"memory": shape(Memory)}),
+)
+def accept_suggestion(engine: Engine, args: Body) -> Body:
+    """Store what was suggested as a memory; the suggestion is gone then."""
+    return {"memory": shown(engine.accept_suggestion(args["id"], args.get("text")).memory)}
+
+
+@local_only.writes(
+    "Drop a suggestion",
+    destructive=True,
+    route=Route("DELETE", f"{ROOT}/suggestions/{{id}}"),
+    takes=record({"id": SUGGESTION}),
+    gives=gives({"dropped": SUGGESTION}),
+)
+def drop_suggestion(engine: Engine, args: Body) -> Body:
+    """Drop a suggestion for good."""
+    engine.drop_suggestion(args["id"])
+    return {"dropped": args["id"]}
 
 
 # --- tidying ---------------------------------------------------------------------------------------------------------

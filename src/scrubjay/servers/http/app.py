@@ -39,6 +39,7 @@ from scrubjay.dialects.base import Dialect
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput
+from scrubjay.hooks.listening import listen
 from scrubjay.servers.calls import Service, fault
 from scrubjay.servers.http.access_log import Journal, set_up_logs
 from scrubjay.servers.http.admission import Admission
@@ -291,7 +292,11 @@ def serve(settings: Settings) -> None:
         sys.stderr.flush()
         crowd = Crowd(most=room_for(), proxies=proxies)
         config = config_of(app, crowd=crowd, timeout_graceful_shutdown=SHUTDOWN_SECONDS)
-        Server(config, streams).run(sockets=[listener])
+        stop = listen(settings, lambda: engine)
+        try:
+            Server(config, streams).run(sockets=[listener])
+        finally:
+            stop()
 
 
 class Server(uvicorn.Server):

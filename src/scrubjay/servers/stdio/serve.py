@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
+from scrubjay.hooks.listening import listen
 from scrubjay.servers.calls import Opening
 from scrubjay.servers.stdio.options import Options
 from scrubjay.settings import Settings, load
@@ -32,7 +33,8 @@ def serve(
     """Answer what arrives in the inbox until it yields None; returns when everything is closed."""
     logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(levelname)s %(name)s: %(message)s")
     opening = Opening(lambda: _open(options))
-    threading.Thread(target=_open_ahead, args=(opening,), daemon=True).start()
+    closing: list[Callable[[], None]] = []
+    threading.Thread(target=_open_ahead, args=(opening, options, closing), daemon=True).start()
     from scrubjay.servers.mcp.server import run_streams  # takes a second, in which the engine opens and its model loads
 
     run_streams(
@@ -44,6 +46,8 @@ def serve(
         limits=_limits(options),
         serving=serving,
     )
+    for close in closing:
+        close()
     opening.close()
 
 
@@ -70,8 +74,10 @@ def _open(options: Options) -> Engine:
     return open_engine(settings)
 
 
-def _open_ahead(opening: Opening) -> None:
+def _open_ahead(opening: Opening, options: Options, closing: list[Callable[[], None]]) -> None:
+    """Open the engine, and then let hooks ask this server too."""
     try:
         opening.engine()
+        closing.append(listen(_settings(options), opening.engine))
     except Error as error:  # every call will say so too
         log.error("The memory could not be opened: %s", error.message)

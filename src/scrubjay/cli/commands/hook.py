@@ -1,0 +1,28 @@
+"""`scrubjay hook`, for when options come before it on the command line.
+
+`scrubjay hook …` itself never gets here: it is answered before click is imported (see `__main__.py`).
+"""
+
+from __future__ import annotations
+
+import click
+
+from scrubjay.cli.commands.mcp import Elsewhere, run_again
+from scrubjay.cli.session import Session
+
+
+@click.command(
+    cls=Elsewhere,
+    without=("--json",),
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    examples="""
+    scrubjay install claude-code --hooks
+    echo '{"prompt": "Where do backups go?"}' | scrubjay hook prompt
+    """,
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def hook(session: Session, arguments: tuple[str, ...]) -> None:
+    """What a client's hooks run; it answers within 0.3 seconds, or not at all."""
+    run_again("hook", session, arguments)

@@ -1,0 +1,77 @@
+"""Lets hooks ask a server that is running: a socket in the home that only its owner can open.
+
+One line of JSON in, one out, one after the other: a hook that has to wait looks by words instead.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import Error
+from scrubjay.hooks.answers import answer
+from scrubjay.hooks.asking import LARGEST, address, sockets
+from scrubjay.settings import Settings
+
+log = logging.getLogger(__name__)
+READ_SECONDS = 0.5  # what a hook gets to send its line
+
+
+def listen(settings: Settings, engine: Callable[[], Engine]) -> Callable[[], None]:
+    """Answer hooks from now on, in a thread; the result ends it. Without sockets of this kind nothing happens."""
+    if not hasattr(socket, "AF_UNIX") or not settings.home.is_dir():
+        return lambda: None
+    path = settings.home / "run" / f"{os.getpid()}.sock"
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        clean(settings)
+        with address(path) as name:
+            line.bind(name)
+        path.chmod(0o600)
+        line.listen(8)
+    except OSError as error:
+        line.close()
+        log.warning("Hooks cannot ask this server: %s", error.strerror)
+        return lambda: None
+    threading.Thread(target=serve, args=(line, settings.store, engine), daemon=True).start()
+
+    def close() -> None:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+        line.close()
+
+    return close
+
+
+def clean(settings: Settings) -> None:
+    """Remove what servers left that were killed; our own number may be one of theirs."""
+    for path in sockets(settings.home):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line, address(path) as name:
+            try:
+                line.settimeout(0.1)
+                line.connect(name)
+            except ConnectionRefusedError:
+                path.unlink()
+
+
+def serve(line: socket.socket, store: str, engine: Callable[[], Engine]) -> None:
+    while True:
+        try:
+            caller, _ = line.accept()
+        except OSError:  # closed
+            return
+        with caller, suppress(OSError, ValueError, KeyError, TypeError, AttributeError, Error):
+            caller.settimeout(READ_SECONDS)
+            with caller.makefile("rb") as lines:
+                question = json.loads(lines.readline(LARGEST))
+            if question["store"] == store:  # else another memory in the same home
+                caller.sendall(json.dumps(answer(engine(), question)).encode() + b"\n")

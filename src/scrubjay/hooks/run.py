@@ -1,0 +1,153 @@
+"""`scrubjay hook MOMENT`: what a client runs at the start of a session, for a prompt, before it compacts, at the end.
+
+    stdin: JSON of the client ──> ask a server that is running ──> else by words, here ──> stdout: JSON for the client
+                                              └──────────── 0.3 seconds for all of it ────────────┘
+
+A hook must never hold up or break someone's session: whatever happens it ends in time, with status 0, and has written
+either a complete answer or nothing. It starts no model, no server and no process. `scrubjay hooks log` shows what it
+gave.
+
+Every prompt pays for what is imported here; `tests/hooks/test_startup.py` counts it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+DEADLINE_SECONDS = 0.3
+SERVER_SHARE = 0.5  # of these; enough is left to look by words
+LARGEST = 1_000_000  # bytes of input
+MOMENTS = ("session-start", "prompt", "pre-compact", "session-end")
+HELP = """\
+Usage: scrubjay hook session-start|prompt|pre-compact|session-end [OPTIONS]
+
+  What a client's hooks run; `scrubjay install CLIENT --hooks` adds them.
+
+  Reads the client's JSON on standard input and answers within 0.3 seconds, or
+  not at all. Always exits with 0.
+
+Options:
+  --client NAME       Who asks, for the log.
+  --space NAME        The space to look in. Default: auto, the repository's.
+  --home FOLDER       Where memories are kept. Default: your data folder.
+  --deadline SECONDS  Most time to take. Default: 0.3.
+  --help              Show this message.
+
+Examples:
+  echo '{"prompt": "Where do backups go?"}' | scrubjay hook prompt
+"""
+
+
+class Hook:
+    """One call."""
+
+    def __init__(self, arguments: list[str], began: float) -> None:
+        self.began = began
+        self.moment = arguments[0] if arguments else ""
+        options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
+        self.client = options.get("--client", "")
+        self.space = options.get("--space", "auto")
+        self.home = options.get("--home")
+        self.seconds = seconds_of(options.get("--deadline", ""))
+        self.given: dict[str, Any] = {}
+        self.gave: dict[str, Any] = {"how": "nothing"}
+        self.log: str | None = None  # the file, as soon as it is known
+        self._end = threading.Lock()
+
+    def left(self) -> float:
+        return self.began + self.seconds - time.monotonic()
+
+    def watch(self) -> None:
+        """End in time, whatever the other thread is waiting for; never in the middle of what it writes."""
+        time.sleep(max(0.0, self.left()))
+        self.leave("", gave={"how": "late"})
+
+    def leave(self, answer: str, gave: dict[str, Any] | None = None) -> NoReturn:
+        with self._end:
+            try:
+                self.gave = gave or self.gave
+                if answer:
+                    os.write(1, answer.encode())
+                if self.log is not None:
+                    from scrubjay.hooks.log import write
+
+                    write(self.log, self)
+            finally:
+                os._exit(0)
+
+
+def seconds_of(text: str) -> float:
+    try:
+        return min(600.0, max(0.0, float(text)))
+    except ValueError:
+        return DEADLINE_SECONDS
+
+
+def main(arguments: list[str]) -> NoReturn:
+    hook = Hook(arguments, time.monotonic())
+    if hook.moment not in MOMENTS or "--help" in arguments:
+        os.write(1 if "--help" in arguments or "-h" in arguments else 2, HELP.encode())
+        os._exit(0)  # to some clients any other status means that the prompt is refused
+    threading.Thread(target=hook.watch, daemon=True).start()
+    answer = ""
+    try:
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for what is imported later
+        answer = answered(hook)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the session goes on
+        hook.gave = {"how": "failed", "why": f"{type(error).__name__}: {error}"[:200]}
+    hook.leave(answer)
+
+
+def answered(hook: Hook) -> str:
+    hook.given = json.loads(read_input() or b"{}")
+    from scrubjay.settings import load
+
+    folder = hook.given.get("cwd") or next(iter(hook.given.get("workspace_roots") or ()), None) or os.getcwd()
+    settings = load(home=hook.home, embedder="none", model_pull="never")
+    hook.log = str(settings.home / "hooks.log") if settings.home.exists() else None
+    if hook.moment in ("pre-compact", "session-end"):
+        from scrubjay.hooks.checkpoint import suggest
+
+        hook.gave = suggest(hook, settings, folder)
+        return ""
+    if hook.given.get("source") == "resume":  # it was told when the session began
+        return ""
+    text = hook.given.get("prompt") if hook.moment == "prompt" else ""
+    if not isinstance(text, str) or (hook.moment == "prompt" and len(text.split()) < 2):
+        return ""
+    asked = {"moment": hook.moment, "text": text, "space": hook.space, "folder": folder, "store": settings.store}
+    from scrubjay.hooks.asking import ask
+
+    reply = ask(settings.home, asked, seconds=min(SERVER_SHARE * hook.seconds, hook.left()))
+    if reply is None:
+        from scrubjay.hooks.answers import alone
+
+        reply = alone(settings, asked)
+    hook.gave = {key: value for key, value in reply.items() if key != "text"}
+    return shaped(hook, reply["text"]) if reply["text"] else ""
+
+
+def read_input() -> bytes:
+    """Everything on standard input, up to a limit: a client that never closes it is ended by the deadline."""
+    pieces, size = [], 0
+    while size < LARGEST and (piece := os.read(0, 65536)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
+
+
+def shaped(hook: Hook, text: str) -> str:
+    """As the client takes it: Claude Code, Codex and Gemini CLI alike, Cursor in its own way."""
+    if hook.client == "cursor":
+        return json.dumps({"additional_context": text})
+    usual = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}[hook.moment]
+    event = hook.given.get("hook_event_name") or usual
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
