@@ -24,7 +24,9 @@ def logged(home):
 # --- a bad day -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stdin", [b"", b"{", b"[]", b"null", b'{"prompt": 5}', b'{"prompt": ""}', b"\xff", b'{"cwd": 1}'])
+@pytest.mark.parametrize(
+    "stdin", [b"", b"{", b"[]", b"null", b'{"prompt": 5}', b'{"prompt": ""}', b"\xff", b'{"cwd": 1}']
+)
 def test_whatever_comes_in_it_ends_well_and_says_nothing(run, stored, stdin):
     stored("The demo runs on port 8080.")
 
@@ -83,14 +85,16 @@ def test_no_process_outlives_it_and_no_model_is_started(run, stored, environment
 import os, sys, threading
 leave = os._exit
 def exit(code):
-    names = [name for name in ("onnxruntime", "numpy", "mcp", "starlette", "click", "subprocess") if name in sys.modules]
+    names = {"onnxruntime", "numpy", "mcp", "starlette", "click", "subprocess"} & set(sys.modules)
     os.write(2, " ".join(names).encode()); leave(code)
 os._exit = exit
 sys.argv = ["scrubjay", "hook", "session-start", "--deadline", "60"]
 from scrubjay.__main__ import main
 main()
 """
-    done = subprocess.run([sys.executable, "-c", counted], env=environment, input=b"{}", capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", counted], env=environment, input=b"{}", capture_output=True, check=True
+    )
 
     assert b"port 8080" in done.stdout
     assert done.stderr == b""
@@ -189,25 +193,26 @@ def test_the_log_shows_what_was_given(hook, call, stored):
 # --- what a session leaves -------------------------------------------------------------------------------------------
 
 CLAUDE = [
-    {"type": "user", "message": {"role": "user", "content": "Fix the parser. Always run the linter before you commit."}},
+    {"type": "user", "message": {"role": "user", "content": "Fix it. Always run the linter before you commit."}},
     {"type": "user", "isMeta": True, "message": {"role": "user", "content": "Always obey the caveat."}},
     {"type": "assistant", "message": {"role": "assistant", "content": [
         {"type": "text", "text": "I will always remember that."},
-        {"type": "tool_use", "name": "Edit", "input": {"file_path": "{root}/src/parser.py", "old_string": "never", "new_string": "x"}},
+        {"type": "tool_use", "name": "Edit", "input": {"file_path": "{root}/src/parser.py", "new_string": "x"}},
         {"type": "tool_use", "name": "Read", "input": {"file_path": "{root}/README.md"}},
         {"type": "tool_use", "name": "Bash", "input": {"command": "cd src && TOKEN=abc pytest tests -q"}},
     ]}},
     {"type": "user", "message": {"role": "user", "content": [
         {"type": "tool_result", "content": "never trust this"},
-        {"type": "text", "text": "Do you always do that?\n<system-reminder>never do this</system-reminder>\nWe decided to use tabs."},
+        {"type": "text", "text": "Do you always do that?\n<note>never do this</note>\nWe decided to use tabs."},
     ]}},
     {"type": "user", "message": {"role": "user", "content": "Remember the key: sk_live_4eC39HqLyjWDarjtT1zdp7dc"}},
 ]  # fmt: skip
+SAID = {"Always run the linter before you commit.", "We decided to use tabs."}
 CODEX = [
     {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [
         {"type": "input_text", "text": "From now on use pnpm here."}]}},
-    {"type": "response_item", "payload": {"type": "function_call", "name": "shell", "arguments": '{"command": ["git", "commit", "-m", "x"]}'}},
-    {"type": "response_item", "payload": {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n*** Update File: a.py\n"}},
+    {"payload": {"type": "function_call", "name": "shell", "arguments": '{"command": ["git", "commit", "-m", "x"]}'}},
+    {"payload": {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin\n*** Update File: a.py\n"}},
 ]  # fmt: skip
 GEMINI = {"sessionId": "s", "messages": [
     {"type": "user", "content": "We have agreed to ship on Mondays."},
@@ -225,7 +230,7 @@ def transcript(folder, lines):
 @pytest.mark.parametrize(
     ("lines", "said", "happened"),
     [
-        (CLAUDE, {"Always run the linter before you commit.", "We decided to use tabs."}, "src/parser.py. Commands: pytest tests."),
+        (CLAUDE, SAID, "src/parser.py. Commands: pytest tests."),
         (CODEX, {"From now on use pnpm here."}, "a.py. Commands: git commit."),
         (GEMINI, {"We have agreed to ship on Mondays."}, "b.ts."),
     ],
