@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine.trust.secrets import secrets_in
+from scrubjay.engine.trust import secrets_in
 from scrubjay.machine.projects import project_root, project_space
 from scrubjay.machine.suggestions import Suggestions
 
