@@ -90,7 +90,7 @@ class Callers:
         :raises Forbidden: if the caller is not an owner, or grants more than it has
         :raises SpaceNotFound: if one of the spaces is not there
         """
-        self._check_owner()
+        access.check_owner(self._engine.caller)
         intake.check_name(user, "user")
         if len(name) > intake.MAX_NAME:
             raise InvalidInput(f"name is too long (maximum {intake.MAX_NAME} characters).", field="name")
@@ -129,7 +129,7 @@ class Callers:
 
     def credentials(self) -> Sequence[Credential]:
         """All credentials that the caller may manage, oldest first, revoked ones too."""
-        self._check_owner()
+        access.check_owner(self._engine.caller)
         return [one for one in self._records.callers.credentials() if self._manages(self._records, one)]
 
     def revoke(self, id: str, *, reason: str | None = None) -> Credential:
@@ -187,13 +187,13 @@ class Callers:
 
     def grants(self) -> Sequence[Grant]:
         """Who may enter which of the caller's spaces."""
-        self._check_owner()
+        access.check_owner(self._engine.caller)
         own = self._engine.caller.spaces
         return [one for one in self._records.callers.grants() if own is None or one.space in own]
 
     def grant(self, space: str, user: str) -> Grant:
         """Let a user enter a space, or every space (`*`)."""
-        self._check_owner()
+        access.check_owner(self._engine.caller)
         intake.check_name(user, "user")
         given = Grant(user=user, space=self._own_space(space), at=self._engine.now(), by=self._engine.caller.user)
 
@@ -210,7 +210,7 @@ class Callers:
 
         :raises NotFound: if there is no such grant
         """
-        self._check_owner()
+        access.check_owner(self._engine.caller)
         self._own_space(space)
 
         def write(tx: Transaction) -> bool:
@@ -223,7 +223,7 @@ class Callers:
 
     def audit(self, filter: ActFilter | None = None, *, limit: int = 100) -> Sequence[Act]:
         """Who did what in the caller's spaces, newest first."""
-        self._check_owner()
+        access.check_owner(self._engine.caller)
         if not 1 <= limit <= MAX_ACTS:
             raise InvalidInput(f"limit must be from 1 to {MAX_ACTS:,}.", field="limit")
         wanted, own = filter or ActFilter(), self._engine.caller.spaces
@@ -281,9 +281,6 @@ class Callers:
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
-    def _check_owner(self) -> None:
-        access.check_owner(self._engine.caller)
-
     def _own_space(self, space: str) -> str:
         if space != EVERY_SPACE:
             intake.check_space(space)
@@ -308,7 +305,7 @@ class Callers:
         return [Grant(user=made.user, space=space, at=made.created_at, by=made.created_by) for space in spaces]
 
     def _managed(self, reads: Reads, id: str) -> Credential:
-        self._check_owner()
+        access.check_owner(self._engine.caller)
         found = reads.callers.credential(id)
         if found is None or not self._manages(reads, found[0]):
             raise NotFound(f"No credential {id[:100]}.", hint="`scrubjay keys list` shows them.")

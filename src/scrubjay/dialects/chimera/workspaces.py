@@ -43,7 +43,7 @@ NAMED: Schema = {"name": text(minLength=1, maxLength=200), "description": text(m
 @extras.reads("List workspaces", route=Route("GET", "/api/workspaces"), gives=gives({"workspaces": array(WORKSPACE)}))
 def list_workspaces(engine: Engine, _args: Body) -> Body:
     """List the workspaces that you can use."""
-    return ok(workspaces=[workspace(space) for space in engine.workspaces.list()])
+    return ok(workspaces=[workspace(space) for space in engine.list_spaces()])
 
 
 @extras.writes(

@@ -18,19 +18,18 @@ from scrubjay.dialects.native.memories import (
     moment,
     native,
     plain_body,
-    wanted,
 )
-from scrubjay.dialects.schemas import shape, shown
+from scrubjay.dialects.schemas import filled, shape, shown
 from scrubjay.engine.lifecycle.bulk import CHANGEABLE as BULK_CHANGES
 from scrubjay.engine.lifecycle.bulk import Done
 from scrubjay.engine.store.intake import TagChange
-from scrubjay.values.memory import Memory
+from scrubjay.values.memory import Filter, Memory
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 DONE: Schema = shape(Done)["properties"]
-DEED = text("Id of the bulk operation, from an earlier call", minLength=1, maxLength=100)
+OPERATION_ID = text("Id of the bulk operation, from an earlier call", minLength=1, maxLength=100)
 TAGS = array(text(minLength=1), maxItems=20)
 
 
@@ -42,7 +41,7 @@ TAGS = array(text(minLength=1), maxItems=20)
 )
 def preview_bulk(engine: Engine, args: Body) -> Body:
     """What a bulk operation with this filter would change."""
-    named = engine.bulk.preview(wanted(args), limit=int(args.get("limit", 20)))
+    named = engine.bulk.preview(filled(Filter, args), limit=int(args.get("limit", 20)))
     return {"total": named.total, "memories": shown(named.memories)}
 
 
@@ -50,13 +49,13 @@ def preview_bulk(engine: Engine, args: Body) -> Body:
     "Forget many",
     destructive=True,
     route=Route("POST", f"{ROOT}/bulk/forget"),
-    takes=object_schema({"reason": REASON, "deed": DEED, **FILTER}),
+    takes=object_schema({"reason": REASON, "deed": OPERATION_ID, **FILTER}),
     gives=gives(DONE),
 )
 def bulk_forget(engine: Engine, args: Body) -> Body:
     """Forget everything that a filter matches, such as all that one client stored. At most a thousand per call: while
     `left` is not 0, call again with the same `deed`."""
-    return plain_body(engine.bulk.forget(wanted(args), reason=args.get("reason"), deed=args.get("deed")))
+    return plain_body(engine.bulk.forget(filled(Filter, args), reason=args.get("reason"), deed=args.get("deed")))
 
 
 @native.writes(
@@ -79,13 +78,16 @@ def bulk_update(engine: Engine, args: Body) -> Body:
     tags = TagChange(add=tuple(args.get("add_tags", ())), remove=tuple(args.get("remove_tags", ())))
     changed = {name: moment(name, args[name]) for name in BULK_CHANGES if name in args}
     done = engine.bulk.update(
-        wanted(args["filter"]), tags=tags if tags != TagChange() else None, reason=args.get("reason"), **changed
+        filled(Filter, args["filter"]), tags=tags if tags != TagChange() else None, reason=args.get("reason"), **changed
     )
     return plain_body(done)
 
 
 @native.writes(
-    "Undo a bulk forget", route=Route("POST", f"{ROOT}/bulk/undo"), takes=record({"deed": DEED}), gives=gives(DONE)
+    "Undo a bulk forget",
+    route=Route("POST", f"{ROOT}/bulk/undo"),
+    takes=record({"deed": OPERATION_ID}),
+    gives=gives(DONE),
 )
 def undo_bulk(engine: Engine, args: Body) -> Body:
     """Restore what a bulk operation forgot. While `left` is not 0, call again."""

@@ -89,11 +89,6 @@ ONE = record({"id": ID})
 CHANGES: Schema = {name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE}
 
 
-def wanted(args: Body) -> Filter:
-    """Which memories to use: current ones unless the arguments say otherwise."""
-    return filled(Filter, args)
-
-
 def one(memory: Memory) -> Body:
     return {"memory": shown(memory)}
 
@@ -198,7 +193,7 @@ def search(engine: Engine, args: Body) -> Body:
             text=args["query"],
             limit=int(args.get("limit", 10)),
             offset=int(args.get("offset", 0)),
-            filter=wanted(args),
+            filter=filled(Filter, args),
             explain=True,
         )
     )
@@ -223,7 +218,7 @@ def search(engine: Engine, args: Body) -> Body:
 def list_memories(engine: Engine, args: Body) -> Body:
     """Memories in order, newest first unless asked otherwise."""
     page = engine.list(
-        wanted(args),
+        filled(Filter, args),
         order=Order(args.get("order", "created_at")),
         descending=not args.get("ascending"),
         limit=int(args.get("limit", 20)),

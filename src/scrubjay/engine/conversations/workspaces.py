@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
@@ -28,10 +27,6 @@ class Workspaces:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-
-    def list(self) -> Sequence[Space]:
-        """Those that the caller may use, by name."""
-        return self._engine.list_spaces()
 
     def create(self, name: str, *, description: str | None = None) -> Space:
         """A new workspace; its space is named after it, with a number where that name is taken."""

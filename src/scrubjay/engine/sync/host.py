@@ -17,7 +17,7 @@ from scrubjay.engine.sync.merge import Policy
 from scrubjay.engine.sync.peer import Changes, SyncBatch, Taken, TakeOptions
 from scrubjay.errors import Conflict, Forbidden
 from scrubjay.stores.promises.sync import Heard, Stamp
-from scrubjay.values.memory import Audience, Link
+from scrubjay.values.memory import Link
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -30,7 +30,7 @@ class Host:
         self._peer = peer
 
     def greeting(self) -> wire.Greeting:
-        spaces = tuple(name for name in self._peer.spaces() if self._granted(name))
+        spaces = tuple(name for name in self._peer.spaces() if access.granted(self._engine.caller, name))
         return wire.Greeting(
             origin=self._peer.origin,
             model=self._peer.model(),
@@ -45,7 +45,7 @@ class Host:
         return self._peer.changes(space, after, limit=limit)
 
     def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]:
-        return self._engine.records.sync.stamps(ids, self._audience)
+        return self._engine.records.sync.stamps(ids, access.audience_anywhere(self._engine.caller))
 
     def links(self, ids: Sequence[str], *, offset: int) -> tuple[Sequence[Link], bool]:
         """Those behind so many, as many as fit; and whether there are more."""
@@ -95,9 +95,6 @@ class Host:
         self._peer.renew()
         return self._peer.origin
 
-    def _granted(self, space: str) -> bool:
-        return access.granted(self._engine.caller, space)
-
     def _check_granted(self, spaces: set[str]) -> None:
         for space in sorted(spaces):
             access.check_granted(self._engine.caller, space)
@@ -116,7 +113,3 @@ class Host:
         length = embedder.dimension if embedder is not None else 0  # 0: not known yet
         fitting = not length or all(len(vector) == length for one in parcel.replicas for vector in one.vectors)
         return parcel if fitting else replace(parcel, model=None)
-
-    @property
-    def _audience(self) -> Audience:
-        return access.audience_anywhere(self._engine.caller)
