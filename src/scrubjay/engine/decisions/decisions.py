@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.decisions.mentions import ID, edges_in
 from scrubjay.engine.lifecycle import lifecycle, supersession
+from scrubjay.engine.lifecycle.curation import connected
 from scrubjay.engine.search import ranking
 from scrubjay.engine.search.candidates import find
 from scrubjay.engine.store import embedding, intake
@@ -342,25 +343,14 @@ class Decisions:
 
     def graph(self, topic: str | None = None, *, steps: int = 1, limit: int = 1_000) -> Graph:
         """A topic's decisions and those linked with them, so many steps far; or all decisions."""
-        engine = self._engine
-        audience = access.audience_anywhere(engine.caller)
         if topic is None:
             steps, found = 0, list(self._engine.list(Filter(states=AT_HAND, kinds=DECISIONS), limit=limit))
         else:
             found = list(self.chain(topic, limit=limit))
         known = {memory.id: memory for memory in found}
-        for _ in range(steps):
-            links = engine.records.history.links(list(known), kinds=EDGES)
-            ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
-            further = [one for one in engine.records.get(list(ends), audience) if one.state in AT_HAND]
-            known |= {memory.id: memory for memory in further[: max(0, limit - len(known))]}
-        links = [
-            link
-            for link in engine.records.history.links(list(known), kinds=EDGES)
-            if link.state == "open" and link.source in known and link.target in known
-        ]
+        links = connected(self._engine, known, steps=steps, limit=limit, states=AT_HAND, kinds=EDGES)
         memories = sorted(known.values(), key=lambda memory: (memory.created_at, memory.seq))
-        return Graph(memories=tuple(memories), links=tuple(links))
+        return Graph(memories=tuple(memories), links=tuple(link for link in links if link.state == "open"))
 
     # --- steps -------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
@@ -14,7 +13,7 @@ from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, Status, Undone
+from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, State, Status, Undone
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -25,6 +24,7 @@ MAX_DRAWN_STEPS = 10
 MAX_LABEL = 80
 MAX_DRAWN = 5_000  # more than that no eye can follow
 SIMILAR = 5  # near memories shown beside linked ones
+NOT_DELETED = frozenset({State.ACTIVE, State.SUPERSEDED, State.ARCHIVED})
 TEXTS = ("content", "title")
 BOOKKEEPING = ("version", "updated_at", "accessed_at", "access_count", "hlc", "origin", "seq")  # differ by themselves
 
@@ -135,7 +135,8 @@ class Curation:
         if not 1 <= steps <= MAX_STEPS:
             raise InvalidInput(f"steps must be from 1 to {MAX_STEPS}.", field="steps")
         centre = self._engine.get(id, deleted=True)
-        known, found = self._connected(centre, steps=steps, limit=MAX_AROUND)
+        known = {centre.id: centre}
+        found = connected(self._engine, known, steps=steps, limit=MAX_AROUND)
         if similar:
             found += self._like(centre, known)
         return Neighbourhood(memories=tuple(known.values()), links=tuple(found))
@@ -144,7 +145,8 @@ class Curation:
         """What a memory is connected with, for drawing: so many steps far, a few thousand at most."""
         if not 1 <= steps <= MAX_DRAWN_STEPS:
             raise InvalidInput(f"steps must be from 1 to {MAX_DRAWN_STEPS}.", field="steps")
-        known, found = self._connected(self._engine.get(id, deleted=True), steps=steps, limit=MAX_DRAWN)
+        known = {(centre := self._engine.get(id, deleted=True)).id: centre}
+        found = connected(self._engine, known, steps=steps, limit=MAX_DRAWN)
         nodes = (
             Node(
                 id=memory.id,
@@ -156,26 +158,6 @@ class Curation:
             for memory in known.values()
         )
         return Network(nodes=tuple(nodes), links=tuple(found))
-
-    def _connected(self, centre: Memory, *, steps: int, limit: int) -> tuple[dict[str, Memory], list[Link]]:
-        """The memories that links lead to, the nearest first, and the links between them."""
-        engine = self._engine
-        audience = access.audience_anywhere(engine.caller)
-        known = {centre.id: centre}
-        rim = [centre.id]
-        for _ in range(steps):
-            links = engine.records.history.links(rim)
-            ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
-            there = [one for one in engine.records.get(list(ends), audience) if one.status is not Status.DELETED]
-            fresh = {memory.id: memory for memory in there[: limit - len(known)]}
-            if not fresh:
-                break
-            known |= fresh
-            rim = list(fresh)
-        found = [
-            link for link in engine.records.history.links(list(known)) if {link.source, link.target} <= known.keys()
-        ]
-        return known, found
 
     def _like(self, centre: Memory, known: dict[str, Memory]) -> list[Link]:
         """The nearest memories of the same space, added to the known ones."""
@@ -205,8 +187,34 @@ def changed_since(before: Memory, now: Memory) -> bool:
     return any(getattr(before, name) != getattr(now, name) for name in CHANGEABLE)
 
 
+def connected(
+    engine: Engine,
+    known: dict[str, Memory],
+    *,
+    steps: int,
+    limit: int,
+    states: frozenset[State] = NOT_DELETED,
+    kinds: frozenset[LinkKind] | None = None,
+) -> list[Link]:
+    """Add the memories that links lead to, the nearest first, so many steps far; the links between all of them."""
+    rim = list(known)
+    for _ in range(steps if known else 0):
+        links = engine.records.history.links(rim, kinds=kinds)
+        ends = dict.fromkeys(end for link in links for end in (link.source, link.target) if end not in known)
+        found = engine.records.get(list(ends), access.audience_anywhere(engine.caller))
+        fresh = [one for one in found if one.state in states][: max(0, limit - len(known))]
+        if not fresh:
+            break
+        known |= {memory.id: memory for memory in fresh}
+        rim = [memory.id for memory in fresh]
+    links = engine.records.history.links(list(known), kinds=kinds)
+    return [link for link in links if {link.source, link.target} <= known.keys()]
+
+
 def difference(name: str, old: Any, new: Any) -> Difference:
     lines: Sequence[str] = ()
     if name in TEXTS:
+        from difflib import unified_diff  # only here
+
         lines = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]  # without file names
     return Difference(field=name, old=plain(old), new=plain(new), lines=tuple(lines))
