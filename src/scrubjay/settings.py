@@ -247,6 +247,13 @@ def data_folder(environ: Mapping[str, str]) -> Path:
     return _platform_folder(environ, "Application Support", "XDG_DATA_HOME", ".local/share") / "scrubjay"
 
 
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Where a program keeps what it may lose, such as the last list."""
+    if sys.platform in ("win32", "darwin"):
+        return data_folder(environ)
+    return Path(environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "scrubjay"
+
+
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Where a program keeps what it can fetch again."""
     return _platform_folder(environ, "Caches", "XDG_CACHE_HOME", ".cache") / "scrubjay" / "models"

@@ -20,6 +20,9 @@ REST = {
     "suggestions": "native.list_suggestions native.accept_suggestion native.drop_suggestion",
     "search": "native.search",
     "list": "native.list_memories",
+    "tags": "native.list_tags",
+    "stats": "native.get_statistics",
+    "edit": "native.get_memory native.update_memory",
     "show": "native.get_memory native.list_links",
     "history": "native.list_versions native.restore_version",
     "duplicates": "native.list_duplicates",
@@ -58,6 +61,7 @@ REST = {
 ONLY_TYPED = {
     "mcp": "is a server itself",
     "serve": "is the server itself",
+    "open": "starts a browser on this machine",
     "completion": "is for shells",
     "hook": "is run by a client, next to it",
     "hooks log": "is a file of this machine",

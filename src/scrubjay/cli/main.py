@@ -23,6 +23,7 @@ SECTIONS = {
     "Remember": {
         "store": "Store a memory.",
         "update": "Update a memory; the earlier version stays in the history.",
+        "edit": "Edit a memory's text in your editor; the earlier version stays in the history.",
         "supersede": "Mark a memory as outdated by a newer one.",
         "suggestions": "List what hooks suggest to remember; accept or drop it.",
         "conflicts": "List memories that a newer one may have outdated, or resolve them.",
@@ -33,6 +34,8 @@ SECTIONS = {
         "search": "Find memories by meaning and by words, best first.",
         "list": "List memories, newest first.",
         "show": "Show everything about a memory.",
+        "tags": "List tags, the most frequent first.",
+        "stats": "Show how many memories there are, of which kinds, and how they are used.",
         "history": "Show a memory's earlier versions, or restore one.",
         "duplicates": "List memories that say the same in the same words.",
         "decisions": "Show how decisions evolved, topic by topic.",
@@ -57,6 +60,7 @@ SECTIONS = {
         "serve": "Serve the memory over HTTP.",
         "hook": "What a client's hooks run; it answers within 0.3 seconds, or not at all.",
         "hooks": "Show what hooks gave to agents.",
+        "open": "Open the page in your browser, at a memory if you name one.",
         "keys": "Create, list, revoke or rotate credentials for HTTP callers.",
         "audit": "Show who did what, newest first.",
     },
@@ -72,7 +76,11 @@ SECTIONS = {
     },
 }
 COMMANDS = {name: sentence for section in SECTIONS.values() for name, sentence in section.items()}
-SPELT = {"import": ("import_", "import_"), "list": ("list", "list_")}  # where Python reserves the plain name
+SPELT = {
+    "import": ("import_", "import_"),
+    "list": ("list", "list_"),
+    "open": ("open", "open_"),
+}  # where Python reserves the plain name
 EXAMPLES = """
 scrubjay store "User moved to Austin" --tag home
 scrubjay search "Where does the user live?"
@@ -171,6 +179,9 @@ def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> N
 )
 def main() -> None:
     """Long-term memory for AI agents: one memory, no cloud.
+
+    Wherever a memory's id is expected, its beginning is enough (mem_4x1k, or 4x1k), and @1 is the first memory of the
+    last list in this terminal.
 
     Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 an error, 2 wrong usage,
     3 no such memory or space, 130 interrupted.

@@ -181,6 +181,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         tables.print_rows(columns, rows)
 
 
+def print_listed(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    """A table of memories that were remembered (ids.py), with the names to type for them: @1, @2 …"""
+    if on_terminal():
+        columns, rows = ("", *columns), [(f"@{place}", *row) for place, row in enumerate(rows, 1)]
+    print_table(columns, rows)
+
+
 def print_facts(facts: Sequence[tuple[str, Cell]], room: int = 12) -> None:
     """Names and values below each other."""
     if on_terminal():

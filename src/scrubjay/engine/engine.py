@@ -52,6 +52,7 @@ from scrubjay.values.memory import (
     State,
     Status,
     Stored,
+    TagCount,
     Version,
 )
 
@@ -542,6 +543,12 @@ class Engine:
         [memory] = self.with_texts([self.ledger.seen(self.records, id, deleted=deleted, elsewhere=True)])
         return memory
 
+    def beginning(self, prefix: str, *, limit: int = 5) -> Sequence[Memory]:
+        """Memories whose id begins like this, forgotten ones included."""
+        audience = access.audience_anywhere(self.caller, self.spaces)
+        wanted = Filter(id_prefix=prefix, states=frozenset(State) - {State.PURGED}, expired=None)
+        return self.records.list(wanted, audience, now=self.now(), limit=limit)
+
     def list(
         self,
         filter: Filter | None = None,
@@ -719,6 +726,12 @@ class Engine:
         if not found.exists:
             raise ScopeNotFound(f"No {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
+
+    def tags(self, *, found: bool = False, limit: int = 100) -> Sequence[TagCount]:
+        """The tags in this engine's spaces, the most frequent first; with `found`, those found in texts as well."""
+        intake.check_limit(limit, 0)
+        rows = self.records.statistics.tags(self.audience(Filter()), now=self.now(), found=found, limit=limit)
+        return [TagCount(tag=tag, memories=memories) for tag, memories in rows]
 
     # --- parts -------------------------------------------------------------------------------------------------------
 

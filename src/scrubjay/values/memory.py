@@ -550,6 +550,9 @@ class Injection:
 # --- how it is searched for -------------------------------------------------------------------------------------------
 
 
+LAST_LETTER = "\U0010ffff"  # comes after whatever a text goes on with
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """Which memories to include, besides who may see them. Applied before any limit, so it cannot empty a page."""
@@ -577,6 +580,7 @@ class Filter:
     topic: str | None = None  # however it is spelt: see `topic_key`
     path_prefix: str | None = None  # a folder: itself and everything below
     ids: frozenset[str] | None = None
+    id_prefix: str | None = None  # what an id begins with
 
 
 class Decay(StrEnum):
@@ -757,6 +761,14 @@ class Stored:
     same: tuple[str, ...] = ()  # ids of those candidates that say the same as the new one
     degraded: str | None = None  # why it is found by words only for now, if so
     links: int = 0  # made with it, given and found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagCount:
+    """A tag, and how many memories have it."""
+
+    tag: str
+    memories: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,6 +90,8 @@ FILTERS: dict[str, Filter] = {
     "folder, slashed": Filter(path_prefix="work/notes/"),
     "path itself": Filter(path_prefix="work/notes/special"),
     "ids": Filter(ids=frozenset({"mem_special", "mem_unknown"})),
+    "beginning of an id": Filter(id_prefix="mem_spec"),
+    "whole id as a beginning": Filter(id_prefix="mem_special"),
     "many at once": Filter(kinds=frozenset({Kind.DECISION}), tags=frozenset({"given"}), user_id="bob", topic="auth"),
 }
 
@@ -99,6 +101,7 @@ MISSES: dict[str, Filter] = {
     "other conversation to belong to": Filter(belongs_to="c2"),
     "other caller": Filter(caller="mallory"),
     "other flag": Filter(flag="instruction"),
+    "other beginning of an id": Filter(id_prefix="mem_special2"),
     "other folder": Filter(path_prefix="wor"),
     "folder of the same beginning": Filter(path_prefix="work/note"),
     "no kind": Filter(kinds=frozenset()),

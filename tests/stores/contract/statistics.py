@@ -51,6 +51,28 @@ from tests.stores.contract.samples import (
 class StatisticsContract:
     # --- counted reads ---
 
+    def test_tags_are_counted_as_the_audience_sees_them(self, store: Store) -> None:
+        """Given ones, or found ones as well; of active memories, the most frequent first."""
+        private = {"access_level": AccessLevel.PRIVATE, "context": Context(user_id="bob")}
+        put_all(store, [
+            some(tags=("home", "tea"), auto_tags=("seattle",)),
+            some(tags=("home",), auto_tags=("tea", "seattle")),
+            some(tags=("secret",), **private),
+            some(tags=("gone",), expires_at=NOW - timedelta(days=1)),
+            some(tags=("elsewhere",), space="work"),
+        ])  # fmt: skip
+        shared = Audience(user="alice", scopes=(Scope("default", Sight.SHARED),))
+        bobs = Audience(user="bob", scopes=(Scope("default", Sight.OWN),))
+
+        def counted(audience: Audience, *, found: bool = False, limit: int = 10) -> list[tuple[str, int]]:
+            return store.statistics.tags(audience, now=NOW, found=found, limit=limit)
+
+        assert counted(shared) == [("home", 2), ("tea", 1)]
+        assert counted(shared, found=True) == [("home", 2), ("seattle", 2), ("tea", 2)]
+        assert counted(bobs, limit=2) == [("home", 2), ("secret", 1)]
+        assert counted(EVERYTHING)[0] == ("home", 2)
+        assert counted(NOTHING) == []
+
     def test_a_counted_read_is_seen_by_the_next_call(self, store: Store) -> None:
         memory = put(store, some())
 

@@ -14,6 +14,7 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_since, span
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.filters import CATEGORIES, NAMES
+from scrubjay.cli.ids import all_meant
 from scrubjay.cli.output import note, print_json, show_table
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
@@ -102,6 +103,7 @@ def archive(
         progress("Archiving", shown=not session.as_json) as report,
     ):
         cold = engine.bound_to(progress=lambda done, total, _: report(done, total)).cold_storage
+        ids = all_meant(engine, ids, session)
         if undo:
             show_restored(cold.restore(ids, reason=reason), session)
         elif ids:

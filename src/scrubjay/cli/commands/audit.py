@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_since, read_until
+from scrubjay.cli.ids import meant
 from scrubjay.cli.output import note, print_json, print_table
 from scrubjay.cli.session import Session
 
@@ -46,6 +48,8 @@ def audit(session: Session, /, *, shown: str | None, spaces: tuple[str, ...], li
     wanted = ActFilter(**filters, spaces=frozenset(spaces) or None)
     with session.engine(meaning=False) as engine:
         engine.check_spaces(spaces)
+        if wanted.memory is not None:
+            wanted = replace(wanted, memory=meant(engine, wanted.memory, session))
         acts = engine.callers.audit(wanted, limit=limit)
     if session.as_json:
         print_json(list(acts))
@@ -69,7 +73,7 @@ def audit(session: Session, /, *, shown: str | None, spaces: tuple[str, ...], li
 
 def show_recalls(session: Session, memory: str, limit: int) -> None:
     with session.engine(meaning=False) as engine:
-        recalls = engine.shown_to(memory, limit=limit)
+        recalls = engine.shown_to(meant(engine, memory, session), limit=limit)
     if session.as_json:
         print_json(list(recalls))
     elif recalls:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
+from scrubjay.cli.ids import all_meant, meant
 from scrubjay.cli.output import note, print_json, safe
 from scrubjay.cli.session import Session
 
@@ -44,8 +45,10 @@ def consolidate(
 
     chosen = Strategy(strategy) if strategy else Strategy.KEEP_PRIMARY if into else Strategy.AI_SYNTHESIS
     with session.engine(known_space=True) as engine:
+        into = None if into is None else meant(engine, into, session)
+        given = all_meant(engine, ids, session)
         done = engine.consolidation.merge(
-            Plan(ids=ids, strategy=chosen, primary=into, instructions=instructions, keep_originals=not forget)
+            Plan(ids=given, strategy=chosen, primary=into, instructions=instructions, keep_originals=not forget)
         )
     if session.as_json:
         print_json(done)

@@ -9,7 +9,8 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.filters import chosen, filter_options
-from scrubjay.cli.output import confirmed, counted, note, print_json, print_table, safe, show, when
+from scrubjay.cli.ids import all_meant, remember_list
+from scrubjay.cli.output import confirmed, counted, note, print_json, print_listed, safe, show, when
 from scrubjay.cli.session import Session
 from scrubjay.errors import NotFound
 from scrubjay.values.memory import Memory
@@ -71,7 +72,7 @@ def forget(
     done: list[Memory] = []
     missing: list[str] = []
     with session.engine(meaning=False, known_space=True) as engine:
-        for one in ids:
+        for one in all_meant(engine, ids, session):
             try:
                 done.append(engine.recover(one) if undo else engine.forget(one, hard=hard, reason=reason).memory)
             except NotFound:
@@ -93,8 +94,9 @@ def forget_many(ctx: click.Context, filters: dict[str, Any], *, preview: bool, r
         if preview:
             if session.as_json:
                 return print_json(named)
+            remember_list([one.id for one in named.memories], session)
             rows = [(one.id, one.created_at, one.provenance.client, one.text) for one in named.memories]
-            print_table(("id", "stored", "came from", "memory"), rows)
+            print_listed(("id", "stored", "came from", "memory"), rows)
             return note(f"{counted(named.total, 'memory', 'memories')}.", session)
         if not yes and not confirm_forgetting(named.total):
             note("Nothing was forgotten.", session)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from scrubjay.cli.command import Command
+from scrubjay.cli.ids import meant
 from scrubjay.cli.output import Cell, print_json, print_table, safe
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import Memory, Version
@@ -33,7 +34,8 @@ def history(session: Session, id: str, restore: int | None) -> None:
     Newest first. Restoring loses nothing: the current version joins the history.
     """
     with session.engine(meaning=restore is not None, known_space=True) as engine:
-        memory = engine.get(id, deleted=True) if restore is None else engine.restore_version(id, restore)
+        named = meant(engine, id, session)
+        memory = engine.get(named, deleted=True) if restore is None else engine.restore_version(named, restore)
         former = engine.history(memory.id)
     if session.as_json:
         print_json({"current": memory, "former": list(former)})

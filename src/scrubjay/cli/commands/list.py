@@ -8,7 +8,8 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
-from scrubjay.cli.output import Cell, note, nothing, print_json, print_table
+from scrubjay.cli.ids import remember_list
+from scrubjay.cli.output import Cell, note, nothing, print_json, print_listed
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.values.memory import AT_HAND, MAX_LIMIT, Memory, Order, State
@@ -69,10 +70,11 @@ def list_(
         which = chosen(**filters)
     with session.engine(meaning=False, known_space=True) as engine:
         page = engine.list(which, order=ORDERS[order], descending=not reverse, limit=limit, offset=offset, counted=True)
+        remember_list([memory.id for memory in page], session)
         if session.as_json:
             print_json(page.memories)
         elif page.memories:
-            print_table(("id", "stored", "category", "tags", "state", "memory"), [row(memory) for memory in page])
+            print_listed(("id", "stored", "category", "tags", "state", "memory"), [row(memory) for memory in page])
             if len(page) < (page.total or 0):
                 note(f"{len(page):,} of {page.total:,}. More: --limit and --offset.", session)
         else:

@@ -9,7 +9,8 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
-from scrubjay.cli.output import LONG, Cell, Marked, note, nothing, on_terminal, print_json, print_table, safe, when
+from scrubjay.cli.ids import remember_list
+from scrubjay.cli.output import LONG, Cell, Marked, note, nothing, on_terminal, print_json, print_listed, safe, when
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.values.memory import MAX_LIMIT, Explanation, Hit, Query, State
@@ -44,10 +45,13 @@ def search(
             note(f"Found by words only: {found.degraded} See `scrubjay doctor`.", session)
         for period in found.periods if explain else ():
             note(f"Preferred, for {period.words!r}: {when(period.start)} to {when(period.end)}.", session)
+        remember_list([hit.memory.id for hit in found], session)
         if session.as_json:
             print_json(found.hits)
         elif found.hits:
-            print_table(("score", "id", "memory", "tags", "stored", "state", "why"), [row(hit, query) for hit in found])
+            print_listed(
+                ("score", "id", "memory", "tags", "stored", "state", "why"), [row(hit, query) for hit in found]
+            )
         else:
             nothing("Nothing found. Try other words, or `scrubjay list`.", engine, session)
 

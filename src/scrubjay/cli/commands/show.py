@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Command
+from scrubjay.cli.ids import meant
 from scrubjay.cli.output import Cell, print_facts, print_json, safe
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
@@ -37,7 +38,7 @@ def show(session: Session, id: str) -> None:
     """
     with session.engine(meaning=False, known_space=True) as engine:
         try:
-            memory = engine.get(id)
+            memory = engine.get(meant(engine, id, session))
         except NotFound as error:
             raise NotFound(error.message, hint=FORGOTTEN) from None
         links = engine.links(memory.id)

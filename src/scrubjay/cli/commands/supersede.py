@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
+from scrubjay.cli.ids import meant
 from scrubjay.cli.output import safe, show
 from scrubjay.cli.session import Session
 
@@ -24,5 +25,5 @@ def supersede(session: Session, old: str, new: str) -> None:
     Both are kept; searches show only NEW. Forgetting NEW makes OLD current again.
     """
     with session.engine(meaning=False, known_space=True) as engine:
-        outdated, successor = engine.supersede(old=old, new=new)
+        outdated, successor = engine.supersede(old=meant(engine, old, session), new=meant(engine, new, session))
     show({"old": outdated, "new": successor}, f"{safe(outdated.id)} is outdated by {safe(successor.id)}.", session)

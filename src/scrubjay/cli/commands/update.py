@@ -9,6 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.filters import CATEGORIES, NAMES
+from scrubjay.cli.ids import meant
 from scrubjay.cli.output import safe, show, tell_flags
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
@@ -64,6 +65,6 @@ def update(
 
     retag = TagChange(add=tags, remove=untags) if tags or untags else None
     with session.engine(meaning=content is not None, known_space=True) as engine:
-        memory = engine.revise(id, tag_change=retag, reason=reason, **fields).memory
+        memory = engine.revise(meant(engine, id, session), tag_change=retag, reason=reason, **fields).memory
     show(memory, f"{safe(memory.id)} is now at version {memory.version}.", session)
     tell_flags(memory, session)

@@ -12,6 +12,7 @@ from scrubjay.dialects.base import (
     array,
     either,
     flag,
+    integer,
     object_schema,
     present,
     record,
@@ -21,7 +22,7 @@ from scrubjay.dialects.native.memories import COUNT, FAILED, LARGE, NAME, ROOT, 
 from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.engine.statistics import Statistics, StatsQuery
 from scrubjay.engine.transfer import Imported
-from scrubjay.values.memory import Space
+from scrubjay.values.memory import Space, TagCount
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -56,6 +57,22 @@ def create_space(engine: Engine, args: Body) -> Body:
 def drop_space(engine: Engine, args: Body) -> Body:
     """Delete a space without memories, together with its conversations."""
     return {"space": shown(engine.drop_space(args["name"]))}
+
+
+@native.reads(
+    "List tags",
+    route=Route("GET", f"{ROOT}/tags"),
+    takes=object_schema(
+        {
+            "found": flag("Include tags that were found in texts", default=False),
+            "limit": integer(minimum=1, maximum=1000, default=100),
+        }
+    ),
+    gives=gives({"tags": many(TagCount)}, optional=LARGE),
+)
+def list_tags(engine: Engine, args: Body) -> Body:
+    """Tags of memories and how many have each, the most frequent first."""
+    return {"tags": shown(list(engine.tags(found=bool(args.get("found")), limit=int(args.get("limit", 100)))))}
 
 
 STORE = object_schema(

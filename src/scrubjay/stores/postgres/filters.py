@@ -13,7 +13,7 @@ from typing import Any
 
 from scrubjay.stores.postgres.values import Texts
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import AccessLevel, Audience, Filter, Memory, Sight, State, topic_key
+from scrubjay.values.memory import LAST_LETTER, AccessLevel, Audience, Filter, Memory, Sight, State, topic_key
 from scrubjay.values.times import milliseconds
 
 PUBLIC, SHARED, PRIVATE = "public", "shared", "private:"  # a private memory's audience ends in its user's name
@@ -230,6 +230,8 @@ def _conditions(filter: Filter, now: int) -> Iterator[Condition]:  # noqa: PLR09
         yield between, [folder, folder + "/", folder + "0"]
     if filter.ids is not None:
         yield among("memories.id", sorted(filter.ids))
+    if filter.id_prefix is not None:  # the unique index of ids
+        yield "(memories.id >= %s AND memories.id < %s)", [filter.id_prefix, filter.id_prefix + LAST_LETTER]
 
 
 def talks(audience: Audience) -> Condition:

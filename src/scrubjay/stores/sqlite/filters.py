@@ -17,7 +17,7 @@ from typing import NamedTuple
 import apsw
 
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import AccessLevel, Audience, Filter, Sight, State, topic_key
+from scrubjay.values.memory import LAST_LETTER, AccessLevel, Audience, Filter, Sight, State, topic_key
 from scrubjay.values.times import milliseconds
 
 PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's is its user's number plus the last
@@ -143,6 +143,7 @@ def restricted(
         or few_in_conversation
         or filter.expired is True
         or filter.ids is not None
+        or filter.id_prefix is not None
         or filter.belongs_to is not None
         or filter.flag is not None
         or filter.topic is not None,
@@ -279,6 +280,8 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
         yield "(memories.path = ? OR (memories.path >= ? AND memories.path < ?))", [folder, folder + "/", folder + "0"]
     if filter.ids is not None:
         yield among("memories.id", sorted(filter.ids))
+    if filter.id_prefix is not None:  # the unique index of ids
+        yield "(memories.id >= ? AND memories.id < ?)", [filter.id_prefix, filter.id_prefix + LAST_LETTER]
 
 
 def _flagged(flag: str) -> Condition:

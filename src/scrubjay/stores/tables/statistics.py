@@ -10,6 +10,7 @@ The schema (0002) says what a part is. Moments within an hour are settled by the
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -101,6 +102,26 @@ class Statistics:
             consolidations=sum(row[2] for row in rows),
             consolidated=sum(row[3] for row in rows),
         )
+
+    def tags(self, audience: Audience, *, now: datetime, found: bool, limit: int) -> list[tuple[str, int]]:
+        """The tags of active memories with how many have each, the most frequent first: those that were given or, with
+        `found`, those that were found in texts as well."""
+        visible, values = self._sql.visible(audience)
+        rows = self._sql.all(
+            f"""
+            SELECT tags, auto_tags
+            FROM memories
+            WHERE state = 0
+            AND (expires_at IS NULL OR expires_at > :at)
+            AND {visible}
+            """,
+            at=milliseconds(now),
+            **values,
+        )
+        counts = Counter(
+            tag for given, others in rows for tag in {*json.loads(given), *(json.loads(others) if found else ())}
+        )
+        return sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:limit]
 
     def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
         """What each space holds of what the audience sees; spaces without any may be left out. Never a scan."""

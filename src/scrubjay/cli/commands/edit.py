@@ -1,0 +1,43 @@
+"""`scrubjay edit`"""
+
+from __future__ import annotations
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.ids import meant
+from scrubjay.cli.output import note, safe, show, tell_flags
+from scrubjay.cli.session import Session
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay edit mem_4x1k9c0d2m7q
+    EDITOR="code --wait" scrubjay edit @1 --reason "asked again"
+    """,
+)
+@click.argument("id")
+@click.option("--reason", help="Reason, kept in the history.")
+@click.pass_obj
+def edit(session: Session, id: str, reason: str | None) -> None:
+    """Edit a memory's text in your editor; the earlier version stays in the history.
+
+    VISUAL or EDITOR names the editor. A text that is unchanged or empty changes nothing, and one that was changed
+    elsewhere meanwhile is not overwritten.
+    """
+    with session.engine(meaning=False, known_space=True) as engine:
+        memory = engine.get(meant(engine, id, session))
+    written = click.edit(f"{memory.content}\n", extension=".md", require_save=False)
+    content = (written or "").removesuffix("\n")
+    if content.strip() in ("", memory.content.strip()):
+        note("Nothing was changed.", session)
+        return
+    try:
+        with session.engine() as engine:
+            changed = engine.revise(memory.id, reason=reason, expected_version=memory.version, content=content).memory
+    except Exception:
+        click.echo(f"Not saved. This is what you wrote:\n{safe(content, lines=True)}", err=True)
+        raise
+    show(changed, f"{safe(changed.id)} is now at version {changed.version}.", session)
+    tell_flags(changed, session)

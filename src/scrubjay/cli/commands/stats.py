@@ -1,0 +1,64 @@
+"""`scrubjay stats`"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.output import Cell, counted, nothing, print_facts, print_json
+from scrubjay.cli.session import Session
+
+if TYPE_CHECKING:
+    from scrubjay.engine.statistics import Statistics
+
+BARS = 20  # columns of the longest bar
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay stats
+    scrubjay stats --everywhere --json
+    """,
+)
+@click.option("--everywhere", is_flag=True, help="Count every space, not just one.")
+@click.pass_obj
+def stats(session: Session, everywhere: bool) -> None:
+    """Show how many memories there are, of which kinds, and how they are used.
+
+    docs/reference/statistics.md explains each number.
+    """
+    from scrubjay.engine.statistics import StatsQuery, StatsScope
+
+    scope = StatsScope.GLOBAL if everywhere else StatsScope.EVERYTHING
+    with session.engine(meaning=False, known_space=True) as engine:
+        found = engine.statistics(StatsQuery(scope=scope))
+        if session.as_json:
+            print_json(found)
+        elif found.count.total:
+            print_facts(list(facts(found)))
+        else:
+            nothing("No memories found.", engine, session)
+
+
+def facts(found: Statistics) -> Iterator[tuple[str, Cell]]:
+    count, size, used, growth = found.count, found.storage_size, found.access_patterns, found.growth_rate
+    rest = {"archived": count.archived, "forgotten": count.deleted, "expired": count.expired}
+    more = "".join(f", {number:,} {name}" for name, number in rest.items() if number)
+    yield "memories", f"{count.active:,}{more}"
+    yield "since", found.start
+    yield "growth", f"{growth.memories_per_day:g} a day, {growth.trend}"
+    yield "size", f"{size.total_bytes / 1e3:,.0f} kB, of which vectors {size.embeddings_bytes / 1e3:,.0f} kB"
+    yield (
+        "found",
+        f"{counted(used.total_recalls, 'time', 'times')}, {used.unique_memories_accessed:,} memories",
+    )
+    if used.most_accessed_memory_id is not None:
+        yield "most found", f"{used.most_accessed_memory_id} ({counted(used.most_accessed_count, 'time', 'times')})"
+    yield "health", f"{found.health_score.overall:.0%}"
+    largest = max(found.category_distribution.values(), default=1)
+    for category, number in found.category_distribution.items():
+        yield str(category), f"{'▇' * max(1, round(BARS * number / largest))} {number:,}"
