@@ -53,6 +53,7 @@ class StatisticsContract:
 
     def test_tags_are_counted_as_the_audience_sees_them(self, store: Store) -> None:
         """Given ones, or found ones as well; of active memories, the most frequent first."""
+        create_spaces(store, "work")
         private = {"access_level": AccessLevel.PRIVATE, "context": Context(user_id="bob")}
         put_all(store, [
             some(tags=("home", "tea"), auto_tags=("seattle",)),
