@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 PROTOCOL = 1
+LOCAL = ("second",)  # fields of what travels that stay at home: vectors of a second model are made where they are used
 BYTES = 600_000  # of memories and links in one message; a single memory that is larger goes alone
 MAX_PATH = 1_000
 MAX_FOUND = 100  # tags that intake found, flags, other ids
@@ -49,7 +50,7 @@ class Greeting:
 
 
 def written(parcel: SyncBatch) -> Body:
-    body: Body = codec.plain(replace(parcel, replicas=tuple(map(_flattened, parcel.replicas))))
+    body: Body = codec.plain(replace(parcel, replicas=tuple(map(_flattened, parcel.replicas))), leave_out=LOCAL)
     return body
 
 
