@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from scrubjay.dialects.agent.tools import scrubjay
 from scrubjay.dialects.chimera.memories import chimera
 from scrubjay.dialects.cortex import cortex
 from scrubjay.dialects.mama import mama
@@ -85,6 +86,41 @@ def memento_supersede(world):
     newer = world.engine.store("The harbour master is called Ada").memory.id
     reply = world.call("supersede_memory", old_memory_id=world.it, new_memory_id=newer)
     return "not found" if reply.failed and reply.body["error"]["code"] == "MEMORY_NOT_FOUND" else "ok"
+
+
+def agent_call(world, tool, **arguments):
+    """Whether the memory is among those of the reply, and how its state is told."""
+    reply = scrubjay.call(world.engine, tool, arguments)
+    if reply.failed:
+        return reply.body["error"]["code"].replace("_", " ")
+    memories = reply.body.get("memories", [one for part in reply.body.get("sections", ()) for one in part["memories"]])
+    states = [memory["state"] for memory in memories if memory["id"] == world.it]
+    return {"current": "shown", "superseded": "marked"}.get(states[0], states[0]) if states else "hidden"
+
+
+def agent_recall(world):
+    return agent_call(world, "recall", question="Who is the harbour master?")
+
+
+def agent_recall_outdated(world):
+    return agent_call(world, "recall", question="Who is the harbour master?", outdated=True)
+
+
+def agent_recall_by_id(world):
+    return agent_call(world, "recall", question=world.it)
+
+
+def agent_recent(world):
+    return agent_call(world, "recent")
+
+
+def agent_brief(world):
+    return agent_call(world, "brief")
+
+
+def agent_undo(world):
+    reply = scrubjay.call(world.engine, "undo", {"id": world.it})
+    return reply.body["error"]["code"].replace("_", " ") if reply.failed else reply.body["undone"]
 
 
 def system_call(world, tool, **arguments):
@@ -256,6 +292,12 @@ CELLS = {
     memento_recent:              ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
     memento_similar:             ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
     memento_supersede:           ("ok", "ok", "ok", "ok", "not found", "not found"),
+    agent_recall:                ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    agent_recall_outdated:       ("shown", "marked", "hidden", "hidden", "hidden", "hidden"),
+    agent_recall_by_id:          ("shown", "marked", "expired", "archived", "not found", "not found"),
+    agent_recent:                ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    agent_brief:                 ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    agent_undo:                  ("conflict", "superseded", "conflict", "conflict", "forgotten", "not found"),
     system_recall:               ("shown", "hidden", "hidden", "hidden", "hidden", "hidden"),
     system_recall_with_archived: ("shown", "hidden", "hidden", "shown", "hidden", "hidden"),
     system_list:                 ("shown", "marked", "hidden", "hidden", "hidden", "hidden"),

@@ -51,7 +51,7 @@ def test_a_client_that_starts_its_own_server_starts_one_that_understands(text):
     assert Path(server["command"]).is_absolute(), "clients inherit no shell's search path"
     assert Path(server["command"]).name == "scrubjay"
     assert server["args"][0] == "mcp"
-    assert parse(server["args"][1:]).dialects == ["memento"]
+    assert parse(server["args"][1:]).dialects == ["scrubjay"]
 
 
 @pytest.mark.parametrize("text", [connect_texts.mcp_servers_http(URL), connect_texts.vscode_http(URL)])

@@ -269,7 +269,7 @@ def advice(stored: Stored, now: datetime) -> Iterable[str]:
         if likely == "same":
             yield f'Settle: {call}"same").'
         else:
-            yield f'Compare; settle if it is about the same thing: {call}"replaces") or "both_true".'
+            yield f'Compare them. Is the old one no longer true? {call}"replaces"). Do both hold? relation="both_true".'
 
 
 def settled(old: Memory, new: Memory, relation: Relation, now: datetime) -> Reply:

@@ -245,7 +245,7 @@ def revision(
             where = " on the same topic" if known.topic else ""
             raise Unprocessable(
                 f"The text of a {known.kind} cannot be edited.",
-                hint=f"Store a new {known.kind}{where} instead; it replaces this one.",
+                hint=f"Store a new {known.kind}{where} instead, in scrubjay or mama; it replaces this one.",
             )
         changed["content"] = merged(known.content, changed["content"], merge)
         if changed["content"] == known.content:

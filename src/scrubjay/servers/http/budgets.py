@@ -75,7 +75,7 @@ KINDS = {
     "archive": "system.archive_memory",
     "restore": "system.restore_memory",
     "read": """
-        scrubjay.brief native.brief
+        scrubjay.brief
         cortex.get_memory cortex.list_stores system.job_status mama.load_checkpoint chimera.get_memory
         chimera.list_conversations chimera.get_conversation chimera.list_messages chimera.list_workspaces
         chimera.get_workspace native.get_memory native.shown_to native.list_versions native.diff_versions
