@@ -160,6 +160,12 @@ def test_several_facts_are_kept_in_order_with_all_they_say(jay, clock):
     assert [reply.text.index(id) for id in ids] == sorted(reply.text.index(id) for id in ids)
 
 
+def test_a_bare_sentence_is_a_fact(jay):
+    ok(jay, "remember", facts=["The user likes tea"])
+
+    assert [memory.content for memory in jay.list()] == ["The user likes tea"]
+
+
 def test_what_is_personal_goes_where_every_project_looks(jay):
     here = jay.bound_to(spaces=("acme", "default"))
 

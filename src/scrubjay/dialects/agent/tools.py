@@ -141,28 +141,30 @@ def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
 # --- remembering -----------------------------------------------------------------------------------------------------
 
 
+CONTENT = text("One fact, understandable alone", minLength=1, maxLength=MAX_CONTENT)
+FACT = record(
+    {"content": CONTENT},
+    optional={
+        "kind": {**KIND, "description": "Default: found in the text"},
+        "tags": TAGS,
+        "topic": text("What it is about; a decision needs one, and replaces the last on it"),
+        "valid_until": {**TIME, "description": "When it stops being true: 2026-11-15"},
+        "personal": flag("About the user, in every project"),
+        "reasoning": text("Why; for a decision"),
+        "next_steps": text("For a checkpoint"),
+    },
+)
+PLAIN_FACT = {**FACT, **CONTENT, "type": ["object", "string"]}  # models send bare sentences, too
+
+
+def facts_schema(fact: Schema) -> Schema:
+    return record({"facts": array(fact, minItems=1, maxItems=MOST_FACTS)})
+
+
 @scrubjay.writes(
     "Remember facts, decisions, checkpoints",
-    takes=record(
-        {
-            "facts": array(
-                record(
-                    {"content": text("One fact, understandable alone", minLength=1, maxLength=MAX_CONTENT)},
-                    optional={
-                        "kind": {**KIND, "description": "Default: found in the text"},
-                        "tags": TAGS,
-                        "topic": text("What it is about; a decision needs one, and replaces the last on it"),
-                        "valid_until": {**TIME, "description": "When it stops being true: 2026-11-15"},
-                        "personal": flag("About the user, in every project"),
-                        "reasoning": text("Why; for a decision"),
-                        "next_steps": text("For a checkpoint"),
-                    },
-                ),
-                minItems=1,
-                maxItems=MOST_FACTS,
-            )
-        }
-    ),
+    takes=facts_schema(FACT),
+    accepts=facts_schema(PLAIN_FACT),
     gives=gives(
         {
             "remembered": array(
@@ -184,7 +186,7 @@ def remember(engine: Engine, args: Body) -> Reply:
     you or decides something, and when you learn what later work needs. kind decision: a choice on a topic, with its
     reasoning. kind checkpoint: where work stands, with next_steps. The reply names earlier memories that a new one may
     outdate: compare, then call `settle`. Never store secrets."""
-    facts = args["facts"]
+    facts = [{"content": fact} if isinstance(fact, str) else fact for fact in args["facts"]]
     personal = {place for place, fact in enumerate(facts) if fact.get("personal")}
     new = [new_memory(fact, f"facts[{place}]") for place, fact in enumerate(facts)]
     return replies.remembered(engine.store_each(new, personal=personal), engine.now())
