@@ -43,6 +43,10 @@ class Settings:
     remote_key: str = setting("", "With embedder=remote: the API key, if it needs one.")
     models: Path = setting(Path(), "Folder for model files, shared by all homes. Default: the user's cache folder.")
     model_pull: str = setting("auto", "Download a missing model in the background: auto or never.")
+    languages: str = setting(
+        "auto",
+        "A second model, for other languages than English: auto (once such a text is stored), on or off.",
+    )
     space: str = setting("default", "The space to work in; auto names it after the current repository.")
     user: str = setting("local", "The user whose memories the local owner writes.")
     embed_wait: float = setting(2.0, "Seconds to wait for the embedding model before a call goes on with words only.")
@@ -126,6 +130,7 @@ FOREIGN: dict[str, dict[str, tuple[str, ...]]] = {
 SWITCH = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 CHOICES = {
     "model_pull": ("auto", "never"),
+    "languages": ("auto", "on", "off"),
     "secrets": ("flag", "mask", "refuse", "off"),
     "instructions": ("flag", "refuse", "off"),
     "log_format": ("text", "json"),

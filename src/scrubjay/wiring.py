@@ -38,6 +38,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
     from scrubjay.engine.archive.prices import read as read_prices
     from scrubjay.engine.parts import Parts
 
+    second = open_second(settings) if embedder is None else None
     parts = Parts(
         open_store(
             settings.store,
@@ -49,7 +50,10 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         caller=Caller(user=settings.user),
         spaces=spaces_of(settings.space, here(settings)),
         wait_seconds=settings.embed_wait,
-        fetch=model_fetcher(settings),
+        fetch=model_fetcher(settings, settings.embedder),
+        second=second,
+        languages=settings.languages,
+        fetch_second=None if second is None else model_fetcher(settings, second.name),
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
         provider=open_provider(settings),
@@ -341,16 +345,31 @@ class LazyProvider:
             self._provider.close()
 
 
-def model_fetcher(settings: Settings) -> Callable[[], None] | None:
+def open_second(settings: Settings) -> Embedder | None:
+    """The model for other languages, not yet loaded, if one stands beside the chosen one: by itself only beside an
+    English one of ours."""
+    from scrubjay.embedders.catalogue import CATALOGUE, ENGLISH, LANGUAGES
+
+    alone = ("none", LANGUAGES)
+    if settings.languages == "off" or settings.embedder in alone:
+        return None
+    if settings.languages == "auto" and settings.embedder not in ENGLISH:
+        return None
+    from scrubjay.embedders.local import LocalEmbedder
+
+    return LocalEmbedder(CATALOGUE[LANGUAGES], settings.models)
+
+
+def model_fetcher(settings: Settings, name: str) -> Callable[[], None] | None:
     """A function that downloads a missing model in the background, if that is allowed."""
-    if settings.model_pull == "never" or settings.embedder in ("none", "hashing", "remote"):
+    if settings.model_pull == "never" or name in ("none", "hashing", "remote"):
         return None
 
     def fetch() -> None:
         from scrubjay.embedders.catalogue import find
         from scrubjay.embedders.download import pull
 
-        pull(find(settings.embedder), settings.models)
+        pull(find(name), settings.models)
 
     return fetch
 

@@ -243,14 +243,15 @@ def test_an_older_copy_in_the_stores_place_is_told_too(call, stored, home):
     assert "older copy" in call("doctor").err.splitlines()[-1]
 
 
-def test_the_default_model_is_said_to_read_english_best(run):
-    default = {"SCRUBJAY_EMBEDDER": "arctic-embed-s", "SCRUBJAY_MODELS": str(load().models)}
+def test_the_model_for_other_languages_is_told_of(run, tmp_path):
+    default = {"SCRUBJAY_EMBEDDER": "arctic-embed-s", "SCRUBJAY_MODELS": str(tmp_path / "models")}
 
-    done = run("doctor", "--json", env=default)
+    missing = run("doctor", "--json", env=default)
+    off = run("doctor", "--json", env={**default, "SCRUBJAY_LANGUAGES": "off"})
 
-    assert states(done)["model"] == "ok"
-    assert "best for English" in findings(done)["languages"]["found"]
-    assert "SCRUBJAY_EMBEDDER" in findings(done)["languages"]["do"]
+    assert "multilingual-e5-small" in findings(missing)["languages"]["found"]
+    assert "model pull" in findings(missing)["languages"]["do"]
+    assert "by their words only" in findings(off)["languages"]["found"]
 
 
 @pytest.mark.parametrize("embedder", ["none", "word2vec", "folder:/missing"])

@@ -122,6 +122,8 @@ def interpolate(cosine: float, knots: Knots) -> float:
 
 
 DEFAULT = "arctic-embed-s"
+LANGUAGES = "multilingual-e5-small"  # beside an English one
+ENGLISH = frozenset({DEFAULT, "all-minilm-l6-v2"})
 
 CATALOGUE: Mapping[str, Model] = {
     model.name: model

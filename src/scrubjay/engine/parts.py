@@ -13,6 +13,7 @@ from scrubjay.engine.jobs import Worker
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.backlog import Backlog
 from scrubjay.engine.store.embedding import Embedding
+from scrubjay.engine.store.languages import Languages
 from scrubjay.engine.upkeep.housekeeping import Housekeeper
 from scrubjay.engine.upkeep.vector_index import Indexer
 from scrubjay.errors import ArchiveUnavailable
@@ -48,6 +49,9 @@ class Parts:
         clock: Callable[[], datetime] = utc_now,
         wait_seconds: float = 2.0,
         fetch: Callable[[], None] | None = None,
+        second: Embedder | None = None,
+        languages: str = "auto",
+        fetch_second: Callable[[], None] | None = None,
         strict_embedding: bool = False,
         quota: int = 0,
         provider: Provider | None = None,
@@ -92,7 +96,8 @@ class Parts:
             provenance=provenance or Provenance(caller=who.user),
         )
         self.embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
-        self.backlog = Backlog(records, self.embedding, self._judge_late)
+        self.languages = Languages(records, second, mode=languages, wait_seconds=wait_seconds, fetch=fetch_second)
+        self.backlog = Backlog(records, self.embedding, self.languages, self._judge_late)
         self.housekeeper = Housekeeper(self.owner)
         self.indexer = Indexer(records)
         self.worker = Worker(self.owner)
@@ -126,6 +131,7 @@ class Parts:
     def warm(self) -> None:
         """Load the model and see to what waits for it, in the background; returns at once."""
         self.embedding.warm()
+        self.languages.warm()
         self.backlog.start()
         self.housekeeper.start()
         self.indexer.start()
@@ -140,6 +146,7 @@ class Parts:
         self.indexer.close()
         self.backlog.close()
         self.embedding.close()
+        self.languages.close()
         self.records.close()
         if self.provider is not None:
             self.provider.close()

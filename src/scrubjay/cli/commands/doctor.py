@@ -23,6 +23,7 @@ from scrubjay.errors import Error
 from scrubjay.machine.paths import SQLITE
 
 if TYPE_CHECKING:
+    from scrubjay.embedders.base import Embedder
     from scrubjay.settings import Settings
     from scrubjay.stores.promises.memories import Checkup, Store
 
@@ -141,7 +142,7 @@ def model_files(settings: Settings) -> Iterator[Finding]:
     if settings.embedder == "remote":
         yield from remote_model(settings)
         return
-    from scrubjay.embedders.catalogue import DEFAULT, find
+    from scrubjay.embedders.catalogue import find
     from scrubjay.embedders.download import verify
 
     try:
@@ -155,13 +156,25 @@ def model_files(settings: Settings) -> Iterator[Finding]:
         yield Finding(PROBLEM, "model", found, PULL)
     else:
         yield Finding(OK, "model", f"{model.name} is installed and intact.")
-    if settings.embedder == DEFAULT:
-        yield Finding(
-            OK,
-            "languages",
-            "The default model works best for English; other languages are found by their words.",
-            "For another language: SCRUBJAY_EMBEDDER=folder:PATH, with a model for it.",
-        )
+    yield from languages(settings)
+
+
+def languages(settings: Settings) -> Iterator[Finding]:
+    """Whether the model for other languages is here, if it may be used."""
+    from scrubjay.embedders.catalogue import ENGLISH, LANGUAGES, find
+    from scrubjay.embedders.download import verify
+    from scrubjay.wiring import open_second
+
+    if open_second(settings) is None:
+        if settings.embedder in ENGLISH:
+            found = "Other languages than English are found by their words only."
+            yield Finding(OK, "languages", found, "Unset SCRUBJAY_LANGUAGES.")
+        return
+    if wrong := verify(find(LANGUAGES), settings.models):
+        found = f"{LANGUAGES}: {' '.join(wrong)} Until it is installed, other languages are found by their words."
+        yield Finding(OK if settings.languages == "auto" else WARNING, "languages", found, PULL)
+    else:
+        yield Finding(OK, "languages", f"{LANGUAGES} is installed and intact.")
 
 
 def clients() -> Iterator[Finding]:
@@ -212,7 +225,7 @@ def rebuilt(session: Session) -> Iterator[Finding]:
 
 
 def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
-    from scrubjay.wiring import open_embedder, open_store
+    from scrubjay.wiring import open_embedder, open_second, open_store
 
     try:
         opened = open_store(settings.store)
@@ -231,6 +244,7 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
         embedder = open_embedder(settings)
         if embedder is not None:
             yield from fingerprint(opened, embedder.fingerprint)
+            yield from second_vectors(opened, open_second(settings), settings)
         if not checkup.problems:
             yield from duplicate_copies(opened)
     except Error as error:
@@ -364,6 +378,23 @@ def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
         yield Finding(PROBLEM, "archive", f"{len(damaged) - 5:,} more cannot be restored.", "See above.")
     if not damaged:
         yield Finding(OK, "archive", "Every archived memory can be restored.")
+
+
+def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -> Iterator[Finding]:
+    """How many memories the model for other languages knows, if the store uses it."""
+    from scrubjay.engine.store.languages import SECOND
+
+    kept = opened.history.fact(SECOND)
+    if second is None:
+        if kept is not None:
+            found = "The store has texts in other languages; these settings find them by their words only."
+            yield Finding(WARNING, "other languages", found, "Unset SCRUBJAY_LANGUAGES.")
+    elif kept is not None or settings.languages == "on":
+        if lacking := opened.upkeep.count_lacking_second(second.fingerprint):
+            found = f"{lacking:,} memories wait for the model for other languages."
+            yield Finding(WARNING, "other languages", found, f"{PULL}; scrubjay reembed")
+        else:
+            yield Finding(OK, "other languages", "All memories are found in about a hundred languages.")
 
 
 def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,11 @@ from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import note, print_json, print_table, show_table
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
+from scrubjay.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.catalogue import Model
+    from scrubjay.settings import Settings
 
 WITHOUT_FILES = {
     "none": "No embedding model is configured.",
@@ -52,28 +58,49 @@ def model() -> None:
 @click.option("--quiet", is_flag=True, help="Print nothing unless it fails.")
 @click.pass_obj
 def pull(session: Session, source: Path | None, quiet: bool) -> None:
-    """Download the configured model and verify its hashes; does nothing if it is already installed."""
+    """Download the configured model, and the one for other languages, and verify their hashes; does nothing if they are
+    already installed."""
     settings = session.settings()
     if settings.embedder in WITHOUT_FILES:
         if not quiet:
             note(WITHOUT_FILES[settings.embedder], session)
         return
     from scrubjay.embedders.catalogue import find
-    from scrubjay.embedders.download import pull as fetch
 
     chosen = find(settings.embedder)
+    told = {"model": chosen.name, "folder": str(_pull(chosen, source, quiet=quiet, session=session))}
+    told["fingerprint"] = chosen.fingerprint
+    for second in () if source is not None else second_of(settings):
+        try:
+            told["languages"] = str(_pull(find(second), None, quiet=quiet, session=session))
+        except EmbeddingError as error:  # everything else works without it
+            note(f"{second}: {error.message} Other languages are found by their words until it is here.", session)
+    if session.as_json:
+        print_json(told)
+
+
+def second_of(settings: Settings) -> list[str]:
+    """The name of the model for other languages, if these settings may use it."""
+    from scrubjay.wiring import open_second
+
+    second = open_second(settings)
+    return [] if second is None else [second.name]
+
+
+def _pull(chosen: Model, source: Path | None, *, quiet: bool, session: Session) -> Path:
+    from scrubjay.embedders.download import pull as fetch
+
     # The model's file is nearly the whole download; the small vocabulary file would only make the bar jump.
     with progress(f"Fetching {chosen.name}", shown=not (quiet or session.as_json), in_bytes=True) as report:
         place = fetch(
             chosen,
-            settings.models,
+            session.settings().models,
             source=source,
             progress=lambda file, done, total: report(done, total) if file == chosen.network else None,
         )
-    if session.as_json:
-        print_json({"model": chosen.name, "folder": str(place), "fingerprint": chosen.fingerprint})
-    elif not quiet:
+    if not (session.as_json or quiet):
         note(f"{chosen.name} is installed: {place}", session)
+    return place
 
 
 @model.command("list", examples="scrubjay model list")
@@ -89,7 +116,7 @@ def list_models(session: Session) -> None:
     shown = [
         {
             "name": one.name,
-            "used": one.name == settings.embedder or one.location is not None,
+            "used": one.name in (settings.embedder, *second_of(settings)) or one.location is not None,
             "here": not one.wrong_files(settings.models),
             "dimension": one.dimension,
             "window": one.window,

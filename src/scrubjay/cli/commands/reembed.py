@@ -28,8 +28,20 @@ def reembed(session: Session) -> None:
     with session.engine() as engine, progress("Embedding", shown=not session.as_json, unit="memories") as report:
         result = engine.reembed(progress=report)
     if session.as_json:
-        print_json({"model": result.model, "memories": result.memories, "failed": result.failed})
-    elif not result.memories and not result.failed:
+        print_json(
+            {
+                "model": result.model,
+                "memories": result.memories,
+                "failed": result.failed,
+                "other_languages": result.second,
+            }
+        )
+        return
+    if result.second is None:
+        note("The model for other languages is not installed: scrubjay model pull", session)
+    elif result.second:
+        note(f"{result.second:,} memories have vectors of the model for other languages.", session)
+    if not result.memories and not result.failed:
         note("All vectors are already from this model.", session)
     else:
         note(f"{result.memories:,} memories have new vectors.", session)

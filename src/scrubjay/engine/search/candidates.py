@@ -17,6 +17,7 @@ from scrubjay.values.memory import Audience, Filter, Hit, Hits, Match, Period, Q
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.store.languages import Asked
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
 FROM_THEN = 50  # candidates by meaning from the time that a question names
@@ -54,19 +55,29 @@ def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> Fou
         return _find(engine, query, asked, audience, now)
 
 
-def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None]:
-    """The question's vector, or none and why; what takes long is done before anything is read."""
+def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Asked | None]:
+    """The question's vector, or none and why, and what the model for other languages makes of it; what takes long is
+    done before anything is read."""
     engine.notice_edits()
-    return (None, None) if query.words_only else embed_query(engine, query.text)
+    if query.words_only:
+        return None, None, None
+    vector, degraded = embed_query(engine, query.text)
+    second, lacking = engine.parts.languages.query(query.text)
+    return vector, degraded or lacking, second
 
 
 def _find(
-    engine: Engine, query: Query, asked: tuple[Vector | None, str | None], audience: Audience, now: datetime
+    engine: Engine,
+    query: Query,
+    asked: tuple[Vector | None, str | None, Asked | None],
+    audience: Audience,
+    now: datetime,
 ) -> Found:
-    vector, degraded = asked
-    if vector is not None and (degraded := check_model(engine)) is not None:
-        vector = None
-    check_degraded(engine, degraded)
+    vector, degraded, second = asked
+    if vector is not None and (other_model := check_model(engine)) is not None:
+        vector, degraded = None, other_model
+    if vector is None:
+        check_degraded(engine, degraded)
     search = Search(
         query=query,
         reads=engine.records,
@@ -74,6 +85,7 @@ def _find(
         now=now,
         calibrate=engine.parts.embedding.calibrate,
         embed=lambda text: embed_query(engine, text)[0],
+        second=second,
     )
     found, periods = search.candidates(vector)
     best = max((one.score for one in found), default=0.0)
@@ -117,6 +129,7 @@ class Search:
     now: datetime
     calibrate: Callable[[float], float]  # cosine to similarity
     embed: Callable[[str], Vector | None]  # a further question's vector
+    second: Asked | None  # the question for the second model, if the store uses one
 
     def candidates(self, vector: Vector | None) -> tuple[list[ranking.Candidate], tuple[Period, ...]]:
         """Everything that may answer, best first, and the times that the question names."""
@@ -130,13 +143,30 @@ class Search:
                 query.text, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH
             )
             near = {match.memory: match for match in (*self._from_then(vector, periods), *by_meaning)}
-            further = reads.cosines(vector, [one.memory for one in by_words if one.memory not in near])
-            found = ranking.fuse(by_words, list(near.values()), further, self.calibrate)
+            second = self._second([*near, *(one.memory for one in by_words)])
+            wanted = dict.fromkeys([*(one.memory for one in by_words), *second])
+            further = reads.cosines(vector, [memory for memory in wanted if memory not in near])
+            weight = ranking.FOREIGN if self.second is not None and self.second.foreign else ranking.BESIDE
+            found = ranking.fuse(by_words, list(near.values()), further, self.calibrate, second, weight=weight)
         links_of = partial(reads.history.links, kinds=ranking.PAIRS)
         return ranking.rank(found, query, periods, reads.glimpses, links_of), periods
 
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:
         return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
+
+    def _second(self, others: Sequence[str]) -> dict[str, float]:
+        """How similar the second model finds its nearest, and the candidates of others; those that it has no vector of
+        are missing. Empty if the store does not use one."""
+        asked = self.second
+        if asked is None:
+            return {}
+        nearest = self.reads.nearest(
+            asked.vector, self.query.filter, self.audience, now=self.now, limit=ranking.DEPTH, model=asked.model
+        )
+        cosines = {match.memory: match.score for match in nearest}
+        missing = [memory for memory in others if memory not in cosines]
+        cosines |= self.reads.cosines(asked.vector, missing, model=asked.model)
+        return {memory: asked.calibrate(cosine) for memory, cosine in cosines.items()}
 
     def _periods(self, vector: Vector | None) -> tuple[Period, ...]:
         from scrubjay.engine.search import time_expressions  # its tables are not for a search by words

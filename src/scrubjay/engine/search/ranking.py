@@ -37,6 +37,8 @@ from scrubjay.values.words import query_words
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.65  # weight of similarity against words
 FLOOR = 0.22  # similarity below which meaning alone says nothing
+BESIDE = 0.5  # weight of a second model's similarity against the first's …
+FOREIGN = 0.75  # … and if the question is in another language than English
 SCORE = itemgetter(1)  # of a Candidate
 DISTINCTIVE = 0.1  # word score from which a shared word is reason enough to keep a memory
 NO_BOOSTS: Mapping[str, float] = {}
@@ -58,13 +60,20 @@ def fuse(
     by_meaning: Sequence[Match],
     further: Mapping[str, float],
     calibrate: Callable[[float], float],
+    second: Mapping[str, float] | None = None,
+    *,
+    weight: float = BESIDE,
 ) -> list[Candidate]:
-    """One list of candidates, best first. `further` are cosines of what only words found."""
+    """One list of candidates, best first. `further` are cosines of what only words found, `second` the similarities
+    that a second model sees, which count with this weight."""
     words = {match.memory: match.score for match in by_words}
     cosines = {**{match.memory: match.score for match in by_meaning}, **further}
+    second = second or {}
     found = []
     for memory, cosine in cosines.items():
         similarity, word_score = calibrate(cosine), words.get(memory, 0.0)
+        if (other := second.get(memory)) is not None:
+            similarity += weight * (other - similarity)
         if similarity >= FLOOR or word_score >= DISTINCTIVE:
             score = MEANING * similarity + (1 - MEANING) * word_score
             found.append(Candidate(memory, score, word_score, cosine, similarity))

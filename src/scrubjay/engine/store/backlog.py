@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.engine.store.embedding import Embedding
+from scrubjay.engine.store.languages import Languages
 from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageBusy
 from scrubjay.stores.promises.memories import Pending, Store
 from scrubjay.values.memory import Memory, random_suffix
@@ -30,9 +31,12 @@ CLOSING_SECONDS = 5.0  # what closing may spend on finishing
 class Backlog:
     """The background worker of one process. `judge` compares a memory with earlier ones once it has its vector."""
 
-    def __init__(self, store: Store, embedding: Embedding, judge: Callable[[Memory, Vector], None]) -> None:
+    def __init__(
+        self, store: Store, embedding: Embedding, languages: Languages, judge: Callable[[Memory, Vector], None]
+    ) -> None:
         self._store = store
         self._embedding = embedding
+        self._languages = languages
         self._judge = judge
         self._holder = random_suffix()
         self._wake = threading.Event()
@@ -71,6 +75,27 @@ class Backlog:
         finally:
             self._store.upkeep.release(LEASE, holder=self._holder)
 
+    def fill_second(
+        self, *, seconds: float | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> int | None:
+        """Make the missing vectors of the model for other languages, for at most some seconds; for how many memories.
+        None: another process does it.
+
+        :raises EmbeddingError: if that model is not here
+        """
+        deadline = None if seconds is None else monotonic() + seconds
+
+        def go_on() -> bool:
+            in_time = deadline is None or monotonic() < deadline
+            return in_time and self._store.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS)
+
+        if not go_on():
+            return None
+        try:
+            return self._languages.fill(go_on, progress)
+        finally:
+            self._store.upkeep.release(LEASE, holder=self._holder)
+
     def finish(self) -> None:
         """Embed all that waits, however long it takes; waits for another process's lease to end.
 
@@ -100,8 +125,11 @@ class Backlog:
 
     def _try_drain(self, *, seconds: float | None = None) -> None:
         try:
+            woken = self._left_behind
             if self._other_model() or not self._store.upkeep.pending(limit=1) or self.drain(seconds=seconds):
                 self._left_behind = False
+            if self._languages.due(woken=woken):
+                self.fill_second(seconds=seconds)
         except Error as error:  # the store or the model is away; the next look tries again
             import logging  # rarely needed, and not free
 

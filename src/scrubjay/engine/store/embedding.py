@@ -172,12 +172,14 @@ def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
     """The vectors of a text's first parts within the waiting time, or none and the reason."""
     embedding = engine.parts.embedding
     parts = embedding.split(memory.embeddable)
+    vectors: Sequence[Vector] = ()
     if (reason := cannot_embed(engine)) is None:
         try:
-            return TextVectors(vectors=embedding.texts(parts[:AT_ONCE]), parts=len(parts)), None
+            vectors = embedding.texts(parts[:AT_ONCE])
         except EmbeddingError as error:
             reason = error.message
-    return TextVectors(vectors=(), parts=len(parts)), reason
+    second, waits = engine.parts.languages.text(memory.embeddable)
+    return TextVectors(vectors=vectors, parts=len(parts), second=second, second_waits=waits), reason
 
 
 def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[TextVectors]:
@@ -190,7 +192,11 @@ def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[Tex
             vectors = iter(embedding.at_leisure([part for parts in split for part in parts]))
         except EmbeddingError:
             engine.parts.backlog.wake()
-    return [TextVectors(vectors=tuple(islice(vectors, len(parts))), parts=len(parts)) for parts in split]
+    second = engine.parts.languages.texts([memory.embeddable for memory in memories])
+    return [
+        TextVectors(vectors=tuple(islice(vectors, len(parts))), parts=len(parts), second=own)
+        for parts, own in zip(split, second, strict=True)
+    ]
 
 
 def embed_ahead(

@@ -42,6 +42,8 @@ class TextVectors:
 
     vectors: Sequence[Vector]
     parts: int
+    second: Sequence[Vector] = ()  # of all parts, by the model for other languages
+    second_waits: bool = False  # whether those are still to be made
 
     @property
     def first(self) -> Vector | None:
@@ -49,7 +51,7 @@ class TextVectors:
 
     @property
     def complete(self) -> bool:
-        return len(self.vectors) >= self.parts
+        return len(self.vectors) >= self.parts and not self.second_waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,8 @@ class Ledger:
     caller: Caller
     provenance: Provenance
     spaces: tuple[str, ...]  # that the caller works in; where names that count per space are looked up
-    model: str | None  # whose vectors may be written
+    model: str | None  # whose vectors may be written …
+    second_model: str | None  # … and beside them
     now: Callable[[], datetime]
     holder: str = ""  # in whose name memories may be held
 
@@ -255,13 +258,23 @@ class Ledger:
         at: datetime | None = None,
         fingerprint: bytes | None = None,
     ) -> Memory:
-        return tx.put(
+        stored = tx.put(
             memory,
             fingerprint=fingerprint or intake.fingerprint(memory),
             vectors=None if text is None else self._writable(tx, text.vectors),
             parts=0 if text is None else text.parts,
             change=Change(user=self.caller.user, at=at or memory.updated_at, reason=reason),
         )
+        if text is not None and text.second:
+            tx.add_vectors(
+                stored.id,
+                version=stored.version,
+                first_part=0,
+                vectors=text.second,
+                parts=len(text.second),
+                model=self.second_model,
+            )
+        return stored
 
     def _writable(self, tx: Transaction, vectors: Sequence[Vector]) -> Sequence[Vector]:
         """Vectors of two models never meet: the first model to write is the store's, others' texts wait."""

@@ -35,6 +35,7 @@ class Reembedded:
     model: str
     memories: int  # that were given new vectors
     failed: int  # that could not be embedded; `doctor` counts them
+    second: int | None = 0  # that were given vectors of the model for other languages; None: it is not here
 
 
 class Reembedding:
@@ -42,6 +43,8 @@ class Reembedding:
         self._records = engine.records
         self._embedding = engine.parts.embedding
         self._indexer = engine.parts.indexer
+        self._languages = engine.parts.languages
+        self._backlog = engine.parts.backlog
         self._holder = random_suffix()
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Reembedded:
@@ -56,7 +59,7 @@ class Reembedding:
             raise ModelMissing("No embedding model is configured.", hint="Choose one: SCRUBJAY_EMBEDDER.")
         self._embedding.at_leisure([HARMLESS])  # before anything is thrown away
         if self._records.history.fact("model") == model:
-            return Reembedded(model=model, memories=0, failed=0)
+            return Reembedded(model=model, memories=0, failed=0, second=self._fill_second(progress))
         self._wait_for_hold()
         try:
             self._begin(model)
@@ -67,8 +70,18 @@ class Reembedding:
                 tx.history.set_fact("model", model)
         finally:
             self._records.upkeep.release(LEASE, holder=self._holder)
+        second = self._fill_second(progress)
         self._indexer.finish()
-        return Reembedded(model=model, memories=done, failed=failed)
+        return Reembedded(model=model, memories=done, failed=failed, second=second)
+
+    def _fill_second(self, progress: Callable[[int, int], None] | None) -> int | None:
+        """What the model for other languages lacks, if the store has texts for it; None if that is not here."""
+        if not self._languages.look_at_all():
+            return 0
+        try:
+            return self._backlog.fill_second(progress=progress)
+        except EmbeddingError:
+            return None
 
     def _wait_for_hold(self) -> None:
         """One that was killed has left its lease behind; that ends by itself."""

@@ -1,0 +1,228 @@
+"""A second model reads other languages. Its vectors stand beside the first one's; without it everything else works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
+from scrubjay.engine.search import ranking
+from scrubjay.engine.store.languages import SECOND
+from scrubjay.errors import ModelMissing
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.languages import in_another_language
+from scrubjay.values.memory import Match
+
+GERMAN = "Der Nutzer wohnt seit März in Augsburg und arbeitet dort."
+
+
+class Second(HashingEmbedder):
+    """Another embedder than the first: vectors of the two must not be compared."""
+
+    name = "second"
+
+    @property
+    def fingerprint(self) -> str:
+        return "second-1"
+
+    def embed_query(self, text):
+        return -super().embed_query(text)
+
+
+class Missing(Second):
+    def load(self, progress=None):
+        raise ModelMissing("The model is not installed.")
+
+    def embed_query(self, text):
+        raise ModelMissing("The model is not installed.")
+
+
+def opened(path: Path, second: HashingEmbedder | None, languages: str = "auto") -> Engine:
+    return engine_on(SqliteStore(path), HashingEmbedder(), wait_seconds=60, second=second, languages=languages)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memories.db"
+
+
+@pytest.fixture
+def engine(path: Path) -> Iterator[Engine]:
+    with opened(path, Second()) as engine:
+        yield engine
+
+
+def lacking(engine: Engine) -> int:
+    return engine.records.upkeep.count_lacking_second("second-1")
+
+
+# --- which texts are in another language ---
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GERMAN,
+        "Nous avons déménagé à Lyon pour être plus près de la famille.",
+        "El equipo usa Postgres para las colas y no Redis.",
+        "用户叫沈嘉禾，在成都做室内设计师。",
+        "공방은 월요일에 쉰다.",
+        "Мастерская теперь открыта по вторникам.",
+        "يعمل المستخدم في دبي.",
+        "मेरी बहन दिल्ली में रहती है।",
+        "本番環境のポートは5000番です。",
+    ],
+)
+def test_another_language_is_told_by_letters_or_small_words(text):
+    assert in_another_language(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1234",
+        "User lives in Rio de la Plata with Ludwig van der Rohe.",
+        "Rio de la Plata",
+        "Café Zürich serves crème brûlée on Sundays.",
+        "The greeting 你好 is on the door of the office in Taipei.",
+        "Rate limit /v1/readings: 60 requests per minute per key.",
+        "def main() -> None: print('und')",
+        "α = 0.05 is the level that we use",
+    ],
+)
+def test_names_loan_words_and_code_are_not_another_language(text):
+    assert not in_another_language(text)
+
+
+# --- when it is used ---
+
+
+def test_english_texts_alone_get_no_second_vectors(engine):
+    engine.store("The user lives in Augsburg.")
+
+    assert engine.records.history.fact(SECOND) is None
+    assert lacking(engine) == 1
+    assert engine.search("Where does the user live?").degraded is None
+
+
+def test_the_first_text_in_another_language_lets_all_texts_have_them(engine):
+    engine.store("The user lives in Augsburg.")
+    engine.store(GERMAN)
+    engine.store("The user plays the cello.")
+    engine.parts.backlog.fill_second()
+
+    assert engine.records.history.fact(SECOND) == "second-1"
+    assert lacking(engine) == 0
+
+
+def test_a_text_has_them_when_it_is_stored(engine):
+    engine.store(GERMAN)
+    engine.store("The user plays the cello.")
+    changed = engine.store("The user has a cat.").memory
+    engine.update(changed.id, content="The user has a dog.")
+    engine.store_many([{"content": "The dog is called Biscuit."}])
+
+    assert lacking(engine) == 0
+
+
+def test_always_on_does_not_wait_for_another_language(path):
+    with opened(path, Second(), "on") as engine:
+        engine.store("The user lives in Augsburg.")
+
+        assert lacking(engine) == 0
+
+
+def test_off_leaves_the_second_model_alone(path):
+    with opened(path, Second(), "off") as engine:
+        engine.store(GERMAN)
+
+        assert engine.records.history.fact(SECOND) is None
+        assert lacking(engine) == 1
+
+
+def test_a_long_text_gets_them_in_the_background(engine):
+    engine.store(GERMAN + " " + "Das ist ein langer Text, und er hat viele Wörter. " * 200)
+    engine.parts.backlog.fill_second()
+
+    assert lacking(engine) == 0
+
+
+def test_another_process_goes_on_with_it(path):
+    """Once one process has seen another language, all of them use the model."""
+    with opened(path, Second()) as first, opened(path, Second()) as other:
+        other.search("anything")
+        first.store(GERMAN)
+        other.parts.languages._look_at = 0.0
+        other.store("The user plays the cello.")
+
+        assert lacking(first) == 0
+
+
+# --- without it ---
+
+
+def test_without_the_model_texts_are_stored_and_found_and_wait(path):
+    with opened(path, Missing()) as engine:
+        stored = engine.store(GERMAN)
+        found = engine.search("Wo wohnt der Nutzer und seit wann?")
+
+        assert stored.degraded is None
+        assert [hit.memory.id for hit in found] == [stored.memory.id]
+        assert "other languages" in str(found.degraded)
+        assert engine.search("user Augsburg").degraded is None
+        assert lacking(engine) == 1
+    with opened(path, Second()) as engine:
+        engine.parts.backlog.fill_second()
+
+        assert lacking(engine) == 0
+
+
+def test_reembed_fills_in_what_is_missing(path):
+    with opened(path, None) as engine:
+        engine.store(GERMAN)
+        engine.store("The user plays the cello.")
+    with opened(path, Second()) as engine:
+        assert engine.reembed().second == 2
+        assert engine.reembed().second == 0
+        assert lacking(engine) == 0
+
+
+def test_reembed_says_that_the_model_is_not_there(path):
+    with opened(path, Missing()) as engine:
+        engine.store(GERMAN)
+
+        assert engine.reembed().second is None
+
+
+def test_a_backup_holds_them(engine, tmp_path):
+    engine.store(GERMAN)
+    engine.records.backup(tmp_path / "copy.db")
+
+    with closing(SqliteStore(tmp_path / "copy.db")) as copy:
+        assert copy.upkeep.count_lacking_second("second-1") == 0
+
+
+# --- what it says ---
+
+
+def test_both_similarities_are_added_and_a_missing_one_is_left_out():
+    near = [Match("a", 0.6), Match("b", 0.6), Match("c", 0.6)]
+
+    found = ranking.fuse((), near, {}, lambda cosine: cosine, {"a": 0.9, "b": 0.3}, weight=0.5)
+
+    assert {one.memory: round(one.similarity, 2) for one in found} == {"a": 0.75, "c": 0.6, "b": 0.45}
+
+
+def test_what_only_the_second_model_finds_is_a_candidate(engine):
+    """More than DEPTH memories are nearer to the first model."""
+    wanted = engine.store(GERMAN).memory
+    found = engine.search(GERMAN)
+
+    assert found.hits[0].memory.id == wanted.id
+    assert found.hits[0].score > 0.5
