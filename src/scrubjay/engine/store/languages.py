@@ -1,6 +1,6 @@
 """The model for other languages, beside the store's own.
 
-    nobody needs it ──the first text in another language, or languages = on──> in use: every text gets its vectors, too
+    not needed ──the first text in another language, or languages = on──> in use: every text gets its vectors, too
 
 Whether a store uses it is kept there (`SECOND`), so every process sees it. Until then nothing of it is loaded. Its
 vectors are made within a call where that is quick, else by the backlog. Without it, or without vectors of some
