@@ -49,6 +49,74 @@ def test_an_open_pair_is_settled_by_superseding(call, pair):
     assert [memory["id"] for memory in call("list", "--json").json] == [pair[1]]
 
 
+@pytest.fixture
+def group(stored, home):
+    """Two older memories that one newer may outdate."""
+    older = stored("User drinks tea"), stored("ユーザーは緑茶を飲む")
+    newer = stored("User drinks coffee")
+    with scrubjay.open(home / "memories.db", embedder=HashingEmbedder()) as jay:
+        for one in older:
+            open_conflict(jay, jay.get(newer), jay.get(one))
+    return (*older, newer)
+
+
+@pytest.mark.parametrize("answer", ["--keep", "--supersede", "--same"])
+def test_an_answer_is_taken_back(call, pair, answer):
+    assert call("conflicts", answer, *pair).code == 0
+    assert call("conflicts", "--json").json == []
+
+    assert call("conflicts", "--undo", *pair).code == 0
+
+    assert len(call("conflicts", "--json").json) == 1
+    assert len(call("list", "--json").json) == 2
+
+
+def test_what_was_never_proposed_is_not_taken_back(call, pair, stored):
+    assert call("conflicts", "--undo", stored("User has a dog"), pair[1]).code == 3
+
+
+def test_a_whole_group_is_settled_at_once(call, group):
+    done = call("conflicts", "--group", group[2], "--as", "replaces", "--json")
+
+    assert {one["old"] for one in done.json} == set(group[:2])
+    assert [memory["id"] for memory in call("list", "--json").json] == [group[2]]
+    assert call("conflicts", "--group", group[2], "--as", "replaces").code == 3
+
+
+@pytest.mark.parametrize(
+    ("keys", "listed", "left"),
+    [
+        ("r\nb\n", 2, 0),
+        ("R\n", 1, 0),
+        ("s\n\n", 2, 1),
+        ("\n\n", 3, 2),
+        ("x\nq\n", 3, 2),
+        ("u\nb\nu\nq\n", 3, 2),
+        ("r\nu\nb\nb\n", 3, 0),
+    ],
+)
+def test_at_a_terminal_conflicts_are_a_review(call, terminal, group, keys, listed, left):
+    done = terminal("conflicts", columns=60, keys=keys)
+
+    assert done.code == 0
+    assert f"{left} left." in done.out
+    assert len(call("conflicts", "--json").json) == left
+    assert len(call("list", "--json").json) == listed
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_what_differs_is_marked_and_nothing_is_cut_off(terminal, group, columns):
+    coloured = terminal("conflicts", "--plain", columns=columns).out
+    plain = terminal("conflicts", "--plain", columns=columns, NO_COLOR="1").out
+
+    assert "\x1b[1;31mtea" in coloured
+    assert "\x1b[1;32mcoffee" in coloured
+    assert "User drinks [-tea-]" in plain
+    assert "User drinks {+coffee+}" in plain
+    assert "緑茶" in plain
+    assert max(map(len, plain.splitlines())) <= columns
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -57,6 +125,9 @@ def test_an_open_pair_is_settled_by_superseding(call, pair):
         (("--supersede", "mem_1", "mem_2"), 3),
         (("--keep", "a", "b", "--supersede", "a", "b"), 2),
         (("--limit", "0"), 2),
+        (("--group", "mem_1"), 2),
+        (("--as", "same"), 2),
+        (("--group", "mem_1", "--as", "same"), 3),
     ],
 )
 def test_a_wrong_pair_is_refused(call, pair, options, code):

@@ -484,6 +484,12 @@ class Engine:
             tuple[Memory, Memory], lambda tx: settle.relate(self.ledger, tx, old=old, new=new, relation=relation)
         )
 
+    def reopen(self, *, old: str, new: str) -> tuple[Memory, Memory]:
+        """Take back what was said about such a pair: the conflict is open again."""
+        from scrubjay.engine.conflicts import settle
+
+        return self.transact(tuple[Memory, Memory], lambda tx: settle.reopen(self.ledger, tx, old=old, new=new))
+
     def duplicates(self) -> Iterator[DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
         from scrubjay.engine.conflicts import duplicates

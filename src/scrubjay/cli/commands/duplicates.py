@@ -7,7 +7,8 @@ from itertools import islice
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import note, nothing, print_json, print_table
+from scrubjay.cli.ids import remember_list
+from scrubjay.cli.output import note, nothing, on_terminal, print_json, print_table
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import MAX_LIMIT
 
@@ -31,8 +32,15 @@ def duplicates(session: Session, /, *, limit: int) -> None:
     """
     with session.engine(meaning=False, known_space=True) as engine:
         found = list(islice(engine.duplicates(), limit))
+        remember_list([memory.id for one in found for memory in (one.older, one.newer)], session)
         if session.as_json:
             print_json([{"newer": one.newer, "older": one.older, "cosine": one.cosine} for one in found])
+        elif found and on_terminal():
+            from scrubjay.cli.pairs import print_pair
+
+            for place, one in enumerate(found):
+                print_pair(f"{place + 1} of {len(found)}", one.older, one.newer, ("older", "newer"), 2 * place + 1)
+            note("scrubjay conflicts --same OLDER NEWER, or scrubjay forget ID.", session)
         elif found:
             print_table(
                 ("older", "says", "newer", "says", "stored"),

@@ -10,7 +10,7 @@ from scrubjay.dialects.base import Body, Pieces, Route, Stream, either, flag, in
 from scrubjay.dialects.native.memories import FAILED, ID, LARGE, ONE, PAGE, ROOT, gives, many, native, one
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.engine.lifecycle.curation import Node
-from scrubjay.values.memory import Link, Memory, OpenConflict, Topic
+from scrubjay.values.memory import Link, Memory, OpenConflict, Relation, Topic
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -113,6 +113,30 @@ def list_conflicts(engine: Engine, args: Body) -> Body:
 def keep_both(engine: Engine, args: Body) -> Body:
     """Resolve a conflict: both memories are true."""
     old, new = engine.settle(old=args["old"], new=args["new"], keep=True)
+    return {"old": shown(old), "new": shown(new)}
+
+
+@native.writes(
+    "Say the same",
+    route=Route("POST", f"{ROOT}/conflicts/same"),
+    takes=record({"old": ID, "new": ID}),
+    gives=gives({"old": shape(Memory), "new": shape(Memory)}),
+)
+def mark_same(engine: Engine, args: Body) -> Body:
+    """Resolve a conflict: both memories say the same, and searches show the newer one."""
+    old, new = engine.relate(old=args["old"], new=args["new"], relation=Relation.SAME)
+    return {"old": shown(old), "new": shown(new)}
+
+
+@native.writes(
+    "Reopen a conflict",
+    route=Route("POST", f"{ROOT}/conflicts/reopen"),
+    takes=record({"old": ID, "new": ID}),
+    gives=gives({"old": shape(Memory), "new": shape(Memory)}),
+)
+def reopen_conflict(engine: Engine, args: Body) -> Body:
+    """Take back how a conflict was resolved: it is open again."""
+    old, new = engine.reopen(old=args["old"], new=args["new"])
     return {"old": shown(old), "new": shown(new)}
 
 

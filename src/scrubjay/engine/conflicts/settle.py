@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from scrubjay.engine.conflicts.weights import SURE
-from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, supersede
+from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, release, supersede
 from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Conflict, NotFound
 from scrubjay.stores.promises.memories import Reads, Transaction
@@ -67,3 +67,23 @@ def relate(ledger: Ledger, tx: Transaction, *, old: str, new: str, relation: Rel
             ledger.mark(tx, link, "kept")
             ledger.record(tx, pair[0], "kept")
     return pair
+
+
+def reopen(ledger: Ledger, tx: Transaction, *, old: str, new: str) -> tuple[Memory, Memory]:
+    """Take back what was said about a pair, so that it is proposed again."""
+    outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
+    links = [
+        link
+        for link in tx.history.links([outdated.id], kinds=MAY_OUTDATE)
+        if (link.source, link.target) == (successor.id, outdated.id)
+    ]
+    if not links:
+        told = f"It was never proposed that {successor.id} outdates {outdated.id}."
+        raise NotFound(told, memory_id=outdated.id)
+    if outdated.superseded_by == successor.id:
+        outdated = release(ledger, tx, outdated)
+    for link in links:
+        if link.state != "open":
+            ledger.mark(tx, link, "open")
+            ledger.record(tx, outdated, "reopened")
+    return outdated, successor
