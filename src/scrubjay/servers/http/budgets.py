@@ -55,7 +55,8 @@ KINDS = {
         scrubjay.settle scrubjay.revise scrubjay.undo
         memento.supersede_memory cortex.update_memory cortex.move_memory system.update_memory mama.update
         mama.update_outcome chimera.update_memory native.update_memory native.recover_memory native.restore_version
-        native.supersede_memory native.release_memory native.keep_both native.bulk_update native.undo_bulk
+        native.supersede_memory native.release_memory native.keep_both native.mark_same native.reopen_conflict
+        native.bulk_update native.undo_bulk
         native.resolve_sync_conflict
     """,
     "forget": """
