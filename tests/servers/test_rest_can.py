@@ -14,7 +14,8 @@ REST = {
     "store": "native.store_memory",
     "update": "native.update_memory",
     "supersede": "native.supersede_memory",
-    "conflicts": "native.list_conflicts native.supersede_memory native.keep_both native.mark_same native.reopen_conflict",
+    "conflicts": "native.list_conflicts native.supersede_memory native.keep_both native.mark_same "
+    "native.reopen_conflict",
     "consolidate": "system.consolidate_memories",
     "brief": "native.brief",
     "suggestions": "native.list_suggestions native.accept_suggestion native.drop_suggestion",
