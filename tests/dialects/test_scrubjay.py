@@ -380,7 +380,8 @@ def test_addresses_are_read_and_names_completed(jay):
     assert "Tea is warm" in read(jay, "memory://brief")[1]
     assert "Tea is warm" in read(jay, f"memory://{memory}")[1]
     assert "Tea is warm" in read(jay, "memory://space/default")[1]
-    assert {one.uri for one in scrubjay.resources.listed(jay)} == {"memory://brief", "memory://space/default"}
+    listed = {one.uri for one in scrubjay.resources.listed(jay)}
+    assert listed == {"memory://brief", "memory://space/default", "skill://scrubjay/SKILL.md"}
     assert complete(jay, "tag", "", {}) == ["food", "drink"]
     assert complete(jay, "topic", "TEA", {}) == ["tea time"]
     assert complete(jay, "name", "de", {}) == ["default"]

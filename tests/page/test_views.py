@@ -12,6 +12,7 @@ import scrubjay
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.sync.run import SyncRequest
 from scrubjay.errors import Undecided
+from scrubjay.machine.suggestions import Suggestions
 from tests.conflict import open_conflict
 
 
@@ -26,6 +27,22 @@ def test_a_conflict_is_settled(site, look):
     expect(page.get_by_text("No open conflicts.")).to_be_visible()
     with site.engine() as jay:
         assert jay.get(older.id).superseded_by == newer.id
+
+
+def test_a_suggestion_is_remembered_and_another_dropped(serve, look, tmp_path):
+    site = serve()
+    about = {"kind": "memory", "space": "default", "client": "codex", "session": "s"}
+    kept = Suggestions(tmp_path / "home")
+    kept.add([{"text": "Always use tabs.", **about}, {"text": "Never use spaces.", **about}])
+    page = look(site).go("#/conflicts")
+    page.get_by_label("Suggestion: Always use tabs.").get_by_role("button", name="Remember it").click()
+    expect(page.get_by_label("Suggestion: Always use tabs.")).to_have_count(0)
+    page.get_by_role("button", name="Drop").click()
+
+    expect(page.get_by_text("From your sessions")).to_have_count(0)
+    assert kept.all() == []
+    with site.engine() as jay:
+        assert [memory.text for memory in jay.list().memories] == ["Always use tabs."]
 
 
 def test_both_sides_of_a_conflict_may_stay(site, look):

@@ -343,6 +343,30 @@ export interface Job {
 export const jobs = async () => (await get<{ jobs: Job[] }>("/api/v1/jobs")).jobs;
 export const cancelJob = (id: string) => post(`/api/v1/jobs/${encodeURIComponent(id)}/cancel`);
 
+// --- suggestions -----------------------------------------------------------------------------------------------------
+
+/** What hooks on this machine suggest to remember; it is not a memory yet. */
+export interface Suggestion {
+  id: string;
+  text: string;
+  kind: string;
+  space: string;
+  client: string;
+  at: number; // seconds since 1970
+}
+
+/** None for callers who may not see this machine's files. */
+export async function suggestions(): Promise<Suggestion[]> {
+  try {
+    return (await get<{ suggestions: Suggestion[] }>("/api/v1/suggestions")).suggestions;
+  } catch (error) {
+    if (error instanceof Refused && [403, 404].includes(error.status)) return [];
+    throw error;
+  }
+}
+export const acceptSuggestion = (id: string) => post(`/api/v1/suggestions/${encodeURIComponent(id)}/accept`);
+export const dropSuggestion = (id: string) => ask("DELETE", `/api/v1/suggestions/${encodeURIComponent(id)}`);
+
 // --- who comes in ----------------------------------------------------------------------------------------------------
 
 export interface Key {

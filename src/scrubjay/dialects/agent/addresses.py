@@ -1,4 +1,5 @@
-"""What can be read by address: `memory://brief`, `memory://space/NAME`, `memory://ID`; and names that are begun."""
+"""What can be read by address: `memory://brief`, `memory://space/NAME`, `memory://ID`, the skill; and names that are
+begun."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from scrubjay.clients.guidance import skill
 from scrubjay.dialects.agent import replies
 from scrubjay.dialects.base import Resource, Resources
 from scrubjay.errors import InvalidInput
@@ -18,6 +20,9 @@ ROOT = "memory://"
 PLAIN = "text/plain"
 BUDGET = 8_000  # tokens of a memory, or of a space's newest ones
 SHOWN = 100  # of a space
+SKILL = Resource(
+    "skill://scrubjay/SKILL.md", "skill", "When to recall and what to remember, at length", "text/markdown"
+)
 BRIEF = Resource(f"{ROOT}brief", "brief", "What to know at the start of a session", PLAIN)
 TEMPLATES = (
     Resource(f"{ROOT}{{id}}", "memory", "A memory, whole", PLAIN),
@@ -28,6 +33,7 @@ TEMPLATES = (
 def listed(engine: Engine) -> list[Resource]:
     return [
         BRIEF,
+        SKILL,
         *(
             Resource(f"{ROOT}space/{quote(one.name, safe='')}", f"space {one.name}", f"{one.memories} memories", PLAIN)
             for one in engine.list_spaces()
@@ -37,6 +43,8 @@ def listed(engine: Engine) -> list[Resource]:
 
 def read(engine: Engine, uri: str) -> tuple[str, str]:
     """:raises InvalidInput: if it is not one of our addresses :raises NotFound: if there is nothing"""
+    if uri == SKILL.uri:
+        return SKILL.mime_type, skill()
     if not uri.startswith(ROOT):
         hint = f"Addresses are {ROOT}brief, {ROOT}ID and {ROOT}space/NAME."
         raise InvalidInput(f"Unknown address {uri[:100]!r}. {hint}", field="uri")
