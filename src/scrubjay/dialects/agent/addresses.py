@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 ROOT = "memory://"
-PLAIN = "text/plain"
+PLAIN, MARKDOWN = "text/plain", "text/markdown"
 BUDGET = 8_000  # tokens of a memory, or of a space's newest ones
 SHOWN = 100  # of a space
-SKILL = Resource(
-    "skill://scrubjay/SKILL.md", "skill", "When to recall and what to remember, at length", "text/markdown"
-)
+SKILL = Resource("skill://scrubjay/SKILL.md", "skill", "When to recall and what to remember, at length", MARKDOWN)
 BRIEF = Resource(f"{ROOT}brief", "brief", "What to know at the start of a session", PLAIN)
 TEMPLATES = (
     Resource(f"{ROOT}{{id}}", "memory", "A memory, whole", PLAIN),
@@ -44,7 +42,7 @@ def listed(engine: Engine) -> list[Resource]:
 def read(engine: Engine, uri: str) -> tuple[str, str]:
     """:raises InvalidInput: if it is not one of our addresses :raises NotFound: if there is nothing"""
     if uri == SKILL.uri:
-        return SKILL.mime_type, skill()
+        return MARKDOWN, skill()
     if not uri.startswith(ROOT):
         hint = f"Addresses are {ROOT}brief, {ROOT}ID and {ROOT}space/NAME."
         raise InvalidInput(f"Unknown address {uri[:100]!r}. {hint}", field="uri")
