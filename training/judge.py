@@ -25,7 +25,7 @@ from bench.cached import CachedEmbedder
 from numpy.typing import NDArray
 
 from scrubjay.embedders.base import Vector
-from scrubjay.engine.conflicts import grammar, judge
+from scrubjay.engine.conflicts import judge, reading
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.values.words import rarity_of
 from training.pairs import BUILD, OUTDATES, Pair, Store, nearest, open_embedder, stores, vectors_of
@@ -43,7 +43,6 @@ class Candidate:
     old: str
     outdated: bool
     today: float  # logit
-    in_talk: bool
     reader: float = 0.0  # logit
 
 
@@ -76,21 +75,22 @@ def cases(store: Store, embedder: CachedEmbedder, attributes: Attributes) -> lis
     """Each new text with its nearest earlier ones, as today's judge sees them."""
     olds = store.olds()
     vectors = vectors_of([*olds, *store.news()], embedder)
-    told = {old: grammar.statements(old) for old in olds}
-    held = Counter(word for old in olds for word in {word for sentence in told[old] for word in sentence.words})
+    held = Counter(word for old in olds for word in reading.read(old).words)
     found = []
     for new in store.news():
-        said = grammar.statements(new)
-        rarity = {word: rarity_of(held[word], len(olds)) for sentence in said for word in sentence.words}
+        said = reading.read(new)
+        rarity = {word: rarity_of(held[word], len(olds)) for word in said.words}
         outdated = store.outdated(new)
         near = nearest(new, olds, vectors, NEAREST)
         kinds = kinds_of(vectors[new], [vectors[old] for old, _ in near], attributes)
         candidates = []
         for (old, cosine), kind in zip(near, kinds, strict=True):
-            features = judge.compared(told[old], said, judge.at_best(cosine, *kind), rarity)
-            in_talk = max(len(told[old]), len(said)) > 1
-            today = judge.logit(judge.probability(features))
-            candidates.append(Candidate(old=old, outdated=old in outdated, today=today, in_talk=in_talk))
+            features = judge.features(
+                reading.read(old), said, cosine=cosine, behind=near[0][1] - cosine, kinds=kind, rarity=rarity
+            )
+            likely = judge.probability(features)
+            today = math.log(likely / (1 - likely))
+            candidates.append(Candidate(old=old, outdated=old in outdated, today=today))
         found.append(
             Case(
                 world=store.name,
@@ -184,10 +184,8 @@ def odds(scores: NDArray[np.float32]) -> float:
 
 def as_today(case: Case) -> Outcome:
     """What is named without a reader."""
-    least = {True: judge.PROPOSE_IN_TALK, False: judge.PROPOSE}
-    sure = [one for one in case.candidates if one.today >= judge.logit(least[one.in_talk])]
-    sure.sort(key=lambda one: -one.today)
-    named = sure[:1] + [one for one in sure[1:] if not one.in_talk and one.today >= sure[0].today - judge.CLOSE]
+    sure = [one for one in case.candidates if one.today >= math.log(judge.SURE / (1 - judge.SURE))]
+    named = sorted(sure, key=lambda one: -one.today)[:1]
     return Outcome(len(named), sum(one.outdated for one in named), case.outdated)
 
 

@@ -50,6 +50,9 @@ class Settings:
     space: str = setting("default", "The space to work in; auto names it after the current repository.")
     user: str = setting("local", "The user whose memories the local owner writes.")
     embed_wait: float = setting(2.0, "Seconds to wait for the embedding model before a call goes on with words only.")
+    judge_wait: float = setting(
+        100.0, "Milliseconds a store may spend on what it outdates before that is left to the background; 0: no limit."
+    )
     strict_embedding: bool = setting(
         False, "Fail stores and searches when the model is unavailable, instead of using words only: on or off."
     )
@@ -144,6 +147,7 @@ BOUNDS: dict[str, tuple[float, float]] = {  # of every number: from, to
     "pool_size": (1, 1_000),
     "statement_timeout": (0.001, DAY),
     "embed_wait": (0, DAY),
+    "judge_wait": (0, DAY),
     "quota": (0, 2**53),
     "chat_timeout": (0.001, DAY),
     "archive_quota": (0, 2**53),

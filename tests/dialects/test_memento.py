@@ -208,10 +208,10 @@ def test_twins_are_listed_as_the_same_and_ask_for_nothing(jay):
 
 
 def test_the_action_names_one_memory_and_the_twin_comes_after_it(real_jay):
-    twin = stored(real_jay, "User lives in Seattle")
-    outdated = stored(real_jay, "User moved to Austin")
+    outdated = stored(real_jay, "User is allergic to peanuts")
+    twin = stored(real_jay, "User is no longer allergic to peanuts")
 
-    body = ok(real_jay, "store_memory", content="User lives in Seattle")
+    body = ok(real_jay, "store_memory", content="user is no longer allergic to peanuts")
 
     assert [memory["id"] for memory in body["similar"]] == [outdated, twin]
     assert [memory.get("same") for memory in body["similar"]] == [None, True]

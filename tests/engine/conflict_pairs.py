@@ -1,4 +1,4 @@
-"""Sentences of our own: pairs in which the second outdates the first, and pairs that are true together."""
+"""Sentences of our own: pairs in which the second outdates the first, surely or maybe, and pairs that are both true."""
 
 OUTDATED = [
     ("User lives in Seattle", "User moved to Austin"),
@@ -18,8 +18,13 @@ OUTDATED = [
     ("User prefers tea over coffee", "User prefers coffee over tea these days"),
     ("User is 34 years old", "User turned 35"),
     ("User's phone number is 555-0142", "User's phone number is 555-0199"),
-    ("The user has two cats", "The user has three cats"),
     ("The office is on 5th Street", "The office relocated to Harbour Road"),
+    ("User has no pets", "User adopted a kitten"),
+    ("Maya is allergic to penicillin", "The test showed that Maya is not allergic to penicillin"),
+]
+
+LEFT_TO_A_READER = [
+    ("The user has two cats", "The user has three cats"),
     ("The user's manager is Tom", "The user's new manager is Claire"),
 ]
 
@@ -48,4 +53,14 @@ TRUE_TOGETHER = [
     ("User goes to the gym three times a week", "User sleeps seven hours a night"),
     ("User lives in Berlin", "User was born in Munich"),
     ("User takes vitamin D", "User takes ibuprofen for headaches"),
+    # another thing of the same kind
+    ("The staging server has 16 GB", "The production server has 64 GB"),
+    ("staging has 16 GB", "production has 64 GB"),
+    ("User ran the Berlin marathon in 2021", "User ran the Oslo marathon in 2023"),
+    ("make smoke-mail checks that mail is sent", "make smoke-auth checks that logins work"),
+    ("The checkout listens on port 8080", "The ledger listens on port 8081"),
+    ("checkout runs on port 8080", "ledger runs on port 8090"),
+    ("Release 2.3 shipped on 3 March", "Release 2.4 shipped on 21 April"),
+    ("Anna Berg works at Norvik", "Tomas Lund works at Halden"),
+    ("Anna Berg's phone number is 555-0142", "Tomas Lund's phone number is 555-0199"),
 ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.engine.conflicts import fact_kinds, grammar, judge
+from scrubjay.engine.conflicts import fact_kinds, grammar, reading, weights
 from scrubjay.values.memory import LinkKind
-from tests.engine.conflict_pairs import OUTDATED, TRUE_TOGETHER
+from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, TRUE_TOGETHER
 
 
 @pytest.mark.parametrize(("old", "new"), TRUE_TOGETHER)
@@ -23,6 +23,16 @@ def test_what_may_be_outdated_is_proposed(real_jay, old, new):
     assert [memory.content for memory in real_jay.store(new).similar] == [old]
 
 
+@pytest.mark.parametrize(("old", "new"), LEFT_TO_A_READER)
+def test_what_is_less_likely_is_a_candidate_and_opens_no_conflict(real_jay, old, new):
+    real_jay.store(old)
+
+    stored = real_jay.store(new)
+
+    assert ([memory.content for memory in stored.candidates], stored.similar, stored.same) == ([old], (), ())
+    assert real_jay.open_conflicts() == []
+
+
 def test_the_outdated_one_is_found_among_many_facts_on_the_same_person(real_jay):
     for text in ("User likes hiking", "User works as a nurse", "User has a cat", "User speaks Spanish"):
         real_jay.store(text)
@@ -31,21 +41,13 @@ def test_the_outdated_one_is_found_among_many_facts_on_the_same_person(real_jay)
     assert [memory.id for memory in real_jay.store("User moved to Austin").similar] == [home.id]
 
 
-@pytest.mark.parametrize(("in_talk", "named"), [(False, [0.9, 0.85]), (True, [0.9])])
-def test_of_single_statements_near_ones_are_named_too_in_talk_only_the_likeliest(in_talk, named):
-    judged = [judge.Proposal(memory=None, score=score, features=None, in_talk=in_talk) for score in (0.85, 0.9, 0.55)]
-
-    assert [one.score for one in judge.likeliest(judged)] == named
-    assert judge.likeliest([]) == []
-
-
 def test_a_proposal_is_kept_as_an_open_link_and_settled_by_superseding(real_jay):
     old = real_jay.store("User lives in Seattle").memory
     new = real_jay.store("User moved to Austin").memory
     [link] = [link for link in real_jay.links(new.id) if link.kind is LinkKind.MAY_OUTDATE]
     assert (link.source, link.target, link.state, link.given) == (new.id, old.id, "open", False)
     assert link.score is not None
-    assert link.score >= judge.PROPOSE
+    assert link.score >= weights.SURE
 
     real_jay.supersede(old=old.id, new=new.id)
 
@@ -93,5 +95,43 @@ def test_who_a_sentence_is_about(text, subject):
 
 
 def test_reading_a_hostile_text_is_quick():
-    for text in ("a'" * 50_000, "A" * 50_000, "'s " * 20_000, "-." * 40_000):
+    for text in ("a'" * 50_000, "A" * 50_000, "'s " * 20_000, "-." * 40_000, "`" * 9_999, "…", ""):
         assert grammar.read(text) is not None
+        assert reading.read(text) is not None
+        assert reading.is_english(text) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Die Besprechung ist am Montag um zehn.", "Die Besprechung ist jetzt am Dienstag um elf."),
+        ("Lucía vive en Sevilla.", "Lucía se ha mudado a Gijón."),
+        ("納期は6月10日です。", "納期は6月24日に変更されました。"),
+    ],
+)
+def test_without_a_grammar_for_a_language_the_judge_is_silent(real_jay, old, new):
+    real_jay.store(old)
+
+    stored = real_jay.store(new)
+
+    assert (stored.similar, stored.candidates) == ((), ())
+
+
+def test_many_facts_each_about_someone_else_draw_no_hint(real_jay):
+    first = ("Ada", "Bruno", "Chloe", "Dmitri", "Esra", "Farid", "Greta", "Hugo", "Ines", "Jonas")
+    last = ("Alder", "Brandt", "Costa", "Duval")
+    facts = ("works as a nurse at Halden", "lives in Bergen", "is allergic to nuts", "has two children")
+    hints = [
+        stored.similar
+        for number, name in enumerate(f"{one} {other}" for one in first for other in last)
+        if (stored := real_jay.store(f"{name} {facts[number % 4]}")).similar
+    ]
+
+    assert hints == []
+
+
+def test_a_long_text_is_never_a_sure_hint(real_jay):
+    real_jay.store("User lives in Seattle")
+    essay = "User moved to Austin. " + "The weather there is a story of its own. " * 12
+
+    assert real_jay.store(essay).similar == ()

@@ -319,14 +319,17 @@ class Engine:
             fingerprint, audience = intake.fingerprint(memory), access.own_audience(self.caller, memory)
             degraded = degraded or embedding.check_model(self)
             embedding.check_degraded(self, degraded)
-            neighbours = find_neighbours(self, memory, None if degraded else text.first, audience)
+            vector, wait = None if degraded else text.first, self.parts.judge_seconds
+            neighbours = find_neighbours(self, memory, vector, audience, wait_seconds=wait)
             proposals = find_proposals(self, memory, neighbours, audience, fingerprint)
 
         def write(tx: Transaction) -> Stored:
             intake.check_quota(self, tx, memory)
             if given.unique:
                 intake.check_unique(self, tx, fingerprint)
-            stored = self.ledger.add(tx, memory, text, judged=bool(text.vectors), fingerprint=fingerprint)
+            stored = self.ledger.add(
+                tx, memory, text, judged=bool(text.vectors) and neighbours.judged, fingerprint=fingerprint
+            )
             if given.as_file and self.registry is not None:
                 tx.files.keep([stored.id])
             propose(self, tx, stored, proposals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -63,6 +64,7 @@ class Parts:
         prices: Mapping[str, float] | None = None,
         model: Callable[[Prompt], str] | None = None,
         least_similarity: float = 0.3,
+        judge_seconds: float = 0.0,
         registry: Registry | None = None,
         connect: Callable[[Endpoint, bool], Peer] | None = None,
         endpoints: Mapping[str, str] | None = None,
@@ -82,6 +84,7 @@ class Parts:
         self.prices = prices or {}
         self.model = model  # a language model that the owner has configured
         self.least_similarity = least_similarity  # of memories that may be consolidated
+        self.judge_seconds = judge_seconds or math.inf  # what a store may spend on what it outdates
         self.connect = connect  # (endpoint, may be made) -> a place to sync with
         self.endpoints = endpoints or {}  # named in the settings
         self.suggestions = suggestions  # of this machine's hooks

@@ -1,23 +1,22 @@
-"""Which stored memories may a new one outdate?
+"""Which stored memory may a new one outdate?
 
-Candidates come from the nearest memories; a small linear judge over named features decides: *same subject, same kind of
-fact, other value*, or a restatement. It advises; it never supersedes anything by itself.
+Candidates come from the nearest memories and from those that share its names; a small linear judge over named features
+decides: *the same subject, another value*. It advises; it never supersedes anything by itself. What is likely enough is
+the one sure hint, what is less likely is left to whoever reads it. Where it has no grammar for a text, it is silent.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
-from itertools import product
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
-from scrubjay.engine.conflicts import grammar
+from scrubjay.engine.conflicts import reading
 from scrubjay.engine.conflicts.duplicates import same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
-from scrubjay.engine.conflicts.weights import BIAS, SURE, WEIGHTS
+from scrubjay.engine.conflicts.weights import BIAS, CANDIDATE, SURE, WEIGHTS
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
@@ -31,53 +30,23 @@ if TYPE_CHECKING:
     from scrubjay.stores.promises.memories import Transaction
 
 MOST = 3  # candidates for one memory, besides the sure hint
-PROPOSE = 0.5  # the judge's probability from which a memory is named …
-PROPOSE_IN_TALK = 0.73  # … where texts have several sentences, some of which have words in common by chance
-CLOSE = 1.0  # how far behind the likeliest (in logits) another single statement may lie and still be named
 
 # Cosines: of any two facts on one subject; what two different facts reach, and beyond it nearly the same sentence.
 ON_ONE_SUBJECT, SPREAD = 0.85, 0.10
 DIFFERENT, TO_THE_SAME = 0.92, 0.06
-SOME_WORDS = 2  # rare words in common from which on two statements speak of the same things …
-MANY_WORDS = 4  # … and from which on more says no more
-A_QUESTION = 0.6  # how much a statement's words count if it, or the other, is a question …
-ANOTHER_NUMBER = 1.25  # … or if the two name different numbers
+A_STEP = 0.05  # by which one may lie behind the nearest …
+FAR_BEHIND = 0.15  # … and from which on nothing else can make up for it
 
 Rarity = Mapping[str, float]  # how much a word tells, 0..1; what is not in it is as rare as can be
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
-    """What the judge sees of an (old, new) pair; each roughly from -1 to 1 or 0 to 1.
-
-    Words are compared between the two statements, one of each text, that share most.
-    """
-
-    closeness: float  # how near the two texts are in meaning, 0 at the level of any two facts on one subject
-    restated: float  # nearly the same sentence: beyond what two different facts reach
-    exclusive: float  # both are of a kind that has one value at a time
-    same_kind: float  # both are of the same kind at all
-    same_subject: float
-    shared: float  # which share of the two statements' words is in both …
-    shared_many: float  # … and how many words that are
-    number_differs: float  # the same words around another number, version, day or date
-    denial_differs: float  # one says no, the other does not
-    says_now: float  # the new one says "now", "no longer", "just" about the same things
-    asks: float  # one of the statements is a question
-    nothing_new: float  # every name and number of the new one is in the old one: rather more detail than a change
+Kinds = tuple[float, float]  # how far two texts are of the same kind, and of one that has one value at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     memory: Memory
     score: float
-    features: Features | None  # None if the words are the same: that needs no judge
-    in_talk: bool = False  # one of the two texts has several sentences
+    sure: bool = False
     same: bool = False  # it says the same: nothing is outdated
-
-    @property
-    def sure(self) -> bool:
-        return not self.same and self.score >= SURE
 
 
 class Judge:
@@ -97,48 +66,54 @@ class Judge:
         same_words: Sequence[Memory],
         now: datetime,
     ) -> list[Proposal]:
-        """Earlier memories that the new one may outdate or restate, most likely first; those with the same words
-        before all others."""
+        """Earlier memories that the new one may outdate or repeat: those that say the same, then the likeliest."""
         if new.kind is not Kind.MEMORY:
             return []
-        same = [memory for memory in same_words if current(memory, new, now)]
-        proposals = [Proposal(memory=memory, score=1.0, features=None, same=True) for memory in reversed(same)]
-        known = {memory.id for memory in same}
-        olds = [
-            memory
-            for name in neighbours.promising
-            if (memory := neighbours.memories.get(name)) and name not in known and current(memory, new, now)
-        ]
-        said = grammar.statements(new.text)
-        words = sorted({word for sentence in said for word in sentence.words})
-        rarity = reads.rarity(words, audience) if olds else {}
-        judged = []
-        for old in olds:
-            told = grammar.statements(old.text)
-            features = compared(told, said, neighbours.promising[old.id], rarity)
-            score, in_talk = probability(features), max(len(told), len(said)) > 1
-            if score >= (PROPOSE_IN_TALK if in_talk else PROPOSE):
-                same_text = same_said(old.text, new.text)
-                judged.append(Proposal(memory=old, score=score, features=features, in_talk=in_talk, same=same_text))
-        return [*proposals, *likeliest(judged)]
+        near = [neighbours.memories[name] for name in neighbours.promising if name in neighbours.memories]
+        known = {memory.id: memory for memory in (*reversed(same_words), *near) if current(memory, new, now)}
+        exact = {memory.id for memory in same_words}
+        same = [one for one in known.values() if one.id in exact or same_said(one.text, new.text)]
+        twins = [Proposal(memory=memory, score=1.0, same=True) for memory in same]
+        others = [memory for memory in known.values() if memory not in same]
+        return [*twins, *self._judged(new, others, neighbours, reads, audience)]
 
-    def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> dict[str, Features]:
-        """Those that would be proposed if their words said what speaks for it most; the others need not be read."""
-        vectors = reads.vectors(list(cosines))
-        known = [one for one in cosines if one in vectors]
-        kinds = self._kinds(vector, [vectors[one] for one in known])
-        best = {one: at_best(cosines[one], *kind) for one, kind in zip(known, kinds, strict=True)}
-        return {one: features for one, features in best.items() if probability(features) >= PROPOSE}
+    def _judged(
+        self, new: Memory, olds: Sequence[Memory], neighbours: Neighbours, reads: Reads, audience: Audience
+    ) -> list[Proposal]:
+        olds = [old for old in olds if reading.is_english(old.text)] if reading.is_english(new.text) else []
+        if not olds:
+            return []
+        said = reading.read(new.text)
+        rarity = reads.rarity(sorted(said.words), audience)
+        nearest = max(neighbours.near(old.id) for old in olds)
+        found = []
+        for old in olds:
+            told, cosine = reading.read(old.text), neighbours.near(old.id)
+            kinds = neighbours.promising[old.id]
+            seen = features(told, said, cosine=cosine, behind=nearest - cosine, kinds=kinds, rarity=rarity)
+            score = probability(seen)
+            short = max(len(old.text), len(new.text)) <= reading.READ  # of an essay only the beginning was read
+            sure = score >= SURE and short and not reading.other_one(told, said)
+            if score >= CANDIDATE:
+                found.append(Proposal(memory=old, score=score, sure=sure))
+        return sorted(found, key=lambda one: -one.score)
+
+    def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> dict[str, Kinds]:
+        """Those near enough to be judged, with what the vectors say of their kinds; the others need not be read."""
+        least = max(cosines.values()) - FAR_BEHIND
+        vectors = reads.vectors([one for one, cosine in cosines.items() if cosine >= least])
+        return dict(zip(vectors, self._kinds(vector, list(vectors.values())), strict=True))
 
     def outdates(self, old: str, new: str, old_vector: Vector, new_vector: Vector) -> bool:
-        """Whether one sentence, newer than another, makes that one outdated or says it again."""
+        """Whether one sentence, newer than another, very likely makes that one outdated."""
+        if not (reading.is_english(old) and reading.is_english(new)):
+            return False
+        [kinds] = self._kinds(new_vector, [old_vector])
         cosine = float((old_vector * new_vector).sum())
-        [kind] = self._kinds(new_vector, [old_vector])
-        best = at_best(cosine, *kind)
-        return probability(compared([grammar.read(old)], [grammar.read(new)], best, {})) >= PROPOSE
+        one, other = reading.read(old), reading.read(new)
+        return probability(features(one, other, cosine=cosine, behind=0.0, kinds=kinds, rarity={})) >= SURE
 
-    def _kinds(self, vector: Vector, others: Sequence[Vector]) -> list[tuple[float, float]]:
-        """How far each of the others is of the same kind as the vector, and of an exclusive one."""
+    def _kinds(self, vector: Vector, others: Sequence[Vector]) -> list[Kinds]:
         if not others:
             return []
         if self._attributes is None:
@@ -146,21 +121,6 @@ class Judge:
             self._attributes = Attributes(self._embedding.embedder)
         profiles = self._attributes.profiles([vector, *others])
         return same_kinds(profiles[1:], profiles[0])
-
-
-def likeliest(proposals: Sequence[Proposal]) -> list[Proposal]:
-    """Most likely first, without those that are far behind the best: a fact replaces one other, seldom five.
-
-    In talk, where much has words in common by chance, only the best is named.
-    """
-    ordered = sorted(proposals, key=lambda one: -one.score)
-    return ordered[:1] + [
-        one for one in ordered[1:] if not one.in_talk and logit(one.score) >= logit(ordered[0].score) - CLOSE
-    ]
-
-
-def logit(probability: float) -> float:
-    return math.log(probability / (1 - probability)) if probability < 1 else math.inf
 
 
 def current(old: Memory, new: Memory, now: datetime) -> bool:
@@ -171,63 +131,34 @@ def current(old: Memory, new: Memory, now: datetime) -> bool:
     return old.id != new.id and old.superseded_by is None and alive and earlier
 
 
-def compared(
-    old: Sequence[grammar.Sentence], new: Sequence[grammar.Sentence], best: Features, rarity: Rarity
-) -> Features:
-    """What the words of the statements that share most say, on top of what the vectors say at best."""
-    one, other = max(product(old, new), key=lambda pair: likeness(pair[0], pair[1], rarity))
-    same_subject = grammar.same_subject(one, other)
-    common = weight(one.words & other.words, rarity)
-    context = min(1.0, common / SOME_WORDS)
-    values = (other.names | other.numbers) - set(other.subject)
-    return replace(
-        best,
-        restated=best.restated if same_subject else 0.0,
-        same_subject=float(same_subject),
-        shared=common / max(0.1, weight(one.words | other.words, rarity)),
-        shared_many=min(1.0, common / MANY_WORDS),
-        number_differs=context if numbers_differ(one, other) else 0.0,
-        denial_differs=context if one.denied != other.denied else 0.0,
-        says_now=context if other.now else 0.0,
-        asks=float(one.asks or other.asks),
-        nothing_new=float(bool(values) and values <= one.names | one.numbers),
-    )
+def features(
+    old: reading.Reading, new: reading.Reading, *, cosine: float, behind: float, kinds: Kinds, rarity: Rarity
+) -> dict[str, float]:
+    """All that the judge sees of a pair, by name; `behind` says how much nearer the nearest candidate is."""
+
+    def weight(words: Iterable[str]) -> float:
+        return sum(rarity.get(word, 1.0) for word in words)
+
+    seen = reading.differences(old, new, weight)
+    same_kind, exclusive = kinds
+    closeness = max(-2.5, min(1.5, (cosine - ON_ONE_SUBJECT) / SPREAD))
+    return seen | {
+        "closeness": closeness,
+        "restated": max(0.0, (cosine - DIFFERENT) / TO_THE_SAME),
+        "behind": behind / A_STEP,
+        "nearest": float(behind == 0),
+        "exclusive": exclusive,
+        "close_subject": closeness * seen["subject_kept"],
+        "close_named": closeness * seen["named"],
+        "kind_subject": same_kind * seen["subject_kept"],
+        "exclusive_equal": exclusive * seen["subject_equal"],
+        "beginning_exclusive": exclusive * seen["same_beginning"],
+        "change_equal": seen["subject_equal"] * max(seen["now"], min(1.0, seen["changes"])),
+    }
 
 
-def likeness(old: grammar.Sentence, new: grammar.Sentence, rarity: Rarity) -> float:
-    """How much two statements have to do with each other: rare words in common, more so around different numbers."""
-    doubt = A_QUESTION if old.asks or new.asks else 1.0
-    return weight(old.words & new.words, rarity) * doubt * (ANOTHER_NUMBER if numbers_differ(old, new) else 1.0)
-
-
-def numbers_differ(old: grammar.Sentence, new: grammar.Sentence) -> bool:
-    return bool(old.numbers) and bool(new.numbers) and not new.numbers <= old.numbers
-
-
-def weight(words: Iterable[str], rarity: Rarity) -> float:
-    return sum(rarity.get(word, 1.0) for word in words)
-
-
-def at_best(cosine: float, same_kind: float, exclusive: float) -> Features:
-    """What vectors alone say, with the words taken to speak for a change as much as words can."""
-    return Features(
-        closeness=max(-1.0, min(1.0, (cosine - ON_ONE_SUBJECT) / SPREAD)),
-        restated=max(0.0, min(1.0, (cosine - DIFFERENT) / TO_THE_SAME)),
-        exclusive=exclusive,
-        same_kind=same_kind,
-        same_subject=1.0,
-        shared=1.0,
-        shared_many=1.0,
-        number_differs=1.0,
-        denial_differs=1.0,
-        says_now=1.0,
-        asks=0.0,
-        nothing_new=0.0,
-    )
-
-
-def probability(features: Features) -> float:
-    total = BIAS + sum(weight * getattr(features, name) for name, weight in WEIGHTS.items())
+def probability(seen: Mapping[str, float]) -> float:
+    total = BIAS + sum(weight * seen[name] for name, weight in WEIGHTS.items())
     return 1 / (1 + math.exp(-total))
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 from scrubjay.engine.conflicts.grammar import ANYONE, CALENDAR, DETERMINERS, TALK, root
 from scrubjay.values.frozen import dataclass
@@ -48,13 +49,13 @@ NOT_YET = words(
 )
 CORRECTED = words("correction wrong mistake error misread typo slip actually corrected mistaken")
 CHANGED = words(
-    "moved move moves changed changes change switched switch replaced replaces replace swapped migrated migrate upgraded "
-    "upgrade raised raise lowered increased decreased reduced cut dropped drop removed remove cancelled canceled "
-    "postponed delayed extended shortened became become turned started stopped quit ended left joined retired resigned "
-    "sold bought closed opened reopened finished done lifted abolished banned allowed approved rejected merged fixed "
-    "solved renamed relocated converted restored recovered healed broke died born married divorced passed failed got "
-    "went gave took reversed reverted adopted gone rose fell grew shrank down up bumped doubled halved rescheduled "
-    "brought forward taken handed hired fired promoted"
+    "moved move moves changed changes change switched switch replaced replaces replace swapped migrated migrate "
+    "upgraded upgrade raised raise lowered increased decreased reduced cut dropped drop removed remove cancelled "
+    "canceled postponed delayed extended shortened became become turned started stopped quit ended left joined "
+    "retired resigned sold bought closed opened reopened finished done lifted abolished banned allowed approved "
+    "rejected merged fixed solved renamed relocated converted restored recovered healed broke died born married "
+    "divorced passed failed got went gave took reversed reverted adopted gone rose fell grew shrank down up "
+    "bumped doubled halved rescheduled brought forward taken handed hired fired promoted"
 )
 DENIALS = words("no not never without none nobody nothing neither nor cannot")
 SEASONS = words("may spring summer autumn winter")
@@ -77,15 +78,16 @@ ROWS = tuple(
     )
 )
 NUMBER_WORDS = {
-    **{word: str(n) for n, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )},
-    "first": "1", "third": "3", "fourth": "4", "fifth": "5", "half": "0.5", "noon": "12", "midnight": "0",
-    "thirty": "30", "forty": "40", "fifty": "50",
+    "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
+    "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14", "fifteen": "15",
+    "sixteen": "16", "seventeen": "17", "eighteen": "18", "nineteen": "19", "twenty": "20", "thirty": "30",
+    "forty": "40", "fifty": "50", "first": "1", "third": "3", "fourth": "4", "fifth": "5", "half": "0.5", "noon": "12",
+    "midnight": "0",
 }  # fmt: skip
 ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
-FUNCTION_WORDS = AUXILIARIES | PREPOSITIONS | DETERMINERS | ANYONE | NOWADAYS | words("and or but not no who which user")
+FUNCTION_WORDS = (
+    AUXILIARIES | PREPOSITIONS | DETERMINERS | ANYONE | NOWADAYS | words("and or but not no who which user")
+)
 FOREIGN = words(
     "der die das und ist nicht mit von für auf ein eine einen den dem des im zum zur wird sind hat haben wir sich nach "
     "le la les et est pas une des du dans pour sur avec nous vous il elle au aux ce cette sont ont que qui "
@@ -119,7 +121,6 @@ class Reading:
     not_yet: bool
     past: bool  # only speaks of what was
     changes: int  # words of change
-    personal: bool
     length: int
 
 
@@ -135,7 +136,7 @@ def read(text: str) -> Reading:
     for match, token, word in zip(matches, written, lower, strict=True):
         if is_number(word):
             numbers.add(number(word))
-        elif is_identifier(token, word):
+        elif is_identifier(token):
             names.add(word)
         elif token[0].isupper() and len(token) > 1 and word not in FUNCTION_WORDS and not is_day(word):
             if match.start() not in starts:
@@ -146,7 +147,7 @@ def read(text: str) -> Reading:
     content = [word for word in lower if is_content(word)]
     said, plain = frozenset(lower), text.lower()
     previous = dict[str, set[str]]()
-    for one, other in zip(lower, lower[1:], strict=False):
+    for one, other in pairwise(lower):
         if is_content(one) and is_content(other):
             previous.setdefault(root(other), set()).add(root(one))
     return Reading(
@@ -173,7 +174,6 @@ def read(text: str) -> Reading:
         past=(bool(said & {"was", "were", "had"}) or any(word.endswith("ed") for word in lower))
         and said.isdisjoint(("is", "are", "has", "have")),
         changes=len(said & CHANGED),
-        personal=not said.isdisjoint(("user", "i", "my", "me", "we", "our", "us")),
         length=len(lower),
     )
 
@@ -190,10 +190,10 @@ def is_day(word: str) -> bool:
     return word in CALENDAR or word in SEASONS or word.removesuffix("s") in CALENDAR
 
 
-def is_identifier(token: str, word: str) -> bool:
+def is_identifier(token: str) -> bool:
     """make smoke-mail, `new_basket`, pg-main, TypeScript, API, docs/adr, TS-402."""
     odd = token[0] in "`#." or "_" in token or "/" in token or any(one.isdigit() for one in token)
-    return odd or (len(token) > 2 and any(one.isupper() for one in token[1:])) or ("-" in token and len(token) > 5)  # noqa: PLR2004
+    return odd or (len(token) > 2 and any(one.isupper() for one in token[1:])) or ("-" in token and len(token) > 5)
 
 
 def is_content(word: str) -> bool:
@@ -222,16 +222,16 @@ def begins_with_name(written: list[str], lower: list[str], names: set[str], mayb
 
 
 def is_verb(word: str, after: str) -> bool:
-    if word in CHANGED or (word.endswith("ed") and len(word) > 4):  # noqa: PLR2004
+    if word in CHANGED or (word.endswith("ed") and len(word) > 4):
         return True
-    third_person = word.endswith("s") and not word.endswith("ss") and len(word) > 3  # noqa: PLR2004
+    third_person = word.endswith("s") and not word.endswith("ss") and len(word) > 3
     return third_person and not after.endswith("'s") and (after[0].isupper() or "-" in after)
 
 
 def is_english(text: str) -> bool:
     """Whether the words that hold a sentence together are English, as far as there are any."""
     letters = [one for one in text[:READ] if one.isalpha()]
-    if sum(one.isascii() for one in letters) < 0.9 * len(letters):  # noqa: PLR2004
+    if sum(one.isascii() for one in letters) < 0.9 * len(letters):
         return False
     tokens = [match.lower() for match in TOKEN.findall(text[:READ])]
     foreign = sum(token in FOREIGN for token in tokens)
@@ -259,21 +259,14 @@ def differences(old: Reading, new: Reading, weight: Callable[[Iterable[str]], fl
     covered = share(old.subject & new.words, old.subject)
     return {
         "named": named,
-        "named_many": float(len(shared) > 1),
-        "each_names_others": float(bool(old_only) and bool(new_only)),
         "only_others": float(bool(old_only) and bool(new_only) and not shared),
-        "old_names_more": float(bool(old_only)),
-        "new_names_more": float(bool(new_only)),
         "other_subject": float(bool(old.subject_names) and bool(new.subject_names) and not kept and not begins),
         "subject_lost": float(bool(old.subject_names) and not kept),
         "subject_begins": float(bool(new.subject_names) and not begins),
         "subject_kept": covered,
-        "subject_known": share(new.subject & old.words, new.subject),
         "subject_alike": share(old.subject & new.subject, old.subject | new.subject),
         "shared": share(common, old.words | new.words),
         "shared_old": share(common, old.words),
-        "shared_new": share(common, new.words),
-        "shared_many": min(1.0, weight(common) / 4),
         "shared_none": float(not common),
         "numbers_other": float(other_numbers),
         "numbers_other_there": context * other_numbers,
@@ -295,18 +288,11 @@ def differences(old: Reading, new: Reading, weight: Callable[[Iterable[str]], fl
         "changes": float(min(2, new.changes)),
         "changes_there": context * min(2, new.changes),
         "changes_named": named * min(1, new.changes),
-        "not_yet": float(old.not_yet),
         "not_yet_there": context * old.not_yet,
-        "not_yet_named": named * old.not_yet,
         "old_past": float(old.past),
         "old_changes": float(min(2, old.changes)),
-        "old_now": float(old.now),
         "both_past": float(old.past and new.past),
-        "personal": float(old.personal and new.personal),
-        "personal_one": float(old.personal != new.personal),
         "old_length": min(40, old.length) / 20,
-        "new_length": min(40, new.length) / 20,
-        "nothing_new": float(new.words <= old.words),
         "other_part": float(other_part(old, new, common)),
         "other_of_row": float(any(of_row(row, old, new) for row in ROWS)),
         "number_in_subject": float(number_in_subject(old, new)),
@@ -314,6 +300,7 @@ def differences(old: Reading, new: Reading, weight: Callable[[Iterable[str]], fl
         "subject_equal": float(bool(old.subject) and old.subject == new.subject),
         "other_one": float(other_one(old, new)),
         "same_beginning": same_beginning(old, new),
+        "only_the_end": float(same_beginning(old, new, at_least=4) >= 0.5),
     }
 
 
@@ -333,13 +320,13 @@ def other_one(old: Reading, new: Reading) -> bool:
     return not old.subject_names & new.tokens and not new.subject_names & old.tokens
 
 
-def same_beginning(old: Reading, new: Reading) -> float:
+def same_beginning(old: Reading, new: Reading, *, at_least: int = 1) -> float:
     """The share of both that is word for word the same from the start, if the subject and the verb are in it."""
     same = next(
         (place for place, (one, other) in enumerate(zip(old.order, new.order, strict=False)) if one != other),
         min(len(old.order), len(new.order)),
     )
-    return same / max(len(old.order), len(new.order)) if same > max(old.end, new.end) else 0.0
+    return same / max(len(old.order), len(new.order)) if same > max(old.end, new.end, at_least - 1) else 0.0
 
 
 def of_row(row: frozenset[str], old: Reading, new: Reading) -> bool:

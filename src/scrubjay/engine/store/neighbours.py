@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, NotFound
@@ -13,7 +15,7 @@ from scrubjay.values.memory import Audience, Category, Filter, Kind, LinkKind, M
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-    from scrubjay.engine.conflicts.judge import Features
+    from scrubjay.engine.conflicts.judge import Kinds
     from scrubjay.engine.engine import Engine
     from scrubjay.stores.promises.memories import Transaction
 
@@ -31,7 +33,12 @@ class Neighbours:
 
     cosines: Mapping[str, float] = field(default_factory=dict)
     memories: Mapping[str, Memory] = field(default_factory=dict)
-    promising: Mapping[str, Features] = field(default_factory=dict)  # what the new memory may outdate, by vectors alone
+    promising: Mapping[str, Kinds] = field(default_factory=dict)  # what the new memory may outdate, by vectors alone
+    further: Mapping[str, float] = field(default_factory=dict)  # cosines of those that only its names led to
+    judged: bool = True  # False if there was no time to look at what it may outdate
+
+    def near(self, id: str) -> float:
+        return self.cosines.get(id) or self.further.get(id, 0.0)
 
     def related(self) -> tuple[Memory, ...]:
         """The few that are near enough to be linked."""
@@ -46,19 +53,37 @@ class Neighbours:
         return winner is category
 
 
-def find_neighbours(engine: Engine, memory: Memory, vector: Vector | None, audience: Audience) -> Neighbours:
-    """Look around a vector. Texts are read only where they may matter: most neighbours are told apart by vectors."""
+def find_neighbours(
+    engine: Engine, memory: Memory, vector: Vector | None, audience: Audience, *, wait_seconds: float = math.inf
+) -> Neighbours:
+    """Look around a vector. Texts are read only where they may matter: most neighbours are told apart by vectors.
+
+    What a memory may outdate is not looked for once `wait_seconds` have passed.
+    """
     if vector is None:
         return Neighbours()
-    reads = engine.records
-    matches = reads.nearest(vector, Filter(kinds=frozenset({Kind.MEMORY})), audience, now=engine.now(), limit=MOST)
+    reads, deadline, memories_only = engine.records, monotonic() + wait_seconds, Filter(kinds=frozenset({Kind.MEMORY}))
+    matches = reads.nearest(vector, memories_only, audience, now=engine.now(), limit=MOST)
     cosines = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != memory.id}
     if not cosines:
         return Neighbours()
-    judged = engine.parts.judge.promising(vector, cosines, reads)
+    further: dict[str, float] = {}
+    if len(matches) == MOST and memory.kind is Kind.MEMORY and monotonic() < deadline and (names := named(memory.text)):
+        sharing = reads.match(names, memories_only, audience, now=engine.now(), limit=MOST)
+        others = [one.memory for one in sharing if one.memory not in cosines and one.memory != memory.id]
+        further = {one: cosine for one, cosine in reads.cosines(vector, others).items() if cosine >= NEAR}
+    in_time = monotonic() < deadline
+    judged = engine.parts.judge.promising(vector, {**cosines, **further}, reads) if in_time else {}
     wanted = dict.fromkeys((*voter_ids(cosines), *related_ids(cosines), *judged))
     memories = {memory.id: memory for memory in reads.get(list(wanted), audience)}
-    return Neighbours(cosines, memories, judged)
+    return Neighbours(cosines, memories, judged, further, judged=in_time)
+
+
+def named(text: str) -> str:
+    """The names and identifiers of a text, to look for what else holds them."""
+    from scrubjay.engine.conflicts.reading import read
+
+    return " ".join(sorted(read(text).names | read(text).subject_names))
 
 
 def related_ids(cosines: Mapping[str, float]) -> list[str]:

@@ -1,0 +1,256 @@
+"""Fit the judge of what a new memory may outdate, and say how well it judges worlds that it was not fitted on.
+
+    python -m training.hints --data FOLDER            fit, and print the tables
+    python -m training.hints --data FOLDER --write    and write the weights into the package
+
+Fitted on the English worlds (training/worlds, training/everyday), each pair alone in a store and all of a world
+together, on facts of supersede_fc (MIT), and on sentences of our own. What is printed for a world is by weights fitted
+without it. FOLDER holds the benchmark data.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench.cached import CachedEmbedder
+from bench.data import folder, tools
+from numpy.typing import NDArray
+from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, TRUE_TOGETHER
+
+from scrubjay.embedders.base import Vector
+from scrubjay.engine.conflicts import judge, reading, weights
+from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
+from scrubjay.values.words import rarity_of
+from training.pairs import Store, nearest, open_embedder, stores, vectors_of
+
+NEAREST = 8
+FOLDS = 34  # one for each world
+SHARES = {"same": 2.0, "fact": 0.2, "own": 20.0}  # what a row counts in the fit; all others 1
+OUTDATED_FACT = 1.0  # one in thirty of them is
+RIDGE = 10.0
+SURE, CANDIDATE = 0.55, 0.25
+FACTS = 700  # memories of each stream of supersede_fc that are looked at
+FILE = Path(weights.__file__)
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A pair as the judge sees it."""
+
+    world: str
+    new: str
+    label: str  # of the pair; "stranger" for two texts of different changes
+    alone: bool  # stored by themselves, or all of a world together
+    seen: dict[str, float]
+    near: bool = True  # among the nearest
+
+    @property
+    def outdated(self) -> bool:
+        return self.label == "outdates"
+
+    @property
+    def share(self) -> float:
+        if self.world == "fact" and self.outdated:
+            return OUTDATED_FACT
+        return SHARES.get(self.world) or SHARES.get(self.label, 1.0)
+
+
+# --- what is judged --------------------------------------------------------------------------------------------------
+
+
+def seen(new: str, olds: Sequence[str], held: Counter[str], texts: int, *, by: "Eyes") -> list[dict[str, float]]:
+    """What the judge sees of a new text beside some old ones, in a store whose words are `held`."""
+    said = reading.read(new)
+    rarity = {word: rarity_of(held[word], texts) for word in said.words}
+    cosines = [float((by.vectors[old] * by.vectors[new]).sum()) for old in olds]
+    profiles = by.attributes.profiles([by.vectors[new], *(by.vectors[old] for old in olds)])
+    kinds = same_kinds(profiles[1:], profiles[0])
+    return [
+        judge.features(reading.read(old), said, cosine=cosine, behind=max(cosines) - cosine, kinds=kind, rarity=rarity)
+        for old, cosine, kind in zip(olds, cosines, kinds, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Eyes:
+    vectors: dict[str, Vector]
+    attributes: Attributes
+
+
+def of_world(store: Store, eyes: Eyes) -> Iterable[Row]:
+    olds = store.olds()
+    labels = {(pair.old, pair.new): pair.label for pair in store.pairs}
+    held = Counter(word for old in olds for word in reading.read(old).words)
+    for new in store.news():
+        near = [old for old, _ in nearest(new, olds, eyes.vectors, NEAREST)]
+        own = [old for old, of in labels if of == new]
+        both = list(dict.fromkeys((*near, *own)))
+        for old, features in zip(both, seen(new, both, held, len(olds), by=eyes), strict=True):
+            label = labels.get((old, new), "stranger")
+            yield Row(world=store.name, new=new, label=label, alone=False, seen=features, near=old in near)
+        for old in own:
+            [features] = seen(new, [old], Counter(reading.read(old).words), 1, by=eyes)
+            yield Row(world=store.name, new=new, label=labels[old, new], alone=True, seen=features)
+
+
+def of_facts(stream: Any, embedder: CachedEmbedder, attributes: Attributes) -> Iterable[Row]:
+    """Facts that are written over by others, and as many that are not."""
+    memories = stream.memories[:FACTS]
+    texts = {memory.id: memory.text for memory in memories}
+    place = {memory.id: number for number, memory in enumerate(memories)}
+    eyes = Eyes(vectors_of(list(dict.fromkeys(texts.values())), embedder), attributes)
+    outdated = {update.new: set(update.old) for update in stream.updates if update.new in place}
+    held = Counter(word for text in texts.values() for word in reading.read(text).words)
+    for memory in memories[1::3]:
+        olds = [one.text for one in memories[: place[memory.id]] if one.text != memory.text]
+        near = [old for old, _ in nearest(memory.text, olds, eyes.vectors, NEAREST)] if olds else []
+        gone = {texts[old] for old in outdated.get(memory.id, ()) if old in texts}
+        for old, features in zip(near, seen(memory.text, near, held, len(texts), by=eyes) if near else [], strict=True):
+            label = "outdates" if old in gone else "compatible"
+            yield Row(world="fact", new=memory.text, label=label, alone=False, seen=features)
+
+
+def of_our_own(embedder: CachedEmbedder, attributes: Attributes) -> Iterable[Row]:
+    for label, pairs in (("outdates", OUTDATED + LEFT_TO_A_READER), ("compatible", TRUE_TOGETHER)):
+        for old, new in pairs:
+            eyes = Eyes(vectors_of([old, new], embedder), attributes)
+            [features] = seen(new, [old], Counter(reading.read(old).words), 1, by=eyes)
+            yield Row(world="own", new=new, label=label, alone=True, seen=features)
+
+
+# --- fitting ---------------------------------------------------------------------------------------------------------
+
+
+def fitted(rows: Sequence[Row], names: Sequence[str]) -> tuple[Numbers, float]:
+    """Logistic regression by Newton's method, features in units of their spread; weights and bias."""
+    given = matrix(rows, names)
+    truth, share = np.array([row.outdated for row in rows], float), np.array([row.share for row in rows])
+    middle, spread = given.mean(axis=0), given.std(axis=0) + 1e-6
+    design = np.hstack([(given - middle) / spread, np.ones((len(rows), 1))])
+    ridge = np.append(np.full(len(names), RIDGE), 0.0)
+    found = np.zeros(design.shape[1])
+    for _ in range(50):
+        likely = 1 / (1 + np.exp(-np.clip(design @ found, -30, 30)))
+        slope = design.T @ (share * (likely - truth)) + ridge * found
+        curve = (design * (share * likely * (1 - likely))[:, None]).T @ design + np.diag(ridge + 1e-9)
+        step = np.linalg.solve(curve, slope)
+        found -= np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-6:
+            break
+    chosen = found[:-1] / spread
+    return chosen, float(found[-1] - chosen @ middle)
+
+
+def matrix(rows: Sequence[Row], names: Sequence[str]) -> Numbers:
+    return np.array([[row.seen[name] for name in names] for row in rows], float)
+
+
+def left_out(rows: Sequence[Row], names: Sequence[str], worlds: Sequence[str]) -> Numbers:
+    """Each row's likelihood by weights that were fitted without its world."""
+    logits = np.full(len(rows), -np.inf)
+    of = np.array([row.world for row in rows])
+    for fold in range(FOLDS):
+        without = set(worlds[fold::FOLDS])
+        judged = np.flatnonzero([world in without for world in of])
+        if len(judged):
+            chosen, bias = fitted([row for row in rows if row.world not in without], names)
+            logits[judged] = matrix([rows[at] for at in judged], names) @ chosen + bias
+    return 1 / (1 + np.exp(-logits))
+
+
+# --- what is printed -------------------------------------------------------------------------------------------------
+
+
+def tell(name: str, rows: Sequence[Row], likely: Numbers) -> None:
+    print(f"\n{name}\n  named from   together: right / found       alone: right / found     false alarms  same named")
+    for least in (0.25, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8):
+        together, alone = figures(rows, likely, least, alone=False), figures(rows, likely, least, alone=True)
+        sure = " <- SURE" if least == SURE else " <- CANDIDATE" if least == CANDIDATE else ""
+        print(f"  {least:<10} {together[0]:>14} / {together[1]:<14} {alone[0]:>14} / {alone[1]:<14} "
+              f"{alone[2]:>12}  {alone[3]:>12}{sure}")  # fmt: skip
+
+
+def figures(rows: Sequence[Row], likely: Numbers, least: float, *, alone: bool) -> list[str]:
+    """Precision, recall, false alarms and repetitions named, with 95 % intervals over new texts."""
+    cases: dict[tuple[str, str], list[tuple[float, Row]]] = {}
+    for row, score in zip(rows, likely, strict=True):
+        if row.alone == alone:
+            cases.setdefault((row.world, row.new), []).append((score, row))
+    counts = np.array([counted(case, least, alone=alone) for case in cases.values()], float)
+    draws = np.random.default_rng(1).integers(0, len(counts), (1000, len(counts)))
+    sums = np.vstack([counts.sum(axis=0), counts[draws].sum(axis=1)])
+    right, wrong, outdated, alarms, quiet, same, sames = sums.T
+    shares = (right / np.maximum(1, right + wrong), right / outdated, alarms / quiet, same / np.maximum(1, sames))
+    return [
+        f"{100 * one[0]:.0f} ({100 * np.percentile(one[1:], 2.5):.0f}-{100 * np.percentile(one[1:], 97.5):.0f})"
+        for one in shares
+    ]
+
+
+def counted(case: Sequence[tuple[float, Row]], least: float, *, alone: bool) -> tuple[float, ...]:
+    """Of one new text: named rightly, wrongly, to be named, false alarms of so many, repetitions named of so many."""
+    near = [one for one in case if one[1].near]
+    if alone:
+        named = [row for score, row in case if score >= least]
+    else:
+        score, best = max(near, key=lambda one: one[0])
+        named = [best] if score >= least else []
+    rows = [row for _, row in case]
+    right = sum(row.outdated for row in named)
+    same = sum(row.label == "same" for row in named)
+    quiet = sum(row.label in {"compatible", "unrelated"} for row in rows)
+    alarms = sum(row.label in {"compatible", "unrelated"} for row in named)
+    return (
+        right, len(named) - right - same, sum(row.outdated for row in rows), alarms, quiet, same,
+        sum(row.label == "same" for row in rows),
+    )  # fmt: skip
+
+
+def write(names: Sequence[str], chosen: Numbers, bias: float) -> None:
+    lines = "".join(f'    "{name}": {weight:.3f},\n' for name, weight in zip(names, chosen, strict=True))
+    FILE.write_text(
+        '"""How much each feature of the judge counts. Written by `python -m training.hints --write`."""\n\n'
+        f"WEIGHTS = {{\n{lines}}}\nBIAS = {bias:.3f}\n"
+        f"SURE = {SURE}  # the probability from which on a memory is hinted at, and a conflict is opened\n"
+        f"CANDIDATE = {CANDIDATE}  # … and from which on it is left to a reader to judge\n"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", help="folder of the benchmark data")
+    parser.add_argument("--write", action="store_true", help="write the weights into the package")
+    options = parser.parse_args()
+    datasets, _ = tools(folder(options.data))
+    embedder = open_embedder()
+    attributes = Attributes(embedder)
+    worlds = [store for store in stores() if store.language == "en"]
+    rows: list[Row] = []
+    for store in worlds:
+        rows += of_world(store, Eyes(vectors_of([*store.olds(), *store.news()], embedder), attributes))
+    for stream in datasets.load_streams("supersede_fc"):
+        rows += of_facts(stream, embedder, attributes)
+    rows += of_our_own(embedder, attributes)
+    names = sorted(rows[0].seen)
+    likely = left_out(rows, names, [store.name for store in worlds])
+    for title, chosen in (("worlds", "worlds"), ("everyday worlds", "everyday")):
+        of = {store.name for store in worlds if store.set == chosen}
+        at = [number for number, row in enumerate(rows) if row.world in of]
+        tell(f"{title}, each left out", [rows[number] for number in at], likely[at])
+    found, bias = fitted(rows, names)
+    likely = 1 / (1 + np.exp(-(matrix(rows, names) @ found + bias)))
+    for world in ("fact", "own"):
+        for label in ("outdates", "compatible"):
+            named = [likely[at] >= SURE for at, row in enumerate(rows) if (row.world, row.label) == (world, label)]
+            print(f"{world}, fitted on: {label}, {sum(named)} of {len(named)} named")
+    if options.write:
+        write(names, found, bias)
+
+
+if __name__ == "__main__":
+    main()
