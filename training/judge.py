@@ -25,7 +25,7 @@ from bench.cached import CachedEmbedder
 from numpy.typing import NDArray
 
 from scrubjay.embedders.base import Vector
-from scrubjay.engine.conflicts import judge, reading
+from scrubjay.engine.conflicts import judge
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.values.words import rarity_of
 from training.pairs import BUILD, OUTDATES, Pair, Store, nearest, open_embedder, stores, vectors_of
@@ -75,10 +75,10 @@ def cases(store: Store, embedder: CachedEmbedder, attributes: Attributes) -> lis
     """Each new text with its nearest earlier ones, as today's judge sees them."""
     olds = store.olds()
     vectors = vectors_of([*olds, *store.news()], embedder)
-    held = Counter(word for old in olds for word in reading.read(old).words)
+    held = Counter(word for old in olds for word in judge.read(old).words)
     found = []
     for new in store.news():
-        said = reading.read(new)
+        said = judge.read(new)
         rarity = {word: rarity_of(held[word], len(olds)) for word in said.words}
         outdated = store.outdated(new)
         near = nearest(new, olds, vectors, NEAREST)
@@ -86,7 +86,7 @@ def cases(store: Store, embedder: CachedEmbedder, attributes: Attributes) -> lis
         candidates = []
         for (old, cosine), kind in zip(near, kinds, strict=True):
             features = judge.features(
-                reading.read(old), said, cosine=cosine, behind=near[0][1] - cosine, kinds=kind, rarity=rarity
+                judge.read(old), said, cosine=cosine, behind=near[0][1] - cosine, kinds=kind, rarity=rarity
             )
             likely = judge.probability(features)
             today = math.log(likely / (1 - likely))

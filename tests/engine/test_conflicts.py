@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.engine.conflicts import fact_kinds, grammar, reading, weights
+from scrubjay.engine.conflicts import fact_kinds, grammar, judge, weights
 from scrubjay.values.memory import LinkKind
 from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, TRUE_TOGETHER
 
@@ -97,8 +97,8 @@ def test_who_a_sentence_is_about(text, subject):
 def test_reading_a_hostile_text_is_quick():
     for text in ("a'" * 50_000, "A" * 50_000, "'s " * 20_000, "-." * 40_000, "`" * 9_999, "…", ""):
         assert grammar.read(text) is not None
-        assert reading.read(text) is not None
-        assert reading.is_english(text) in (True, False)
+        assert judge.read(text) is not None
+        assert judge.is_english(text) in (True, False)
 
 
 @pytest.mark.parametrize(
