@@ -55,7 +55,6 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         languages=settings.languages,
         fetch_second=None if second is None else model_fetcher(settings, second.name),
         judge_seconds=settings.judge_wait / 1000,
-        fetch=model_fetcher(settings),
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
         provider=open_provider(settings),
