@@ -1,4 +1,4 @@
-"""`scrubjay stores`, as people type it."""
+"""`scrubjay folders`, as people type it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def notes(tmp_path):
 
 
 def test_a_folder_is_added_and_searched(call, notes):
-    done = call("stores", "add", "notes", str(notes))
+    done = call("folders", "add", "notes", str(notes))
 
     assert done.code == 0, done.err
     assert "2 new, 0 changed" in done.err
@@ -27,49 +27,49 @@ def test_a_folder_is_added_and_searched(call, notes):
 
 
 def test_an_edit_is_found_without_another_command(call, notes):
-    call("stores", "add", "notes", str(notes))
+    call("folders", "add", "notes", str(notes))
     (notes / "harbour.md").write_text(NOTE.replace("Ottilie", "Ada"))
 
     assert "Ada" in call("search", "harbour master", "--space", "notes").out
 
 
 def test_the_list_says_where_stores_are(call, notes):
-    call("stores", "add", "notes", str(notes), "--description", "What I learn")
-    listed = {store["name"]: store for store in call("stores", "list", "--json").json}
+    call("folders", "add", "notes", str(notes), "--description", "What I learn")
+    listed = {store["name"]: store for store in call("folders", "list", "--json").json}
 
     assert listed["notes"]["path"] == str(notes)
     assert listed["notes"]["description"] == "What I learn"
     assert listed["notes"]["memories"] == 2
-    assert "no folder yet" in call("stores", "list").out
+    assert "no folder yet" in call("folders", "list").out
 
 
 def test_a_folder_that_is_not_there_is_not_added(call, tmp_path):
-    done = call("stores", "add", "notes", str(tmp_path / "none"), "--json")
+    done = call("folders", "add", "notes", str(tmp_path / "none"), "--json")
 
     assert done.code == 1
     assert done.error["code"] == "invalid_input"
-    assert "notes" not in call("stores", "list").out
+    assert "notes" not in call("folders", "list").out
 
 
 def test_a_store_is_created_where_one_says_or_under_the_home(call, home, tmp_path):
-    assert call("stores", "create", "one").out.strip() == str(home / "stores" / "one")
-    assert call("stores", "create", "two", str(tmp_path / "two")).code == 0
+    assert call("folders", "create", "one").out.strip() == str(home / "stores" / "one")
+    assert call("folders", "create", "two", str(tmp_path / "two")).code == 0
 
     assert (home / "stores" / "one" / ".scrubjay-store").is_file()
     assert (tmp_path / "two" / ".scrubjay-store").is_file()
-    assert call("stores", "create", "two").code == 1
-    assert call("stores", "create", "Bad_Name").code == 1
-    assert call("stores", "create").code == 2
+    assert call("folders", "create", "two").code == 1
+    assert call("folders", "create", "Bad_Name").code == 1
+    assert call("folders", "create").code == 2
 
 
 def test_a_project_has_a_store_of_its_own(call, tmp_path, monkeypatch):
     (tmp_path / "my project" / ".git").mkdir(parents=True)
     (tmp_path / "my project" / "src").mkdir()
     monkeypatch.chdir(tmp_path / "my project" / "src")
-    made = call("stores", "create", "--project")
+    made = call("folders", "create", "--project")
 
     assert made.out.strip() == str(tmp_path / "my project" / ".scrubjay")
-    assert [store["name"] for store in call("stores", "list", "--json").json if store["project"]] == ["my-project"]
+    assert [store["name"] for store in call("folders", "list", "--json").json if store["project"]] == ["my-project"]
 
 
 def test_a_cloned_project_brings_its_store(call, tmp_path, monkeypatch):
@@ -84,19 +84,19 @@ def test_a_cloned_project_brings_its_store(call, tmp_path, monkeypatch):
 
 
 def test_a_removed_store_leaves_files_and_memories(call, notes):
-    call("stores", "add", "notes", str(notes))
-    assert call("stores", "remove", "notes").code == 0
+    call("folders", "add", "notes", str(notes))
+    assert call("folders", "remove", "notes").code == 0
 
     assert (notes / "harbour.md").read_text() == NOTE
     assert "Ottilie" in call("search", "harbour master", "--space", "notes").out
-    assert call("stores", "remove", "notes").code == 3
+    assert call("folders", "remove", "notes").code == 3
 
 
 def test_reindexing_says_what_it_did(call, notes):
-    call("stores", "add", "notes", str(notes))
+    call("folders", "add", "notes", str(notes))
     (notes / "more.md").write_text("---\n---\nMore\n")
     (notes / "harbour.md").unlink()
-    done = call("stores", "reindex", "notes", "--json").json
+    done = call("folders", "reindex", "notes", "--json").json
 
     assert (done["new"], done["gone"]) == (1, 1)
     assert [problem["name"] for problem in done["problems"]] == ["broken.md"]
@@ -104,9 +104,9 @@ def test_reindexing_says_what_it_did(call, notes):
 
 def test_a_vault_is_added_read_only(call, notes):
     before = {place.name: place.read_bytes() for place in notes.iterdir()}
-    assert call("stores", "add", "vault", str(notes), "--read-only").code == 0
+    assert call("folders", "add", "vault", str(notes), "--read-only").code == 0
 
-    assert "read-only" in call("stores", "list").out
+    assert "read-only" in call("folders", "list").out
     assert "Ottilie" in call("search", "harbour master", "--space", "vault").out
     refused = call("store", "Something", "--space", "vault")
     assert refused.code != 0
@@ -116,13 +116,13 @@ def test_a_vault_is_added_read_only(call, notes):
 
 def test_a_mirrored_space_is_a_folder(call, stored, tmp_path):
     stored("User moved to Austin")
-    told = call("stores", "mirror", "default", str(tmp_path / "vault")).err
+    told = call("folders", "mirror", "default", str(tmp_path / "vault")).err
     assert f"1 file written to {tmp_path / 'vault'}" in told
     stored("User likes tea")
     texts = [file.read_text() for file in (tmp_path / "vault").rglob("*.md")]
 
     assert sorted(text.splitlines()[-1] for text in texts) == ["User likes tea", "User moved to Austin"]
-    assert call("stores", "mirror", "default", "--stop").code == 0
+    assert call("folders", "mirror", "default", "--stop").code == 0
     stored("User has a dog")
     assert len(list((tmp_path / "vault").rglob("*.md"))) == 2
 
@@ -130,12 +130,12 @@ def test_a_mirrored_space_is_a_folder(call, stored, tmp_path):
 def test_a_broken_registry_names_the_line_and_is_left_alone(call, home):
     home.mkdir()
     (home / "stores.yaml").write_text("stores:\n  notes: {path: [\n")
-    done = call("stores", "list", "--json")
+    done = call("folders", "list", "--json")
 
     assert done.code == 1
     assert done.error["code"] == "registry_damaged"
     assert "line 3, column 1" in done.error["message"]
-    assert call("stores", "create", "other").code == 1
+    assert call("folders", "create", "other").code == 1
     assert (home / "stores.yaml").read_text() == "stores:\n  notes: {path: [\n"
     assert call("store", "Still works").code == 0
 
@@ -146,3 +146,8 @@ def test_the_registry_lies_where_cortex_looks_for_it(run, tmp_path, notes):
     (tmp_path / "cortex" / "stores.yaml").write_text(f'notes:\n  path: "{notes}"\n')
 
     assert "Ottilie" in run("search", "harbour master", "--space", "notes", env=env).out
+
+
+def test_the_former_name_of_the_command_still_works(call):
+    assert call("stores", "list").code == 0
+    assert "  stores" not in call("--help").out

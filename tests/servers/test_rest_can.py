@@ -49,9 +49,9 @@ REST = {
     "jobs list": "native.list_jobs",
     "jobs show": "native.get_job",
     "jobs cancel": "native.cancel_job",
-    "stores list": "cortex.list_stores",
-    "stores create": "cortex.create_store",
-    "stores reindex": "native.reindex_store",
+    "folders list": "cortex.list_stores",
+    "folders create": "cortex.create_store",
+    "folders reindex": "native.reindex_store",
     "reembed": "native.reembed",
     "spaces create": "native.create_space",
     "spaces list": "native.list_spaces",
@@ -77,9 +77,9 @@ ONLY_TYPED = {
     "keys open": "is for this machine's owner",
     "sync mend-clock": "is for this machine's owner",
     "jobs run": "is what a server does by itself",
-    "stores add": "names a folder: only this machine's owner does (DESIGN, Folders)",
-    "stores mirror": "names a folder: only this machine's owner does (DESIGN, Folders)",
-    "stores remove": "is for this machine's owner",
+    "folders add": "names a folder: only this machine's owner does (DESIGN, Folders)",
+    "folders mirror": "names a folder: only this machine's owner does (DESIGN, Folders)",
+    "folders remove": "is for this machine's owner",
 }
 OPERATIONS = {
     f"{one.dialect.name}.{one.operation.name}" for one in addresses([*map(find, DIALECTS), *map(find, ONLY_REST)])

@@ -68,13 +68,14 @@ SECTIONS = {
         "doctor": "Check the memory's health and suggest a fix for each finding.",
         "model": "Download, list or check embedding models.",
         "jobs": "List, run or cancel background jobs.",
-        "stores": "Keep memories as Markdown files that you can read, edit and commit to git.",
+        "folders": "Keep memories as Markdown files that you can read, edit and commit to git.",
         "reembed": "Rebuild every vector with the configured model.",
         "spaces": "List, create or grant spaces, one per project or purpose.",
         "settings": "Show every setting, its value and where it comes from.",
         "completion": "Print the script that lets your shell complete commands.",
     },
 }
+FORMER = {"stores": "folders"}  # names that still work, and are listed nowhere
 COMMANDS = {name: sentence for section in SECTIONS.values() for name, sentence in section.items()}
 SPELT = {
     "import": ("import_", "import_"),
@@ -95,6 +96,7 @@ class Program(Examples, click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+        cmd_name = FORMER.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         file, function = SPELT.get(cmd_name, (cmd_name, cmd_name))
@@ -104,7 +106,7 @@ class Program(Examples, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+        if args[0] not in (*COMMANDS, *FORMER) and not args[0].startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], COMMANDS, n=1)

@@ -101,7 +101,7 @@ class Folder:
         if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
             raise StorageError(
                 "The store's folder cannot be written to.",
-                hint="Check its permissions; `scrubjay stores add --read-only` needs none.",
+                hint="Check its permissions; `scrubjay folders add --read-only` needs none.",
             )
 
     # --- reading ---

@@ -1,4 +1,4 @@
-"""Which spaces have a folder, and where: `stores.yaml`, written by `scrubjay stores`, by `create_store` and by people.
+"""Which spaces have a folder, and where: `stores.yaml`, written by `scrubjay folders`, by `create_store` and by people.
 
     stores:
       "notes":

@@ -239,7 +239,7 @@ class Folders:
         """Register a folder that is there, and take in what lies in it. Into one that is added `read_only` nothing is
         ever written, and its memories are changed by editing their files only."""
         if not checked_folder(path).is_dir():
-            raise InvalidInput("No such folder.", hint="`scrubjay stores create` creates one.", field="path")
+            raise InvalidInput("No such folder.", hint="`scrubjay folders create` creates one.", field="path")
         self.create(name, path=path, description=description, read_only=read_only)
         return self.reindex(name, progress=progress)
 

@@ -1,4 +1,4 @@
-"""`scrubjay stores`"""
+"""`scrubjay folders`"""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
     cls=Family,
     without=("--space",),
     examples="""
-    scrubjay stores list
-    scrubjay stores add notes ~/notes
-    scrubjay stores create --project
-    scrubjay stores mirror default ~/vault/memories
+    scrubjay folders list
+    scrubjay folders add notes ~/notes
+    scrubjay folders create --project
+    scrubjay folders mirror default ~/vault/memories
     """,
 )
-def stores() -> None:
+def folders() -> None:
     """Keep memories as Markdown files that you can read, edit and commit to git.
 
-    A store is a space with a folder. Changes to its files are picked up automatically: edits, new files, renames,
-    deletions. A folder called .scrubjay is the store of the project around it.
+    A space may have a folder, in which each of its memories is a file. Changes to files are picked up automatically:
+    edits, new files, renames, deletions. A folder called .scrubjay belongs to the project around it.
     """
 
 
-@stores.command("list", examples="scrubjay stores list")
+@folders.command("list", examples="scrubjay folders list")
 @click.pass_obj
-def list_stores(session: Session) -> None:
-    """List stores and their folders."""
+def list_folders(session: Session) -> None:
+    """List spaces and their folders."""
     with session.engine(meaning=False) as engine:
         found = engine.folders.list()
     if session.as_json:
@@ -67,13 +67,13 @@ def list_stores(session: Session) -> None:
         )
         for one in found
     ]
-    print_table(("store", "memories", "folder", "state", "description"), rows)
+    print_table(("space", "memories", "folder", "state", "description"), rows)
 
 
-@stores.command(
+@folders.command(
     examples="""
-    scrubjay stores add notes ~/notes --description 'What I learn'
-    scrubjay stores add vault ~/obsidian --read-only
+    scrubjay folders add notes ~/notes --description 'What I learn'
+    scrubjay folders add vault ~/obsidian --read-only
     """
 )
 @click.argument("name")
@@ -92,11 +92,11 @@ def add(session: Session, name: str, folder: Path, description: str | None, read
     tell(session, name, done)
 
 
-@stores.command(
+@folders.command(
     examples="""
-    scrubjay stores create notes
-    scrubjay stores create notes ~/notes
-    scrubjay stores create --project
+    scrubjay folders create notes
+    scrubjay folders create notes ~/notes
+    scrubjay folders create --project
     """
 )
 @click.argument("name", required=False)
@@ -105,7 +105,7 @@ def add(session: Session, name: str, folder: Path, description: str | None, read
 @click.option("--description", help="What belongs there.")
 @click.pass_obj
 def create(session: Session, name: str | None, folder: Path | None, project: bool, description: str | None) -> None:
-    """Create an empty store, in the given folder or under the home."""
+    """Create a space with an empty folder, here or under the home."""
     if project:
         from scrubjay.machine.projects import STORE_FOLDER, project_root, project_space
         from scrubjay.values.letters import slug
@@ -113,27 +113,27 @@ def create(session: Session, name: str | None, folder: Path | None, project: boo
         root = project_root(Path.cwd())
         name, folder = name or project_space(root) or slug(root.name), folder or root / STORE_FOLDER
     if name is None:
-        raise click.UsageError("Give the store a name, or pass --project.")
+        raise click.UsageError("Give the space a name, or pass --project.")
     with session.engine(meaning=False) as engine:
         store = engine.folders.create(name, path=folder, description=description)
     show({"store": name, "path": str(store.path)}, store.path, session)
 
 
-@stores.command(examples="scrubjay stores remove notes")
+@folders.command(examples="scrubjay folders remove notes")
 @click.argument("name")
 @click.pass_obj
 def remove(session: Session, name: str) -> None:
-    """Remove a store from the list. Its files and memories stay, but are no longer kept in step."""
+    """Take a space's folder off the list. Its files and memories stay, but are no longer kept in step."""
     with session.engine(meaning=False) as engine:
         engine.folders.remove(name)
     show_note(
         {"store": name, "removed": True},
-        f"Store {name} removed. Its files stay, and its memories stay in the space.",
+        f"The folder of {name} is no longer used. Its files stay, and its memories stay in the space.",
         session,
     )
 
 
-@stores.command(examples="scrubjay stores reindex notes")
+@folders.command(examples="scrubjay folders reindex notes")
 @click.argument("name")
 @click.pass_obj
 def reindex(session: Session, name: str) -> None:
@@ -146,10 +146,10 @@ def reindex(session: Session, name: str) -> None:
     tell(session, name, done)
 
 
-@stores.command(
+@folders.command(
     examples="""
-    scrubjay stores mirror default ~/vault/memories
-    scrubjay stores mirror default --stop
+    scrubjay folders mirror default ~/vault/memories
+    scrubjay folders mirror default --stop
     """
 )
 @click.argument("name")
