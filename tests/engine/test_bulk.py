@@ -104,7 +104,7 @@ def test_more_than_fit_in_one_transaction_take_further_calls_under_one_deed(worl
     monkeypatch.setattr(bulk, "MOST", 2)
 
     first = world.bulk.forget(EVIL)
-    second = world.bulk.forget(EVIL, deed=first.deed)
+    second = world.bulk.forget(EVIL, operation=first.deed)
 
     assert (first.count, first.left, second.count, second.left) == (2, 1, 1, 0)
     assert (world.bulk.undo(first.deed).left, world.bulk.undo(first.deed).count) == (1, 1)
@@ -119,7 +119,7 @@ def test_somebody_elses_deed_is_not_undone(world):
         with pytest.raises(NotFound):
             member.bulk.undo(deed)
     with pytest.raises(NotFound):
-        member.bulk.forget(EVIL, deed=done.deed)
+        member.bulk.forget(EVIL, operation=done.deed)
 
 
 def test_a_member_forgets_only_what_it_sees(world):

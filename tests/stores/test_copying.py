@@ -128,7 +128,7 @@ def fill(store: Store) -> None:
         tx.conversations.put(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW, **hers))
         tx.conversations.inject("default", "c1", Injection(memory=first.id, active=True, injected_at=NOW))
         tx.spaces.describe("work", title="Work", description=None)
-        tx.history.note_deed(BulkOperation(id="deed", action="forget", user="ann", at=NOW, memories=(first.id,)))
+        tx.history.note_operation(BulkOperation(id="deed", action="forget", user="ann", at=NOW, memories=(first.id,)))
         tx.sync.put_endpoint(Endpoint(name="laptop", url="sqlite:///x", added_at=NOW))
         tx.sync.hear("a", "b", "default", Heard(3, "p"))
         tx.sync.note_conflict(SyncConflict(memory=first.id, endpoint="laptop", policy="manual", at=NOW, ours="{}"))

@@ -41,12 +41,12 @@ def progress(
     columns = (TextColumn("{task.description}"), *((BarColumn(),) if wide else ()), counts)
     more = (TextColumn("{task.fields[rate]}"), *((TimeRemainingColumn(),) if wide else ()))
     with Progress(*columns, *more, console=terminal, transient=True) as bar:
-        task, whole = bar.add_task(title, total=total, rate=""), total
+        task, expected = bar.add_task(title, total=total, rate=""), total
 
         def report(done: int, total: int | None, count: int | None = None) -> None:
             seconds = monotonic() - begun
             rate = said(done if count is None else count, unit, seconds, embedding() if embedding else 0.0)
-            bar.update(task, completed=done, total=whole if total is None else total, rate=rate if unit else "")
+            bar.update(task, completed=done, total=expected if total is None else total, rate=rate if unit else "")
 
         yield report
 

@@ -304,7 +304,11 @@ class Engine:
     def store(self, new: NewMemory | str, **fields: Any) -> Stored:
         """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another, unless the
         caller asks for it to be the only one with its words."""
-        from scrubjay.engine.conflicts.judge import find_proposals, propose, told  # none of these is for a search
+        from scrubjay.engine.conflicts.judge import (  # none of these is for a search
+            find_proposals,
+            propose,
+            stored_result,
+        )
         from scrubjay.engine.store.enrichment import enrich
         from scrubjay.engine.store.neighbours import find_neighbours, link_related
 
@@ -336,7 +340,7 @@ class Engine:
             links = link_related(self, tx, stored, given, neighbours)
             if (agreed := neighbours.agree_with(stored.category)) is not None:
                 tx.judge_category(stored.id, agreed=agreed)
-            return told(stored, proposals, degraded=degraded, links=links)
+            return stored_result(stored, proposals, degraded=degraded, links=links)
 
         result = self.transact(Stored, write)
         if not text.complete:
@@ -587,16 +591,16 @@ class Engine:
             wanted, audience, now=now, order=order, descending=descending, limit=limit + 1, offset=offset, after=after
         )
         asked = self.with_texts(memories[:limit], deep=False)
-        whole = asked if room is None else asked[: room(asked)]
-        page = memories[: len(whole)]
+        fitting = asked if room is None else asked[: room(asked)]
+        page = memories[: len(fitting)]
         more = len(memories) > len(page)
         return Page(
-            memories=tuple(whole),
+            memories=tuple(fitting),
             total=self.records.count(wanted, audience, now=now) if counted else None,
             cursor=cursors.behind(self, page[-1], order, question) if more else None,
             links=self._link_counts(page) if linked else {},
-            lengths=cursors.lengths(self.records, whole),
-            left_out=len(asked) - len(whole),
+            lengths=cursors.lengths(self.records, fitting),
+            left_out=len(asked) - len(fitting),
         )
 
     def _link_counts(self, memories: Sequence[Memory]) -> dict[str, int]:

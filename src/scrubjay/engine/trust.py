@@ -83,8 +83,8 @@ def _masked_memory(memory: Memory) -> Memory:
 
 def _masked_value(value: Any, name: str = "") -> Any:
     if isinstance(value, str):
-        whole = masked(f"{name}={value}" if name else value)
-        return whole.removeprefix(f"{name}=") if name else whole
+        text = masked(f"{name}={value}" if name else value)
+        return text.removeprefix(f"{name}=") if name else text
     if isinstance(value, Mapping):
         return {key: _masked_value(inner, str(key)) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -432,14 +432,14 @@ def reads_like_instructions(text: str) -> bool:
 def _is_order(line: str, signs: Signs) -> bool:
     sentences = list(_sentences(line))
     marks = [_marks(line, start, end, signs) for start, end in sentences]
-    whole = 0
+    of_line = 0
     for mark in marks:
-        whole |= mark
+        of_line |= mark
     return any(
         pattern.search(line, start, end) is not None
         for needed, pattern, crosses in KINDS
-        if whole & needed == needed
-        for mark, (start, end) in ([(whole, (0, len(line)))] if crosses else zip(marks, sentences, strict=True))
+        if of_line & needed == needed
+        for mark, (start, end) in ([(of_line, (0, len(line)))] if crosses else zip(marks, sentences, strict=True))
         if mark & needed == needed
     )
 

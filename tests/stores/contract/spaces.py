@@ -228,11 +228,11 @@ class SpacesContract:
             id="deed_1", action="forgotten", user="ann", at=NOW, reason="poisoned", memories=("mem_a", "mem_b")
         )
         with store.writing() as tx:
-            tx.history.note_deed(deed)
-            tx.history.note_deed(replace(deed, at=later(1), memories=("mem_b", "mem_c")))
+            tx.history.note_operation(deed)
+            tx.history.note_operation(replace(deed, at=later(1), memories=("mem_b", "mem_c")))
 
-        assert store.history.deed("deed_2") is None
-        assert reopen().history.deed("deed_1") == replace(deed, memories=("mem_a", "mem_b", "mem_c"))
+        assert store.history.bulk_operation("deed_2") is None
+        assert reopen().history.bulk_operation("deed_1") == replace(deed, memories=("mem_a", "mem_b", "mem_c"))
 
     def test_open_conflicts_are_between_living_memories(self, store: Store) -> None:
         old, new, expired, deleted = put_all(

@@ -55,7 +55,7 @@ def preview_bulk(engine: Engine, args: Body) -> Body:
 def bulk_forget(engine: Engine, args: Body) -> Body:
     """Forget everything that a filter matches, such as all that one client stored. At most a thousand per call: while
     `left` is not 0, call again with the same `deed`."""
-    return plain_body(engine.bulk.forget(filled(Filter, args), reason=args.get("reason"), deed=args.get("deed")))
+    return plain_body(engine.bulk.forget(filled(Filter, args), reason=args.get("reason"), operation=args.get("deed")))
 
 
 @native.writes(

@@ -526,7 +526,7 @@ def propose(engine: Engine, tx: Transaction, memory: Memory, proposals: Sequence
     return hint is not None
 
 
-def told(memory: Memory, proposals: Sequence[Proposal], *, degraded: str | None, links: int) -> Stored:
+def stored_result(memory: Memory, proposals: Sequence[Proposal], *, degraded: str | None, links: int) -> Stored:
     """The answer to a store: the sure hint, and what else is worth a reader's look, twins first."""
     hint = sure_hint(proposals)
     rest = sorted((one for one in proposals if one is not hint), key=lambda one: not one.same)[:MOST]

@@ -58,30 +58,32 @@ class Bulk:
         page = self._engine.list(self._chosen(filter), limit=limit, counted=True)
         return Selection(total=page.total or 0, memories=page.memories)
 
-    def forget(self, filter: Filter, *, reason: str | None = None, deed: str | None = None) -> Done:
+    def forget(self, filter: Filter, *, reason: str | None = None, operation: str | None = None) -> Done:
         """Soft-delete what a filter matches; `undo` restores it. More than a thousand take further calls, under
-        the same `deed`."""
-        return self._engine.transact(Done, self._forgetting(filter, reason=reason, deed=deed))
+        the same `operation`."""
+        return self._engine.transact(Done, self._forgetting(filter, reason=reason, operation=operation))
 
     def forget_all(self, filter: Filter, *, reason: str | None = None) -> Done:
         """The same, however many there are: a thousand per transaction, all as one bulk operation."""
         engine = self._engine
         if (kept := engine.earlier_result(Done)) is not None:
             return kept
-        deed, memories, more = None, list[str](), True
+        operation, memories, more = None, list[str](), True
         while more:
-            forget = self._forgetting(filter, reason=reason, deed=deed)
+            forget = self._forgetting(filter, reason=reason, operation=operation)
             with engine.records.writing() as tx:
                 done = forget(tx)
-            deed, more = done.deed, done.left > 0 < done.count
+            operation, more = done.deed, done.left > 0 < done.count
             memories += done.memories
         return engine.transact(Done, lambda _tx: replace(done, count=len(memories), memories=tuple(memories)))
 
-    def _forgetting(self, filter: Filter, *, reason: str | None, deed: str | None) -> Callable[[Transaction], Done]:
+    def _forgetting(
+        self, filter: Filter, *, reason: str | None, operation: str | None
+    ) -> Callable[[Transaction], Done]:
         def forget(tx: Transaction, memory: Memory) -> None:
             lifecycle.forget(self._engine.ledger, tx, memory.id, hard=False, reason=reason)
 
-        return self._each(self._chosen(filter), FORGOTTEN, forget, reason=reason, deed=deed)
+        return self._each(self._chosen(filter), FORGOTTEN, forget, reason=reason, operation=operation)
 
     def update(
         self, filter: Filter, *, tags: intake.TagChange | None = None, reason: str | None = None, **changes: Any
@@ -97,18 +99,18 @@ class Bulk:
 
         chosen = self._chosen(filter)
         chosen = replace(chosen, states=chosen.states - {State.ARCHIVED})
-        return self._engine.transact(Done, self._each(chosen, UPDATED, update, reason=reason, deed=None))
+        return self._engine.transact(Done, self._each(chosen, UPDATED, update, reason=reason, operation=None))
 
-    def undo(self, deed: str) -> Done:
+    def undo(self, operation: str) -> Done:
         """Restore what one bulk operation forgot; what was erased or restored since is skipped,
         and so is what was restored and deleted again.
 
         :raises NotFound: if the caller has no such bulk operation
         """
         engine = self._engine
-        done = engine.records.history.deed(deed)
+        done = engine.records.history.bulk_operation(operation)
         if done is None or done.action != FORGOTTEN or (done.user != engine.caller.user and not self._owner):
-            raise NotFound(f"Bulk operation {deed[:100]} forgot nothing.")
+            raise NotFound(f"Bulk operation {operation[:100]} forgot nothing.")
 
         def write(tx: Transaction) -> Done:
             forgotten = [
@@ -123,7 +125,7 @@ class Bulk:
                 lifecycle.recover(engine.ledger, tx, name)
             count = min(len(forgotten), MOST)
             return Done(
-                deed=deed,
+                operation=operation,
                 action=RECOVERED,
                 count=count,
                 left=len(forgotten) - count,
@@ -139,16 +141,16 @@ class Bulk:
         change: Callable[[Transaction, Memory], None],
         *,
         reason: str | None,
-        deed: str | None,
+        operation: str | None,
     ) -> Callable[[Transaction], Done]:
         """What changes as many as one transaction may, once the caller's right to do so is clear."""
         engine = self._engine
         for space in engine.spaces:
             access.check_store(engine.caller, space)
-        if deed is not None and (
-            (known := engine.records.history.deed(deed)) is None or known.user != engine.caller.user
+        if operation is not None and (
+            (known := engine.records.history.bulk_operation(operation)) is None or known.user != engine.caller.user
         ):
-            raise NotFound(f"No bulk operation {deed[:100]}.")
+            raise NotFound(f"No bulk operation {operation[:100]}.")
         audience = engine.audience(filter)
 
         def write(tx: Transaction) -> Done:
@@ -159,8 +161,8 @@ class Bulk:
                     lifecycle.check_version(memory, engine.expected_version)
                 change(tx, memory)
             ids = tuple(memory.id for memory in found)
-            name = deed or f"deed_{random_suffix()}"
-            tx.history.note_deed(
+            name = operation or f"deed_{random_suffix()}"
+            tx.history.note_operation(
                 BulkOperation(
                     id=name, action=action, user=engine.caller.user, at=engine.now(), reason=reason, memories=ids
                 )

@@ -104,8 +104,8 @@ def read_page(
         return tuple(replace(hit, memory=memory) for hit, memory in zip(weighed, shown, strict=True))
     reads = engine.records
     page = candidates[query.offset : query.offset + query.limit]
-    whole = engine.with_texts(reads.get([one.memory for one in page], audience), deep=False)
-    memories = {memory.id: memory for memory in whole}
+    shown = engine.with_texts(reads.get([one.memory for one in page], audience), deep=False)
+    memories = {memory.id: memory for memory in shown}
     words = reads.matched_words(query.text, list(memories)) if query.explain else None
     return tuple(
         Hit(

@@ -44,12 +44,12 @@ class Upkeep:
 
 
 def run_backup(engine: Engine, arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:
-    checkup = engine.backup(Path(arguments["file"]), progress=told(handle, "copying"))
+    checkup = engine.backup(Path(arguments["file"]), progress=reporting(handle, "copying"))
     return {"memories": checkup.memories}
 
 
 def run_reembed(engine: Engine, _arguments: Mapping[str, Any], handle: Handle) -> Mapping[str, Any]:
-    done = engine.reembed(progress=told(handle, "embedding"))
+    done = engine.reembed(progress=reporting(handle, "embedding"))
     return {"model": done.model, "memories": done.memories, "failed": done.failed}
 
 
@@ -58,5 +58,5 @@ def run_rebuild(engine: Engine, _arguments: Mapping[str, Any], _handle: Handle) 
     return {}
 
 
-def told(handle: Handle, note: str) -> Callable[[int, int], None]:
+def reporting(handle: Handle, note: str) -> Callable[[int, int], None]:
     return lambda done, total: handle.progress(done, total, note)

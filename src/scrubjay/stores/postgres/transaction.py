@@ -299,9 +299,9 @@ class PostgresTransaction(PostgresReads, Transaction):
         if known is None or known.packed_bytes is None:
             raise NotFound(f"Memory {memory.id} is not archived.")
         space, seq = known.counted.space, known.seq
-        whole = replace(known.memory, **{name: getattr(memory, name) for name in AWAY})
+        restored = replace(known.memory, **{name: getattr(memory, name) for name in AWAY})
         self.archives.forget(memory.id, at=at)
-        columns = row_of(whole) | {"packed_bytes": None}
+        columns = row_of(restored) | {"packed_bytes": None}
         left = {name: columns[name] for name in (*EMPTY, "packed_bytes")}
         self._update(space, seq, left)
         self._con.cursor().executemany(

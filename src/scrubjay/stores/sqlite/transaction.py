@@ -235,13 +235,13 @@ class SqliteTransaction(SqliteReads, Transaction):
         if stored is None or not self._is_put_away(stored[0]):
             raise NotFound(f"Memory {memory.id} is not archived.")
         seq, now = stored[0], memory_of(stored)
-        whole = replace(now, **{name: getattr(memory, name) for name in AWAY})
+        restored = replace(now, **{name: getattr(memory, name) for name in AWAY})
         space = space_number(self._con, now.space)
         assert space is not None
         self._take_out(seq, memory.id, at=at)
-        columns = row_of(whole, space=space, user=0, conversation=None)
+        columns = row_of(restored, space=space, user=0, conversation=None)
         self._update(seq, {name: columns[name] for name in EMPTY} | {"change": self._changed()})
-        self._write_words(seq, whole, space)
+        self._write_words(seq, restored, space)
         self._con.executemany(
             """
             INSERT INTO versions (memory, version, id, snapshot, replaced_at, replaced_by, reason)

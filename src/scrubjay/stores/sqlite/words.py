@@ -83,7 +83,7 @@ class Seen(NamedTuple):
     views: tuple[View, ...] | None  # None: all of it, whatever the views that it asks for
     rows: int
     words: int  # in these rows; 0 if not needed
-    whole: bool  # nothing in the index is hidden
+    everything: bool  # nothing in the index is hidden
     narrow: bool  # most is
     changes: int  # while it stays, so do all counts
 
@@ -123,9 +123,9 @@ def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: i
     depth = limit + limit // 4
     narrow = shown.rows >= COMMON_FROM_ROWS and sqlite_filters.is_small(con, restriction)
     within, values = _within(restriction, words) if narrow else ("", [])
-    ranking = f"-bm25({words}, 1.0, 0.0)" if shown.whole and shown.rows >= SMALL_ROWS else f"own_bm25({words}, ?1)"
+    ranking = f"-bm25({words}, 1.0, 0.0)" if shown.everything and shown.rows >= SMALL_ROWS else f"own_bm25({words}, ?1)"
     tables, visible, hidden_out = words, "", list[Value]()
-    if not shown.whole:
+    if not shown.everything:
         where, hidden_out = shown.condition()
         tables, visible = f"{words} CROSS JOIN passages ON passages.id = {words}.rowid", f"AND {where}"
     while True:
@@ -152,10 +152,15 @@ def _seen(con: apsw.Connection, views: tuple[View, ...], index: Index, *, sees_a
     rows = _rows(con, index)
     if sees_all:
         words = _summed(con, ("TRUE", []), index)[1] if rows < SMALL_ROWS else 0
-        return Seen(views=None, rows=rows, words=words, whole=True, narrow=False, changes=0)
+        return Seen(views=None, rows=rows, words=words, everything=True, narrow=False, changes=0)
     visible, words, changes = _summed(con, seen(views, "passage_totals"), index)
     return Seen(
-        views=views, rows=visible, words=words, whole=visible == rows, narrow=visible * NARROW < rows, changes=changes
+        views=views,
+        rows=visible,
+        words=words,
+        everything=visible == rows,
+        narrow=visible * NARROW < rows,
+        changes=changes,
     )
 
 
@@ -290,7 +295,7 @@ def _rows_with(con: apsw.Connection, stems: Mapping[str, str], shown: Seen, inde
     if shown.views is None:
         return _common_remembered(con, stems, shown.rows, index)
     known = _vocabulary(con, stems, index)
-    if shown.whole:
+    if shown.everything:
         return known
     return {stem: _visible_rows_with(con, stem, stems[stem], shown, index) for stem in known}
 
@@ -369,7 +374,7 @@ def _stems(con: apsw.Connection, words: Iterable[str]) -> dict[str, str]:
 
 def _scope(con: apsw.Connection, restriction: Restriction, shown: Seen, matching_rows: int) -> tuple[int, ...]:
     """The spaces to look in by token, if that leaves fewer rows to weigh than the words alone do."""
-    if not shown.whole:
+    if not shown.everything:
         return _spaces_of(shown)
     if restriction.spaces is None:
         return ()

@@ -182,7 +182,7 @@ class History:
         ]
         return [*self._tally.recalls_of(memory), *written][:limit]
 
-    def deed(self, id: str) -> BulkOperation | None:
+    def bulk_operation(self, id: str) -> BulkOperation | None:
         """What was done to many memories at once under this id."""
         row = self._sql.one(f"SELECT id, action, {self._sql.user}, at, reason FROM deeds WHERE id = :id", id=id)
         if row is None:
@@ -351,19 +351,19 @@ class HistoryChanges(History):
             alias=alias,
         )
 
-    def note_deed(self, deed: BulkOperation) -> None:
-        """Remember what was done to these memories together; a deed noted before is given more of them."""
+    def note_operation(self, operation: BulkOperation) -> None:
+        """Remember what was done to these memories together; one noted before is given more of them."""
         self._sql.run(
             f"""
             INSERT INTO deeds (id, action, {self._sql.user}, at, reason)
             VALUES (:id, :action, :user, :at, :reason)
             ON CONFLICT (id) DO NOTHING
             """,
-            **columns_of_value(deed),
+            **columns_of_value(operation),
         )
         self._sql.many(
             "INSERT INTO deed_memories (deed, memory) VALUES (:deed, :memory) ON CONFLICT DO NOTHING",
-            [{"deed": deed.id, "memory": memory} for memory in deed.memories],
+            [{"deed": operation.id, "memory": memory} for memory in operation.memories],
         )
 
     def result_of(self, request: Request, *, now: datetime) -> str | None:
