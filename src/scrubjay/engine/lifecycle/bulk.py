@@ -125,7 +125,7 @@ class Bulk:
                 lifecycle.recover(engine.ledger, tx, name)
             count = min(len(forgotten), MOST)
             return Done(
-                operation=operation,
+                deed=operation,
                 action=RECOVERED,
                 count=count,
                 left=len(forgotten) - count,
