@@ -187,6 +187,7 @@ def put_away(row: Mapping[str, Any]) -> bool:
 class Copyable(ABC):
     """One side of a copy."""
 
+    _store: Any  # of the backend: what is done here is beneath its promise
     origin: str
     vector_size = 0  # bytes that a vector of the other side takes, if it has any
 
@@ -202,25 +203,29 @@ class Copyable(ABC):
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
         """Write rows and what follows from them, and keep the progress, in one transaction."""
 
-    @abstractmethod
     def progress(self) -> str | None:
         """What was kept of a copy that is not finished; empty if nothing was copied yet."""
+        kept: str | None = self._store.history.fact("copy")
+        return kept
 
-    @abstractmethod
     def is_new(self) -> bool:
         """Whether nothing was ever stored here."""
+        with self._store._reading() as con:
+            return con.execute("SELECT 1 FROM memories UNION ALL SELECT 1 FROM events LIMIT 1").fetchone() is None
 
-    @abstractmethod
     def keep(self, progress: str) -> None:
         """Keep the progress by itself."""
+        with self._store._changing() as transaction:
+            transaction.history.set_fact("copy", progress)
 
     @abstractmethod
     def finish(self, progress: str) -> None:
         """Make totals, and keep the progress, in one transaction."""
 
-    @abstractmethod
     def release(self) -> None:
         """Forget the progress: the copy is a store like any other from now on."""
+        with self._store._changing() as transaction:
+            transaction._con.execute("DELETE FROM facts WHERE key = 'copy'")
 
 
 def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]:

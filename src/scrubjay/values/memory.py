@@ -232,7 +232,12 @@ class Audience:
     @property
     def sees_all(self) -> bool:
         """Whether nothing in the store is hidden from the caller, so that frequencies may come from all of it."""
-        return Scope(None, Sight.ALL) in (self.scopes if self.reach is None else self.reach)
+        return Scope(None, Sight.ALL) in self.reaching.scopes
+
+    @property
+    def reaching(self) -> Audience:
+        """The same, where it may see what a memory points at."""
+        return self if self.reach is None else Audience(self.user, self.reach)
 
 
 # --- what is remembered ----------------------------------------------------------------------------------------------

@@ -149,17 +149,6 @@ class PostgresCopy(Copyable):
             _take_in(transaction, table, rows, self.vector_size)
             transaction.history.set_fact("copy", progress)
 
-    def progress(self) -> str | None:
-        return self._store.history.fact("copy")
-
-    def is_new(self) -> bool:
-        with self._store._reading() as con:
-            return con.execute("SELECT 1 FROM memories UNION ALL SELECT 1 FROM events LIMIT 1").fetchone() is None
-
-    def keep(self, progress: str) -> None:
-        with self._store._changing() as transaction:
-            transaction.history.set_fact("copy", progress)
-
     def finish(self, progress: str) -> None:
         with self._store._changing() as transaction:
             con = transaction._con
@@ -189,10 +178,6 @@ class PostgresCopy(Copyable):
             con.execute("DELETE FROM facts WHERE key = 'copy_indexes'")
             transaction.history.set_fact("copy", progress)
             con.execute(f"ANALYZE {', '.join(INDEXED)}")
-
-    def release(self) -> None:
-        with self._store._changing() as transaction:
-            transaction._con.execute("DELETE FROM facts WHERE key = 'copy'")
 
 
 def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None] | None) -> Checkup:

@@ -7,18 +7,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from scrubjay.stores.postgres.values import Texts
+from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, joined, seen_through
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import LAST_LETTER, AccessLevel, Audience, Filter, Memory, Sight, State, topic_key
 from scrubjay.values.times import milliseconds
 
 PUBLIC, SHARED, PRIVATE = "public", "shared", "private:"  # a private memory's audience ends in its user's name
 
-Condition = tuple[str, list[Any]]  # SQL over `memories`, and its parameters
 
 # What most filters ask of a memory. Its words and its signatures carry it along, so that both are searched without a
 # look at the memories, whose rows are ten times as wide.
@@ -26,22 +25,6 @@ CARRIED = (
     "id", "state", "audience", "user_id", "conversation_id", "kind", "category", "importance", "created_at",
     "expires_at",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What a caller sees of one space, or of every space."""
-
-    space: str | None
-    audiences: tuple[str, ...] | None  # None: all
-
-    def condition(self, table: str = "memories") -> Condition:
-        conditions: list[Condition] = []
-        if self.space is not None:
-            conditions.append((f"{table}.space = %s", [self.space]))
-        if self.audiences is not None:
-            conditions.append(among(f"{table}.audience", self.audiences))
-        return joined(conditions, "AND")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,20 +96,11 @@ def views_of(audience: Audience) -> tuple[View, ...]:
     return tuple(View(scope.space, audiences[scope.sight]) for scope in audience.scopes)
 
 
-def reach_of(audience: Audience) -> tuple[View, ...]:
-    """Where an audience may see what a memory points at."""
-    return views_of(audience if audience.reach is None else replace(audience, scopes=audience.reach))
-
-
 def superseded_for(audience: Audience) -> Condition:
     """The ids of memories that something supersedes for this audience, though not for everyone; hardly ever any."""
-    visible, values = seen(reach_of(audience), "others")
+    visible, values = seen(views_of(audience.reaching), "others")
     # asides_by_other, memories_by_id; as an array it is looked up once
-    return (
-        "ARRAY(SELECT asides.memory FROM asides JOIN memories AS others ON others.id = asides.other"  # noqa: S608 -- constants
-        f" WHERE asides.role = 'superseded_by' AND others.state < 3 AND {visible})",
-        values,
-    )
+    return (f"ARRAY({SUPERSEDED.format(visible)})", values)
 
 
 def _told_apart(states: tuple[int, ...], audience: Audience) -> tuple[tuple[int, ...], tuple[Condition, ...]]:
@@ -157,10 +131,7 @@ def spaces_of(views: Collection[View]) -> list[str] | None:
 
 
 def seen(views: Collection[View], table: str = "memories") -> Condition:
-    """The audience predicate; without a view it admits nothing."""
-    if not views:
-        return "FALSE", []
-    return joined([view.condition(table) for view in views], "OR")
+    return seen_through(views, among, table)
 
 
 def among(column: str, values: Iterable[Any]) -> Condition:
@@ -169,14 +140,6 @@ def among(column: str, values: Iterable[Any]) -> Condition:
     if len(several) == 1:
         return f"{column} = %s", several
     return f"{column} = ANY(%s)", [Texts(several) if several and isinstance(several[0], str) else several]
-
-
-def joined(conditions: Collection[Condition], word: str) -> Condition:
-    """Several conditions as one, in brackets; no condition admits everything."""
-    if not conditions:
-        return "TRUE", []
-    sql = f"\n{word} ".join(sql for sql, _ in conditions)
-    return f"({sql})", [value for _, values in conditions for value in values]
 
 
 def holds(column: str, value: str) -> Condition:

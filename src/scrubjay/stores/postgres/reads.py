@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.filters import Condition, joined, restricted, seen, views_of
+from scrubjay.stores.postgres.filters import restricted, seen, views_of
 from scrubjay.stores.postgres.sql import columns_for
 from scrubjay.stores.postgres.values import Texts
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.tables.rows import Row, maybe_moment, memory_of
+from scrubjay.stores.tables.sql import Condition, joined
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.values.times import moment

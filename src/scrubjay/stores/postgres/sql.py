@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.filters import Condition, audience_of, reach_of, seen, views_of
+from scrubjay.stores.postgres.filters import audience_of, seen, views_of
 from scrubjay.stores.postgres.values import vector_of
 from scrubjay.stores.tables.rows import FIELDS, columns_of, memory_of
-from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Key, Row, Span, Sql, named
+from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import Audience, Memory
 from scrubjay.values.times import milliseconds
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _RENAMED = {"user": "user_id", "conversation": "conversation_id", "session": "session_id"}
 
 # What a memory is read from, in the order `memory_of` takes it apart.
-COLUMNS = ", ".join(f"memories.{_RENAMED.get(name, name)}" for name in FIELDS)
+OWN = {name: f"memories.{_RENAMED.get(name, name)}" for name in FIELDS}
+COLUMNS = ", ".join(OWN.values())
 
 # What else statistics need of a row; see postgres/counts.py.
 COUNTED = """
@@ -37,33 +38,9 @@ COUNTED = """
 """
 
 
-POINTERS = ("supersedes", "superseded_by")
-
-
 def columns_for(audience: Audience) -> Condition:
     """The columns of a memory as this audience is told them, and what to put there."""
-    pointers = {name: pointer_for(audience, name) for name in POINTERS}
-    own = {name: f"memories.{_RENAMED.get(name, name)}" for name in FIELDS}
-    columns = ", ".join(pointers[name][0] if name in pointers else own[name] for name in FIELDS)
-    return columns, [value for name in POINTERS for value in pointers[name][1]]
-
-
-def pointer_for(audience: Audience, name: str) -> Condition:
-    """A column that names another memory, or what it names to this audience only."""
-    visible, values = seen(reach_of(audience), "others")
-    # the primary key of asides, memories_by_id
-    aside = f"""
-        SELECT asides.other
-        FROM asides
-        JOIN memories AS others ON others.id = asides.other
-        WHERE asides.memory = memories.id
-        AND asides.role = '{name}'
-        AND others.state < 3
-        AND {visible}
-        ORDER BY asides.hlc DESC, asides.other
-        LIMIT 1
-    """
-    return f"coalesce(memories.{name}, ({aside}))", values
+    return columns_told(OWN, seen(views_of(audience.reaching), "others"))
 
 
 def row_of(memory: Memory) -> dict[str, Any]:

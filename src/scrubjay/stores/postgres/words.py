@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, View, looked_at, seen, spaces_of
+from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, looked_at, seen, spaces_of
 from scrubjay.stores.postgres.values import Texts
+from scrubjay.stores.tables.sql import View
 from scrubjay.stores.tables.stems import counted_stems, stems
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Match, Memory

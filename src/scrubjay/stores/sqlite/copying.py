@@ -171,23 +171,8 @@ class SqliteCopy(Copyable):
             Intake(transaction).take_in(table, rows)
             transaction.history.set_fact("copy", progress)
 
-    def progress(self) -> str | None:
-        return self._store.history.fact("copy")
-
-    def is_new(self) -> bool:
-        with self._store._reading() as con:
-            return con.execute("SELECT 1 FROM memories UNION ALL SELECT 1 FROM events LIMIT 1").fetchone() is None
-
-    def keep(self, progress: str) -> None:
-        with self._store._changing() as transaction:
-            transaction.history.set_fact("copy", progress)
-
     def finish(self, progress: str) -> None:
         self.keep(progress)  # totals are made by triggers
-
-    def release(self) -> None:
-        with self._store._changing() as transaction:
-            transaction._con.execute("DELETE FROM facts WHERE key = 'copy'")
 
 
 class Intake:

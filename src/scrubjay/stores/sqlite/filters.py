@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 import apsw
 
+from scrubjay.stores.tables.sql import Condition, View, joined, seen_through
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import LAST_LETTER, AccessLevel, Audience, Filter, Sight, State, topic_key
 from scrubjay.values.times import milliseconds
@@ -25,23 +25,6 @@ PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's 
 FEW_ROWS = 2_000  # rows that are sorted faster than the space is read in order
 
 Value = str | int | float | bytes
-Condition = tuple[str, list[Value]]  # SQL over `memories`, and its parameters
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What a caller sees of one space, or of every space."""
-
-    space: int | None
-    audiences: tuple[int, ...] | None  # None: all
-
-    def condition(self, table: str = "memories") -> Condition:
-        conditions: list[Condition] = []
-        if self.space is not None:
-            conditions.append((f"{table}.space = ?", [self.space]))
-        if self.audiences is not None:
-            conditions.append(among(f"{table}.audience", self.audiences))
-        return joined(conditions, "AND")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,16 +155,11 @@ def audience_of(level: AccessLevel, user: int) -> int:
     return {AccessLevel.PUBLIC: PUBLIC, AccessLevel.SHARED: SHARED, AccessLevel.PRIVATE: FIRST_PRIVATE + user}[level]
 
 
-def reach_of(con: apsw.Connection, audience: Audience) -> tuple[View, ...]:
-    """Where an audience may see what a memory points at."""
-    return views_of(con, audience if audience.reach is None else replace(audience, scopes=audience.reach))
-
-
 def superseded_for(con: apsw.Connection, audience: Audience) -> tuple[int, ...]:
     """The active memories that something supersedes for this audience, though not for everyone."""
     if con.execute("SELECT 1 FROM asides LIMIT 1").fetchone() is None:
         return ()
-    visible, values = seen(reach_of(con, audience), "others")
+    visible, values = seen(views_of(con, audience.reaching), "others")
     rows = con.execute(
         # the unique index of ids, twice
         f"""
@@ -214,10 +192,7 @@ def _told_apart(
 
 
 def seen(views: Collection[View], table: str = "memories") -> Condition:
-    """The audience predicate; without a view it admits nothing."""
-    if not views:
-        return "FALSE", []
-    return joined([view.condition(table) for view in views], "OR")
+    return seen_through(views, among, table)
 
 
 def space_by_space(con: apsw.Connection, views: Collection[View]) -> list[View]:
@@ -249,14 +224,6 @@ def among(column: str, values: Collection[Value]) -> Condition:
 
 def placeholders(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
-
-
-def joined(conditions: Collection[Condition], word: str) -> Condition:
-    """Several conditions as one, in brackets; no condition admits everything."""
-    if not conditions:
-        return "TRUE", []
-    sql = f"\n{word} ".join(sql for sql, _ in conditions)
-    return f"({sql})", [value for _, values in conditions for value in values]
 
 
 def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:

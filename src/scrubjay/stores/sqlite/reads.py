@@ -15,9 +15,10 @@ import apsw
 
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import Condition, Restriction, among, joined, kept, restricted, seen, views_of
+from scrubjay.stores.sqlite.filters import Restriction, among, kept, restricted, seen, views_of
 from scrubjay.stores.sqlite.sql import TABLES, columns_for
 from scrubjay.stores.tables.rows import maybe_moment, memory_of
+from scrubjay.stores.tables.sql import Condition, joined
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import (
     AT_HAND,
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from scrubjay.stores.sqlite.filters import Value, View, space_by_space
+from scrubjay.stores.sqlite.filters import Value, space_by_space
+from scrubjay.stores.tables.sql import View
 
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 
-from scrubjay.stores.sqlite.filters import Condition, audience_of, reach_of, seen, space_by_space, views_of
+from scrubjay.stores.sqlite.filters import audience_of, seen, space_by_space, views_of
 from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of, memory_of
-from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Key, Row, Span, Sql, named
+from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import Audience, Memory
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 NAMES = {"space": "spaces.name", "user": "users.name", "conversation": "conversations.name"}
-COLUMNS = ", ".join(NAMES.get(name, f"memories.{name}") for name in FIELDS)
+OWN = {name: NAMES.get(name, f"memories.{name}") for name in FIELDS}
+COLUMNS = ", ".join(OWN.values())
 
 # Left joins, so that the planner starts with `memories` and its index whatever else is asked.
 TABLES = """
@@ -32,34 +33,12 @@ TABLES = """
     LEFT JOIN names AS conversations ON conversations.number = memories.conversation
 """
 
-POINTERS = ("supersedes", "superseded_by")
-
 
 def columns_for(con: apsw.Connection, audience: Audience) -> Condition:
     """The columns of a memory as this audience is told them, and what to put there."""
     if con.execute("SELECT 1 FROM asides LIMIT 1").fetchone() is None:
         return COLUMNS, []
-    pointers = {name: pointer_for(con, audience, name) for name in POINTERS}
-    own = {name: NAMES.get(name, f"memories.{name}") for name in FIELDS}
-    columns = ", ".join(pointers[name][0] if name in pointers else own[name] for name in FIELDS)
-    return columns, [value for name in POINTERS for value in pointers[name][1]]
-
-
-def pointer_for(con: apsw.Connection, audience: Audience, name: str) -> Condition:
-    """A column that names another memory, or what it names to this audience only."""
-    visible, values = seen(reach_of(con, audience), "others")
-    aside = f"""
-        SELECT asides.other
-        FROM asides
-        CROSS JOIN memories AS others ON others.id = asides.other
-        WHERE asides.memory = memories.id
-        AND asides.role = '{name}'
-        AND others.state < 3
-        AND {visible}
-        ORDER BY asides.hlc DESC, asides.other
-        LIMIT 1
-    """
-    return f"coalesce(memories.{name}, ({aside}))", values
+    return columns_told(OWN, seen(views_of(con, audience.reaching), "others"))
 
 
 def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -> dict[str, Any]:
@@ -149,7 +128,7 @@ class SqliteSql(Sql):
             views = space_by_space(con, views_of(con, audience))
         total = 0
         for view in views:  # an index begins with the space
-            visible, given = named(view.condition(), "?", "seen_")
+            visible, given = named(seen([view]), "?", "seen_")
             statement = f"SELECT count(*) FROM memories INDEXED BY {index} WHERE {visible} AND {where}"
             total += sum(count for (count,) in self.all(statement, **values, **given))
         return total

@@ -26,17 +26,8 @@ from numpy.typing import NDArray
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import EmbeddingError
 from scrubjay.stores.sqlite import vec1
-from scrubjay.stores.sqlite.filters import (
-    SMALL,
-    Condition,
-    Restriction,
-    View,
-    among,
-    is_small,
-    joined,
-    kept,
-    small_table,
-)
+from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, is_small, kept, small_table
+from scrubjay.stores.tables.sql import Condition, View, joined
 from scrubjay.values.memory import Match
 
 CACHED_ROWS = 40_000  # 61 MB at 384 dimensions

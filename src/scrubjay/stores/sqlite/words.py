@@ -19,7 +19,8 @@ from weakref import WeakKeyDictionary
 import apsw
 
 from scrubjay.stores.sqlite import filters as sqlite_filters
-from scrubjay.stores.sqlite.filters import Condition, Restriction, Value, View, among, seen
+from scrubjay.stores.sqlite.filters import Restriction, Value, among, seen
+from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.stores.tables.stems import TOKENIZER
 from scrubjay.values.memory import Match, State
 from scrubjay.values.words import COMMON_FROM_ROWS, SMALL_ROWS, query_words, rarity_of, term, weights_of

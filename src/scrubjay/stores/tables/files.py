@@ -9,13 +9,12 @@ memory in a mirrored space. Backends see to that where they change memories.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from scrubjay.errors import SpaceNotFound
 from scrubjay.stores.promises.files import Entry, File
 from scrubjay.stores.tables.rows import value_of
 from scrubjay.stores.tables.side_rows import file_of_row
-from scrubjay.stores.tables.sql import Sql
+from scrubjay.stores.tables.sql import Sql, pointer
 from scrubjay.values.memory import AccessLevel, Audience, Memory
 
 List = list  # below, `list` is a verb
@@ -88,14 +87,14 @@ class Files:
     def entries(self, space: str, section: str, audience: Audience) -> List[Entry]:
         """The active memories below a section of a space ("" for all of it), expired ones included, by path."""
         visible, values = self._sql.visible(audience)
-        newer, told = self._newer(audience)
+        newer, told = self._sql.visible(audience.reaching, "others")
         below = "AND memories.path >= :first AND memories.path < :end" if section else ""  # "0" comes just after "/"
         rows = self._sql.all(
             # memories_by_place
             f"""
             SELECT
                 memories.id, memories.path, memories.title, memories.content_length, memories.updated_at,
-                memories.expires_at, {newer}
+                memories.expires_at, {pointer("superseded_by", newer)}
             FROM memories
             WHERE memories.space = {self._sql.space}
             AND memories.state IN (0, 1)
@@ -164,24 +163,6 @@ class Files:
         """Whether every memory of the space is kept as a file."""
         row = self._sql.one("SELECT mirrored FROM spaces WHERE name = :space", space=space)
         return row is not None and bool(row[0])
-
-    def _newer(self, audience: Audience) -> tuple[str, dict[str, object]]:
-        """What supersedes a memory, for everyone or for this audience."""
-        reach = audience if audience.reach is None else replace(audience, scopes=audience.reach)
-        visible, values = self._sql.visible(reach, "others")
-        # the primary key of asides, memories by their ids
-        aside = f"""
-            SELECT asides.other
-            FROM asides
-            JOIN memories AS others ON others.id = asides.other
-            WHERE asides.memory = memories.id
-            AND asides.role = 'superseded_by'
-            AND others.state < 3
-            AND {visible}
-            ORDER BY asides.hlc DESC, asides.other
-            LIMIT 1
-        """
-        return f"coalesce(memories.superseded_by, ({aside}))", values
 
 
 class FileChanges(Files):

@@ -17,7 +17,7 @@ from scrubjay.stores.promises.memories import RESULTS_KEPT, Request
 from scrubjay.stores.tables.conversations import PARTS as CONVERSATION_PARTS
 from scrubjay.stores.tables.rows import as_json, columns_of_value, event_of, snapshot_of_memory, value_of
 from scrubjay.stores.tables.side_rows import version_of
-from scrubjay.stores.tables.sql import Sql
+from scrubjay.stores.tables.sql import SUPERSEDED, Sql
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import Audience, BulkOperation, Event, Link, LinkKind, Memory, Recall, Space, Version
 from scrubjay.values.times import milliseconds, moment
@@ -64,8 +64,7 @@ class History:
 
     def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> list[Link]:
         """Open `may_outdate` links between memories that are visible, active and not expired, newest first."""
-        reach = audience if audience.reach is None else replace(audience, scopes=audience.reach)
-        others, values = self._sql.visible(reach, "others")
+        others, values = self._sql.visible(audience.reaching, "others")
         ends = []
         for end in ("newer", "older"):
             visible, given = self._sql.visible(audience, end)
@@ -76,14 +75,7 @@ class History:
                 {visible}
                 AND {end}.state = 0
                 AND ({end}.expires_at IS NULL OR {end}.expires_at > :at)
-                AND {end}.id NOT IN (
-                    SELECT asides.memory
-                    FROM asides
-                    JOIN memories AS others ON others.id = asides.other
-                    WHERE asides.role = 'superseded_by'
-                    AND others.state < 3
-                    AND {others}
-                )
+                AND {end}.id NOT IN ({SUPERSEDED.format(others)})
                 """
             )
         rows = self._sql.all(

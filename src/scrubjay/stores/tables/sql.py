@@ -3,10 +3,12 @@
 Statements have `:name` parameters. A backend runs them on a reader's connection, or inside its transaction.
 """
 
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from scrubjay.values.memory import Audience, Memory
@@ -44,6 +46,72 @@ class Key(NamedTuple):
 
 
 Clause = tuple[str, dict[str, object]]  # SQL, and its parameters
+Condition = tuple[str, list[Any]]  # the same with a mark for each parameter, as the backend writes it
+
+
+class View(NamedTuple):
+    """What a caller sees of one space, or of every space, as the backend names both."""
+
+    space: Any  # None: every one
+    audiences: tuple[Any, ...] | None  # None: all
+
+
+def seen_through(views: Collection[View], among: Callable[[str, Sequence[Any]], Condition], table: str) -> Condition:
+    """The audience predicate; without a view it admits nothing. `among` is a condition of a column's values."""
+    if not views:
+        return "FALSE", []
+    each = []
+    for space, audiences in views:
+        within = [] if space is None else [among(f"{table}.space", [space])]
+        level = [] if audiences is None else [among(f"{table}.audience", audiences)]
+        each.append(joined([*within, *level], "AND"))
+    return joined(each, "OR")
+
+
+def joined(conditions: Collection[Condition], word: str) -> Condition:
+    """Several conditions as one, in brackets; no condition admits everything."""
+    if not conditions:
+        return "TRUE", []
+    sql = f"\n{word} ".join(sql for sql, _ in conditions)
+    return f"({sql})", [value for _, values in conditions for value in values]
+
+
+# Memories that something supersedes for those who see `others` under a condition, though not for everyone.
+SUPERSEDED = """
+    SELECT asides.memory
+    FROM asides
+    JOIN memories AS others ON others.id = asides.other
+    WHERE asides.role = 'superseded_by'
+    AND others.state < 3
+    AND {}
+"""
+POINTERS = ("supersedes", "superseded_by")
+
+
+def pointer(name: str, visible: str) -> str:
+    """A column that names another memory, or what it names to those only who see `others` under this condition."""
+    # the primary key of asides, memories by their ids
+    return f"""
+        coalesce(memories.{name}, (
+            SELECT asides.other
+            FROM asides
+            JOIN memories AS others ON others.id = asides.other
+            WHERE asides.memory = memories.id
+            AND asides.role = '{name}'
+            AND others.state < 3
+            AND {visible}
+            ORDER BY asides.hlc DESC, asides.other
+            LIMIT 1
+        ))
+    """
+
+
+def columns_told(columns: Mapping[str, str], others: Condition) -> Condition:
+    """The columns of a memory as those are told them who see `others` under this condition."""
+    visible, values = others
+    told = [pointer(name, visible) if name in POINTERS else column for name, column in columns.items()]
+    return ", ".join(told), [*values, *values]
+
 
 # Where vectors are: the table, called `vectors`, and a condition on its rows.
 FIRST = ("vectors", "TRUE")

@@ -14,12 +14,11 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from scrubjay.stores.promises.statistics import Activity, Level, Of, Part, SpaceCounts, Totals
-from scrubjay.stores.tables.sql import Row, Sql
+from scrubjay.stores.tables.sql import SUPERSEDED, Row, Sql
 from scrubjay.stores.tables.tally import HOUR, Tally
 from scrubjay.values.memory import Audience, Category, State
 from scrubjay.values.times import milliseconds, moment
@@ -127,8 +126,7 @@ class Statistics:
         """What each space holds of what the audience sees; spaces without any may be left out. Never a scan."""
         sql = self._sql
         (counted, some), (visible, given) = sql.visible(audience, "totals"), sql.visible(audience)
-        reach = audience if audience.reach is None else replace(audience, scopes=audience.reach)
-        others, named = sql.visible(reach, "others")
+        others, named = sql.visible(audience.reaching, "others")
         rows = sql.all(
             # the primary key of totals; memories_by_expiry; memories by their ids
             f"""
@@ -151,14 +149,7 @@ class Statistics:
                 WHERE memories.state = 0
                 AND (expires_at IS NULL OR expires_at > :at)
                 AND {visible}
-                AND memories.id IN (
-                    SELECT asides.memory
-                    FROM asides
-                    JOIN memories AS others ON others.id = asides.other
-                    WHERE asides.role = 'superseded_by'
-                    AND others.state < 3
-                    AND {others}
-                )
+                AND memories.id IN ({SUPERSEDED.format(others)})
             ) AS counts
             GROUP BY counts.space
             """,
