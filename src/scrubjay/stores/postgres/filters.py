@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.stores.postgres.values import Texts
-from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, joined, seen_through
+from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, by_rows, joined, seen_through
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import LAST_LETTER, AccessLevel, Audience, Filter, Memory, Sight, State, topic_key
+from scrubjay.values.memory import AccessLevel, Audience, Filter, Memory, Sight, State
 from scrubjay.values.times import milliseconds
 
 PUBLIC, SHARED, PRIVATE = "public", "shared", "private:"  # a private memory's audience ends in its user's name
@@ -157,8 +157,6 @@ def _conditions(filter: Filter, now: int) -> Iterator[Condition]:  # noqa: PLR09
         yield "(memories.expires_at IS NULL OR memories.expires_at > %s)", [now]
     if filter.expired is True:
         yield "memories.expires_at <= %s", [now]
-    if filter.accessed_until is not None:
-        yield "memories.accessed_at <= %s", [milliseconds(filter.accessed_until)]
     if filter.created_since is not None:
         yield "memories.created_at >= %s", [milliseconds(filter.created_since)]
     if filter.created_until is not None:
@@ -179,22 +177,11 @@ def _conditions(filter: Filter, now: int) -> Iterator[Condition]:  # noqa: PLR09
         yield "memories.session_id = %s", [filter.session_id]
     if filter.access_levels is not None:
         yield among("memories.access_level", sorted(filter.access_levels))
-    for column in ("source", "client", "caller", "transport"):
-        if (value := getattr(filter, column)) is not None:
-            yield f"memories.{column} = %s", [value]
     if filter.flag is not None:  # memories_by_flag
         yield "memories.flags <> '[]'", []
     if filter.flag not in (None, "any"):
         yield holds("memories.flags", str(filter.flag))
-    if filter.topic is not None:  # memories_by_topic
-        yield "memories.topic_key = %s", [topic_key(filter.topic)]
-    if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
-        between = "(memories.path = %s OR (memories.path >= %s AND memories.path < %s))"
-        yield between, [folder, folder + "/", folder + "0"]
-    if filter.ids is not None:
-        yield among("memories.id", sorted(filter.ids))
-    if filter.id_prefix is not None:  # the unique index of ids
-        yield "(memories.id >= %s AND memories.id < %s)", [filter.id_prefix, filter.id_prefix + LAST_LETTER]
+    yield from by_rows(filter, "%s", among)
 
 
 def talks(audience: Audience) -> Condition:

@@ -17,8 +17,8 @@ from scrubjay.stores.postgres.filters import restricted, seen, views_of
 from scrubjay.stores.postgres.sql import columns_for
 from scrubjay.stores.postgres.values import Texts
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
-from scrubjay.stores.tables.rows import Row, maybe_moment, memory_of
-from scrubjay.stores.tables.sql import Condition, joined
+from scrubjay.stores.tables.rows import Row, glimpse_of, memory_of
+from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
 from scrubjay.values.times import moment
@@ -93,7 +93,7 @@ class PostgresReads(Reads):
                 ON uncounted.id = memories.id
             """
             uncounted = [[*waiting], [one.count for one in waiting.values()], [one.at for one in waiting.values()]]
-        where, values = joined([restriction.condition(), *_behind(after, value, descending=descending)], "AND")
+        where, values = joined([restriction.condition(), *behind(after, value, "%s", descending=descending)], "AND")
         direction = "DESC" if descending else "ASC"
         columns, told = columns_for(audience)
         with self._reading() as con:
@@ -188,10 +188,7 @@ class PostgresReads(Reads):
                 """,
                 (OPENING, Texts(ids)),
             )
-            return {
-                name: Glimpse(moment(created), maybe_moment(since), maybe_moment(until), conversation, length, opening)
-                for name, created, since, until, conversation, length, opening in rows
-            }
+            return {name: glimpse_of(rest) for name, *rest in rows}
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         if not ids:
@@ -221,14 +218,6 @@ class PostgresReads(Reads):
             (*told, Texts(ids), *values),
         )
         return self._memories(rows)
-
-
-def _behind(after: Position | None, value: str, *, descending: bool) -> Iterable[Condition]:
-    beyond = "<" if descending else ">"
-    if after is not None and after.value is not None:
-        yield f"({value}, memories.seq) {beyond} (%s, %s)", [after.value, after.seq]
-    elif after is not None:
-        yield f"memories.seq {beyond} %s", [after.seq]
 
 
 def _aliased(con: Connection, aliases: Sequence[str]) -> dict[str, str]:

@@ -37,9 +37,10 @@ from scrubjay.stores.tables.rows import (
     FIELDS,
     Row,
     as_json,
+    check_next,
     memory_of,
+    renamed,
     snapshot_of,
-    snapshot_of_memory,
     without_asides,
 )
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
@@ -304,26 +305,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         columns = row_of(restored) | {"packed_bytes": None}
         left = {name: columns[name] for name in (*EMPTY, "packed_bytes")}
         self._update(space, seq, left)
-        self._con.cursor().executemany(
-            """
-            INSERT INTO versions (space, memory, version, id, snapshot, replaced_at, replaced_by, reason)
-            VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
-            ON CONFLICT (space, memory, version) DO NOTHING
-            """,
-            [
-                (
-                    space,
-                    seq,
-                    one.memory.version,
-                    one.id,
-                    snapshot_of_memory(one.memory),
-                    milliseconds(one.replaced_at),
-                    one.replaced_by,
-                    one.reason,
-                )
-                for one in versions
-            ],
-        )
+        self.history.keep_versions(memory.id, versions)
         return self.tally.laid_over(self._recount(known).memory)
 
     def replicate(
@@ -354,23 +336,18 @@ class PostgresTransaction(PostgresReads, Transaction):
         if known is None or known.counted.state == State.PURGED:
             return
         was, (space, seq) = known.memory, (known.counted.space, known.seq)
-        renamed = replace(
-            was,
-            path=memory.path if was.path else "",
-            title=memory.title if was.title else "",
-            auto_tags=memory.auto_tags,
-        )
-        if renamed.path != was.path and was.state in AT_HAND and renamed.path in self.files.taken_paths(renamed):
-            raise Conflict(f"The path {renamed.path!r} is taken.", hint="Choose another path.", path=renamed.path)
-        columns = {"path": renamed.path, "title": renamed.title, "auto_tags": as_json(renamed.auto_tags)}
+        after = renamed(was, memory)
+        if after.path != was.path and was.state in AT_HAND and after.path in self.files.taken_paths(after):
+            raise Conflict(f"The path {after.path!r} is taken.", hint="Choose another path.", path=after.path)
+        columns = {"path": after.path, "title": after.title, "auto_tags": as_json(after.auto_tags)}
         self._update(space, seq, columns)
-        if known.packed_bytes is None and found_by(was) != found_by(renamed):
+        if known.packed_bytes is None and found_by(was) != found_by(after):
             self._remove_words(space, seq)
-            self.write_words(space, seq, passages_of(renamed))
-        if was.auto_tags != renamed.auto_tags:
-            self._write_tags(seq, renamed)
+            self.write_words(space, seq, passages_of(after))
+        if was.auto_tags != after.auto_tags:
+            self._write_tags(seq, after)
         self.history.restate(memory.id, former)
-        state, moved = known.counted.state, renamed.path != was.path
+        state, moved = known.counted.state, after.path != was.path
         self.file_waits(was.id, space=space, version=was.version, state=state, moved=moved)
 
     def amend(self, id: str, columns: Mapping[str, Any]) -> None:
@@ -477,7 +454,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         space, alias, path, repeated = row[:4]
         known = None if row[4] is None else _known(row[4:])
         if known is not None:
-            self._check_version(memory, known)
+            check_next(memory, known.memory.version, purged=known.counted.state == State.PURGED)
         elif alias:
             raise Conflict(f"The id {memory.id!r} is taken.")
         if space is None:
@@ -485,17 +462,6 @@ class PostgresTransaction(PostgresReads, Transaction):
         if path and memory.state in AT_HAND:
             raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
         return known, bool(repeated), bool(space)
-
-    def _check_version(self, memory: Memory, known: Known) -> None:
-        if memory.version == 1:
-            raise Conflict(f"The id {memory.id!r} is taken.")
-        version = known.memory.version
-        if version != memory.version - 1 or known.counted.state == State.PURGED:
-            raise Conflict(
-                f"Memory {memory.id} has changed since it was read.",
-                hint="Read it again and repeat the change.",
-                version=version,
-            )
 
     def _known(self, id: str) -> Known | None:
         row = self._con.execute(

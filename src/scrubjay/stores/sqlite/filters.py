@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import apsw
 
-from scrubjay.stores.tables.sql import Condition, View, joined, seen_through
+from scrubjay.stores.tables.sql import Condition, View, by_rows, joined, seen_through
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import LAST_LETTER, AccessLevel, Audience, Filter, Sight, State, topic_key
+from scrubjay.values.memory import AccessLevel, Audience, Filter, Sight, State
 from scrubjay.values.times import milliseconds
 
 PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's is its user's number plus the last
@@ -230,25 +230,13 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
     if filter.tags is not None:  # tags_by_tag; the plus keeps the planner from starting with many rows
         sql, values = among("tag", sorted(filter.tags))
         yield f"{'' if few_tags else '+'}memories.seq IN (SELECT memory FROM tags WHERE {sql})", values
-    if filter.accessed_until is not None:
-        yield "memories.accessed_at <= ?", [milliseconds(filter.accessed_until)]
     if filter.session_id is not None:
         yield "memories.session = ?", [filter.session_id]
     if filter.access_levels is not None:
         yield _at_levels(filter.access_levels)
-    for column in ("source", "client", "caller", "transport"):
-        if (value := getattr(filter, column)) is not None:
-            yield f"memories.{column} = ?", [value]
     if filter.flag is not None:
         yield _flagged(filter.flag)
-    if filter.topic is not None:  # memories_by_topic
-        yield "memories.topic_key = ?", [topic_key(filter.topic)]
-    if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
-        yield "(memories.path = ? OR (memories.path >= ? AND memories.path < ?))", [folder, folder + "/", folder + "0"]
-    if filter.ids is not None:
-        yield among("memories.id", sorted(filter.ids))
-    if filter.id_prefix is not None:  # the unique index of ids
-        yield "(memories.id >= ? AND memories.id < ?)", [filter.id_prefix, filter.id_prefix + LAST_LETTER]
+    yield from by_rows(filter, "?", among)
 
 
 def _flagged(flag: str) -> Condition:

@@ -17,8 +17,8 @@ from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Restriction, among, kept, restricted, seen, views_of
 from scrubjay.stores.sqlite.sql import TABLES, columns_for
-from scrubjay.stores.tables.rows import maybe_moment, memory_of
-from scrubjay.stores.tables.sql import Condition, joined
+from scrubjay.stores.tables.rows import glimpse_of, memory_of
+from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import (
     AT_HAND,
@@ -36,7 +36,7 @@ from scrubjay.values.times import moment
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from scrubjay.stores.sqlite.filters import Value, space_by_space
@@ -206,10 +206,7 @@ class SqliteReads(Reads):
                 """,
                 (OPENING, json.dumps(list(ids))),
             )
-            return {
-                name: Glimpse(moment(created), maybe_moment(since), maybe_moment(until), conversation, length, opening)
-                for name, created, since, until, conversation, length, opening in rows
-            }
+            return {name: glimpse_of(rest) for name, *rest in rows}
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         from scrubjay.stores.sqlite import vectors
@@ -307,14 +304,16 @@ def arms(
     in_order = not restriction.few and len(parts) <= MAX_ARMS
     for part in parts if in_order else [restriction]:
         index, covered = _index(part, order) if in_order else ("", [])
-        conditions = [part.condition(), *covered, *_behind(after, value, descending=descending)]
+        conditions = [part.condition(), *covered, *behind(after, value, "?", descending=descending)]
         if overlaid:
             conditions.append((f"memories.seq NOT IN (SELECT seq FROM ({_UNCOUNTED}))", [uncounted]))
         where, given = joined(conditions, "AND")
         selects.append(f"SELECT memories.seq, {value} FROM memories {index} WHERE {where}")
         values += given
     if overlaid:
-        where, given = joined([restriction.condition(), *_behind(after, OVERLAID[order], descending=descending)], "AND")
+        where, given = joined(
+            [restriction.condition(), *behind(after, OVERLAID[order], "?", descending=descending)], "AND"
+        )
         selects.append(
             f"""
             SELECT memories.seq, {OVERLAID[order]}
@@ -368,11 +367,3 @@ def _index(part: Restriction, order: Order) -> tuple[str, list[Condition]]:
     if order is Order.CREATED or State.ARCHIVED in part.states:  # archived ones are in no other: they are sorted
         return f"INDEXED BY {INDEXES[Order.CREATED]}", []
     return f"INDEXED BY {INDEXES[order]}", [(f"memories.state <> {int(State.ARCHIVED)}", [])]
-
-
-def _behind(after: Position | None, value: str, *, descending: bool) -> Iterator[Condition]:
-    beyond = "<" if descending else ">"
-    if after is not None and after.value is not None:
-        yield f"({value}, memories.seq) {beyond} (?, ?)", [after.value, after.seq]
-    elif after is not None:
-        yield f"memories.seq {beyond} ?", [after.seq]

@@ -9,7 +9,6 @@ from scrubjay.errors import SpaceNotFound
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Erased, Replica
 from scrubjay.stores.sqlite.filters import space_number
-from scrubjay.stores.sqlite.sql import row_of
 from scrubjay.stores.tables.rows import Row, memory_of
 from scrubjay.values.memory import State
 from scrubjay.values.times import milliseconds
@@ -61,18 +60,8 @@ def _columns(tx: SqliteTransaction, replica: Replica, fingerprint: bytes | None)
     space = space_number(tx._con, memory.space)
     if space is None:
         raise SpaceNotFound(f"No space {memory.space!r}.", hint="Create it first.")
-    conversation = memory.context.conversation_id
-    columns = row_of(
-        memory,
-        space=space,
-        user=tx._number(memory.context.user_id),
-        conversation=None if conversation is None else tx._number(conversation),
-    )
-    columns |= {
-        "fingerprint": fingerprint,
-        "change": tx._changed(),
-        "final": int(replica.erased is Erased.FINAL),
-    }
+    final = int(replica.erased is Erased.FINAL)
+    columns = tx._columns(memory, space) | {"fingerprint": fingerprint, "change": tx._changed(), "final": final}
     if replica.erased:
         return columns | {"state": int(State.PURGED), "fingerprint": None, "content_hash": None, "parts": 0}
     tx._check_path(memory, space)

@@ -21,7 +21,16 @@ from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, row_of
 from scrubjay.stores.sqlite.words import count_all_passages, count_passages, scope_token
 from scrubjay.stores.tables.parts import holds_changes
-from scrubjay.stores.tables.rows import FIELDS, Row, as_json, memory_of, snapshot_of, snapshot_of_memory, without_asides
+from scrubjay.stores.tables.rows import (
+    FIELDS,
+    Row,
+    as_json,
+    check_next,
+    memory_of,
+    renamed,
+    snapshot_of,
+    without_asides,
+)
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Tally
 from scrubjay.values.memory import AT_HAND, Archive, Match, Memory, State, Version, random_suffix
@@ -75,13 +84,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         space = space_number(self._con, memory.space)
         if space is None:
             raise SpaceNotFound(f"No space {memory.space!r}.", hint="Create it first.")
-        conversation = memory.context.conversation_id
-        columns = row_of(
-            memory,
-            space=space,
-            user=self._number(memory.context.user_id),
-            conversation=None if conversation is None else self._number(conversation),
-        )
+        columns = self._columns(memory, space)
         self._check_path(memory, space)
         columns |= {"fingerprint": fingerprint, "change": self._changed()}
         if stored is None:
@@ -242,25 +245,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         columns = row_of(restored, space=space, user=0, conversation=None)
         self._update(seq, {name: columns[name] for name in EMPTY} | {"change": self._changed()})
         self._write_words(seq, restored, space)
-        self._con.executemany(
-            """
-            INSERT INTO versions (memory, version, id, snapshot, replaced_at, replaced_by, reason)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (memory, version) DO NOTHING
-            """,
-            [
-                (
-                    seq,
-                    one.memory.version,
-                    one.id,
-                    snapshot_of_memory(one.memory),
-                    milliseconds(one.replaced_at),
-                    one.replaced_by,
-                    one.reason,
-                )
-                for one in versions
-            ],
-        )
+        self.history.keep_versions(memory.id, versions)
         return self._written(seq)
 
     def replicate(
@@ -276,20 +261,15 @@ class SqliteTransaction(SqliteReads, Transaction):
         space = space_number(self._con, known.space)
         assert space is not None
         away = self._is_put_away(seq)
-        renamed = replace(
-            known,
-            path=memory.path if known.path else "",
-            title=memory.title if known.title else "",
-            auto_tags=memory.auto_tags,
-        )
-        self._check_path(renamed, space)
-        columns = {"path": renamed.path, "title": renamed.title, "auto_tags": as_json(renamed.auto_tags)}
+        after = renamed(known, memory)
+        self._check_path(after, space)
+        columns = {"path": after.path, "title": after.title, "auto_tags": as_json(after.auto_tags)}
         # The version as it is, so that its file, if it has one, is written again (0004).
         self._update(seq, columns | {"change": self._changed(), "version": known.version})
-        if not away and found_by(known) != found_by(renamed):
-            self._write_words(seq, renamed, space)
-        if known.auto_tags != renamed.auto_tags:
-            self._write_tags(seq, renamed)
+        if not away and found_by(known) != found_by(after):
+            self._write_words(seq, after, space)
+        if known.auto_tags != after.auto_tags:
+            self._write_tags(seq, after)
         self.history.restate(memory.id, former)
 
     def amend(self, id: str, columns: Mapping[str, Any]) -> None:
@@ -447,15 +427,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             if self._con.execute("SELECT 1 FROM aliases WHERE alias = ?", (memory.id,)).fetchone():
                 raise Conflict(f"The id {memory.id!r} is taken.")
             return
-        version = stored[_VERSION]
-        if memory.version == 1:
-            raise Conflict(f"The id {memory.id!r} is taken.")
-        if version != memory.version - 1 or self._purged(stored[0]):
-            raise Conflict(
-                f"Memory {memory.id} has changed since it was read.",
-                hint="Read it again and repeat the change.",
-                version=version,
-            )
+        check_next(memory, stored[_VERSION], purged=self._purged(stored[0]))
 
     def _purged(self, seq: int) -> bool:
         return self._con.execute("SELECT state FROM memories WHERE seq = ?", (seq,)).fetchone() == (State.PURGED,)
@@ -478,6 +450,11 @@ class SqliteTransaction(SqliteReads, Transaction):
         ).fetchone()
         if taken:
             raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
+
+    def _columns(self, memory: Memory, space: int) -> dict[str, Any]:
+        user, conversation = self._number(memory.context.user_id), memory.context.conversation_id
+        number = None if conversation is None else self._number(conversation)
+        return row_of(memory, space=space, user=user, conversation=number)
 
     def _number(self, name: str) -> int:
         """The number of a user or conversation, given on first sight."""

@@ -291,6 +291,22 @@ class HistoryChanges(History):
             **columns_of_value(link),
         )
 
+    def keep_versions(self, id: str, versions: Sequence[Version]) -> None:
+        """Write former states of a memory; those that it has already stay."""
+        columns, _, values = self._sql.hanging
+        self._sql.many(
+            f"""
+            INSERT INTO versions ({", ".join(columns)}, version, id, snapshot, replaced_at, replaced_by, reason)
+            VALUES ({", ".join(values)}, :version, :id, :snapshot, :replaced_at, :replaced_by, :reason)
+            ON CONFLICT ({", ".join(columns)}, version) DO NOTHING
+            """,
+            [
+                columns_of_value(one)
+                | {"memory": id, "version": one.memory.version, "snapshot": snapshot_of_memory(one.memory)}
+                for one in versions
+            ],
+        )
+
     def restate(self, id: str, former: Sequence[Memory]) -> None:
         """Let former states of a memory, told by their versions, be these, as if they always had been."""
         self._sql.many(

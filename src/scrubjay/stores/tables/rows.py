@@ -12,6 +12,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any, TypeVar, cast
 
+from scrubjay.errors import Conflict
 from scrubjay.stores.promises.sync import Aside
 from scrubjay.values.memory import (
     AccessLevel,
@@ -19,6 +20,7 @@ from scrubjay.values.memory import (
     Context,
     CredentialKind,
     Event,
+    Glimpse,
     Kind,
     LinkKind,
     Memory,
@@ -162,6 +164,29 @@ def snapshot_of_memory(memory: Memory) -> str:
 def memory_of_snapshot(snapshot: str) -> Memory:
     fields = json.loads(snapshot)
     return memory_of([fields.get(name) for name in FIELDS])
+
+
+def check_next(memory: Memory, version: int, *, purged: bool) -> None:
+    """:raises Conflict: unless a memory is the next version of the one that is stored"""
+    if memory.version == 1:
+        raise Conflict(f"The id {memory.id!r} is taken.")
+    if version != memory.version - 1 or purged:
+        raise Conflict(
+            f"Memory {memory.id} has changed since it was read.",
+            hint="Read it again and repeat the change.",
+            version=version,
+        )
+
+
+def renamed(known: Memory, memory: Memory) -> Memory:
+    """With another's path, title and found tags; of an archived memory only with what its row has."""
+    path, title = memory.path if known.path else "", memory.title if known.title else ""
+    return replace(known, path=path, title=title, auto_tags=memory.auto_tags)
+
+
+def glimpse_of(row: Row) -> Glimpse:
+    created, since, until, conversation, length, opening = row
+    return Glimpse(moment(created), maybe_moment(since), maybe_moment(until), conversation, length, opening)
 
 
 def without_asides(memory: Memory, asides: Iterable[Aside]) -> Memory:

@@ -8,13 +8,15 @@ Statements have `:name` parameters. A backend runs them on a reader's connection
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from scrubjay.values.memory import Audience, Memory
+from scrubjay.values.memory import LAST_LETTER, Audience, Filter, Memory, topic_key
+from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+    from scrubjay.stores.promises.memories import Position
 
 Row = tuple[Any, ...]
 
@@ -74,6 +76,33 @@ def joined(conditions: Collection[Condition], word: str) -> Condition:
         return "TRUE", []
     sql = f"\n{word} ".join(sql for sql, _ in conditions)
     return f"({sql})", [value for _, values in conditions for value in values]
+
+
+def by_rows(filter: Filter, mark: str, among: Callable[[str, Sequence[Any]], Condition]) -> Iterator[Condition]:
+    """What a filter asks of columns that are called the same in every backend, and that no index of vectors holds."""
+    if filter.accessed_until is not None:
+        yield f"memories.accessed_at <= {mark}", [milliseconds(filter.accessed_until)]
+    for column in ("source", "client", "caller", "transport"):
+        if (value := getattr(filter, column)) is not None:
+            yield f"memories.{column} = {mark}", [value]
+    if filter.topic is not None:  # memories_by_topic
+        yield f"memories.topic_key = {mark}", [topic_key(filter.topic)]
+    if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
+        below = f"(memories.path = {mark} OR (memories.path >= {mark} AND memories.path < {mark}))"
+        yield below, [folder, folder + "/", folder + "0"]
+    if filter.ids is not None:
+        yield among("memories.id", sorted(filter.ids))
+    if filter.id_prefix is not None:  # the unique index of ids
+        yield f"(memories.id >= {mark} AND memories.id < {mark})", [filter.id_prefix, filter.id_prefix + LAST_LETTER]
+
+
+def behind(after: Position | None, value: str, mark: str, *, descending: bool) -> Iterator[Condition]:
+    """Where a list goes on, if it does: it is sorted by a value, then by arrival."""
+    beyond = "<" if descending else ">"
+    if after is not None and after.value is not None:
+        yield f"({value}, memories.seq) {beyond} ({mark}, {mark})", [after.value, after.seq]
+    elif after is not None:
+        yield f"memories.seq {beyond} {mark}", [after.seq]
 
 
 # Memories that something supersedes for those who see `others` under a condition, though not for everyone.
