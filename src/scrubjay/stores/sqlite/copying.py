@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import apsw
@@ -132,6 +133,13 @@ READINGS: Mapping[str, Reading] = {
 }
 
 
+# Columns with names that are numbers here.
+NUMBERED = {
+    **dict.fromkeys(("files", "outbox"), ("space", "memory")),
+    **dict.fromkeys(("sections", "conversations", "events"), ("space",)),
+}
+
+
 class SqliteCopy(Copyable):
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
@@ -184,6 +192,8 @@ class Intake:
 
     def take_in(self, table: Table, rows: Sequence[Row]) -> None:
         special = getattr(self, f"_{table.name}", None)
+        if table.name in NUMBERED:
+            special = partial(self._numbered, table.name)
         if special is not None:
             for row in rows:
                 special(dict(zip(table.columns, row, strict=True)))
@@ -194,6 +204,10 @@ class Intake:
             f"INSERT OR REPLACE INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
             [[row[place] for place in places] for row in rows],
         )
+
+    def _numbered(self, table: str, row: dict[str, Any]) -> None:
+        number = {"space": self._space, "memory": self._memory}
+        self._insert(table, row | {name: number[name](row[name]) for name in NUMBERED[table]})
 
     def _spaces(self, row: dict[str, Any]) -> None:
         self._con.execute(
@@ -227,18 +241,6 @@ class Intake:
             if not put_away(row):
                 self._tx._write_words(seq, memory, space)
 
-    def _files(self, row: dict[str, Any]) -> None:
-        self._insert("files", row | {"space": self._space(row["space"]), "memory": self._memory(row["memory"])})
-
-    def _outbox(self, row: dict[str, Any]) -> None:
-        self._insert("outbox", row | {"space": self._space(row["space"]), "memory": self._memory(row["memory"])})
-
-    def _sections(self, row: dict[str, Any]) -> None:
-        self._insert("sections", row | {"space": self._space(row["space"])})
-
-    def _conversations(self, row: dict[str, Any]) -> None:
-        self._insert("conversations", row | {"space": self._space(row["space"])})
-
     def _messages(self, row: dict[str, Any]) -> None:
         self._insert("messages", self._in_conversation(row))
 
@@ -255,9 +257,6 @@ class Intake:
     def _memory(self, id: str) -> int:
         [(seq,)] = self._con.execute("SELECT seq FROM memories WHERE id = ?", (id,))
         return int(seq)
-
-    def _events(self, row: dict[str, Any]) -> None:
-        self._insert("events", row | {"space": self._space(row["space"])})
 
     def _activity(self, row: dict[str, Any]) -> None:
         kind, _, name = row["part"].partition(":")

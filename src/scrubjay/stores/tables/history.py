@@ -15,7 +15,7 @@ from datetime import datetime
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.stores.promises.memories import RESULTS_KEPT, Request
 from scrubjay.stores.tables.conversations import PARTS as CONVERSATION_PARTS
-from scrubjay.stores.tables.rows import as_json, columns_of_value, event_of, snapshot_of_memory, value_of
+from scrubjay.stores.tables.rows import columns_of_value, event_of, snapshot_of_memory, value_of
 from scrubjay.stores.tables.side_rows import version_of
 from scrubjay.stores.tables.sql import SUPERSEDED, Sql
 from scrubjay.stores.tables.tally import Tally
@@ -244,23 +244,9 @@ class HistoryChanges(History):
         self._feeds[event.space] = number
         if not self._events:
             self._gathered.append(self._write_events)
-        self._events.append(
-            {
-                "space": event.space,
-                "number": number,
-                "at": milliseconds(event.at),
-                "action": event.action,
-                "memory": event.memory,
-                "fields": as_json(event.fields),
-                "user": event.user,
-                "client": event.provenance.client,
-                "caller": event.provenance.caller,
-                "transport": event.provenance.transport,
-                "dialect": event.provenance.dialect,
-                "reason": event.reason,
-            }
-        )
-        return replace(event, number=number)
+        numbered = replace(event, number=number)
+        self._events.append(columns_of_value(numbered) | columns_of_value(event.provenance))
+        return numbered
 
     def _write_events(self) -> None:
         events, self._events = self._events, []
