@@ -175,7 +175,7 @@ class Engine:
             provenance=self.provenance,
             spaces=self.spaces,
             model=self.parts.embedding.fingerprint,
-            second_model=self.parts.languages.model,
+            second_model=self.parts.languages.embedding.fingerprint,
             now=self.now,
             holder=self.holder,
         )

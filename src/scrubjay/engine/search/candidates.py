@@ -62,7 +62,8 @@ def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Asked
     if query.words_only:
         return None, None, None
     vector, degraded = embed_query(engine, query.text)
-    second, lacking = engine.parts.languages.query(query.text)
+    languages = engine.parts.languages
+    second, lacking = languages.query(query.text) if languages.configured else (None, None)
     return vector, degraded or lacking, second
 
 

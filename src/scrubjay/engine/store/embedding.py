@@ -178,7 +178,8 @@ def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
             vectors = embedding.texts(parts[:AT_ONCE])
         except EmbeddingError as error:
             reason = error.message
-    second, waits = engine.parts.languages.text(memory.embeddable)
+    languages = engine.parts.languages
+    second, waits = languages.text(memory.embeddable) if languages.configured else ((), False)
     return TextVectors(vectors=vectors, parts=len(parts), second=second, second_waits=waits), reason
 
 

@@ -50,6 +50,7 @@ class Languages:
         fetch: Callable[[], None] | None,
     ) -> None:
         self.embedding = Embedding(None if mode == "off" else embedder, wait_seconds=wait_seconds, fetch=fetch)
+        self.configured = self.embedding.embedder is not None  # if it is not, no call needs to ask further
         self._store = store
         self._mode = mode
         self._used = False
