@@ -207,21 +207,23 @@ def test_a_search_by_words_looks_only_once(jay):
 
 
 def link(newer, older, kind=LinkKind.MAY_OUTDATE, state="open"):
-    return Link(kind=kind, source=newer, target=older, state=state, created_at=NOW)
+    return Link(kind=kind, source=newer, target=older, state=state, score=0.9, created_at=NOW)
 
 
-def test_the_newer_of_an_open_pair_moves_up_to_just_before_the_older():
-    some = [candidate("best", 0.9), candidate("old", 0.8), candidate("other", 0.75), candidate("new", 0.7)]
+def test_the_newer_of_a_pair_takes_the_score_of_the_older():
+    some = [candidate("best", 0.9), candidate("old", 0.8), candidate("new", 0.75), candidate("other", 0.7)]
 
     moved = fresh_first(some, [link("new", "old")])
 
-    assert [(one.memory, one.score) for one in moved] == [("best", 0.9), ("new", 0.8), ("old", 0.8), ("other", 0.75)]
+    assert [(one.memory, one.score) for one in moved] == [("best", 0.9), ("new", 0.8), ("old", 0.8), ("other", 0.7)]
 
 
-def test_a_chain_ends_up_newest_first():
+def test_a_superseded_chain_ends_up_newest_first():
+    pairs = [("2", "1"), ("3", "2"), ("3", "1")]
+
     swapped = fresh_first(
         [candidate("1", 0.8), candidate("2", 0.75), candidate("3", 0.7)],
-        [link("2", "1"), link("3", "2"), link("3", "1")],
+        [link(*pair, kind=LinkKind.SUPERSEDES) for pair in pairs],
     )
 
     assert order(swapped) == ["3", "2", "1"]

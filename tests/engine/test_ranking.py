@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from scrubjay.engine.search.ranking import DISTINCTIVE, FLOOR, fuse
-from scrubjay.values.memory import Match
+from datetime import UTC, datetime
+
+import pytest
+
+from scrubjay.engine.conflicts.weights import SURE
+from scrubjay.engine.search.ranking import Candidate, fresh_first, fuse, holders_first
+from scrubjay.values.memory import Link, LinkKind, Match
 
 
 def identity(cosine: float) -> float:
@@ -28,18 +33,17 @@ def test_a_memory_found_both_ways_outranks_one_found_once():
     assert ids(fused)[0] == "both"
 
 
-def test_meaning_below_the_floor_without_a_distinctive_word_is_dropped():
-    weak = FLOOR - 0.01
+def test_nothing_is_dropped_for_being_far():
+    fused = fuse([Match("some-word", 0.01)], [Match("unrelated", 0.0)], {"some-word": 0.0}, identity)
 
-    fused = fuse([Match("some-word", DISTINCTIVE - 0.01)], [Match("unrelated", weak)], {"some-word": weak}, identity)
-
-    assert fused == []
+    assert ids(fused) == ["some-word", "unrelated"]
 
 
-def test_a_distinctive_word_keeps_a_memory_that_meaning_would_drop():
-    fused = fuse([Match("named", DISTINCTIVE)], [], {"named": 0.0}, identity)
+def test_a_second_model_is_heard_as_much_as_the_first():
+    fused = fuse([], [Match("first", 0.6), Match("second", 0.5)], {}, identity, {"first": 0.1, "second": 0.9})
 
-    assert ids(fused) == ["named"]
+    assert ids(fused) == ["second", "first"]
+    assert fused[0].similarity == pytest.approx(0.7)
 
 
 def test_a_memory_without_a_vector_is_found_by_its_words_alone():
@@ -82,3 +86,74 @@ def test_without_any_vectors_words_speak_alone():
     found = fuse([Match("tea", 0.8)], [], {}, calibrate=lambda cosine: cosine)
 
     assert [one.score for one in found] == [0.8]
+
+
+# --- what outdates what ----------------------------------------------------------------------------------------------
+
+
+def listed(*names):
+    return [Candidate(name, 0.9 - number / 20, 0.0, 0.5, 0.5) for number, name in enumerate(names)]
+
+
+def link(newer, older, *, score=1.0, kind=LinkKind.MAY_OUTDATE):
+    return Link(kind=kind, source=newer, target=older, score=score, created_at=datetime(2026, 11, 17, tzinfo=UTC))
+
+
+def test_an_unsettled_hint_moves_a_result_by_one_place():
+    assert ids(fresh_first(listed("old", "new", "other"), [link("new", "old")])) == ["new", "old", "other"]
+
+
+def test_an_unsettled_hint_moves_nothing_further():
+    assert ids(fresh_first(listed("old", "other", "new"), [link("new", "old")])) == ["old", "other", "new"]
+
+
+def test_many_unsettled_hints_do_not_add_up():
+    chain = [link("new", "middle"), link("new", "old"), link("middle", "old")]
+
+    moved = ids(fresh_first(listed("old", "middle", "new"), chain))
+
+    assert all(abs(moved.index(name) - place) <= 1 for place, name in enumerate(("old", "middle", "new")))
+
+
+def test_an_unsure_hint_moves_nothing():
+    assert ids(fresh_first(listed("old", "new"), [link("new", "old", score=SURE - 0.01)])) == ["old", "new"]
+
+
+def test_what_somebody_settled_comes_first_from_anywhere():
+    found = fresh_first(listed("old", "other", "new"), [link("new", "old", kind=LinkKind.SUPERSEDES)])
+
+    assert ids(found) == ["new", "old", "other"]
+
+
+# --- words that must count -------------------------------------------------------------------------------------------
+
+
+def test_holders_of_every_rare_word_come_first_in_their_order():
+    found = holders_first(listed("near", "one", "far", "two"), frozenset({"one", "two"}))
+
+    assert ids(found) == ["one", "two", "near", "far"]
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+
+
+def test_a_ticket_number_in_a_long_text_comes_before_short_texts_without_it(jay):
+    for number in range(20):
+        jay.store(f"Ticket {4100 + number} was closed")
+    long = jay.store("Minutes. " + "We spoke about many things at length. " * 40 + "See OPS-7731 for the rest.").memory
+
+    assert jay.search("OPS-7731")[0].memory.id == long.id
+
+
+def test_the_only_memory_with_both_names_comes_first(jay):
+    for number in range(30):
+        jay.store(f"Ilse Brandt ordered part {number}")
+        jay.store(f"Marek sent an invoice for part {number}")
+    both = jay.store("At the fair, after a long day with many other visitors, Marek met the buyer Brandt").memory
+
+    assert jay.search("what did Marek tell Brandt about the order")[0].memory.id == both.id
+
+
+def test_tags_and_paths_are_searched_as_words(jay):
+    jay.store("Rotate it twice a year", tags=["kubernetes"])
+    jay.store("Water the plants")
+
+    assert jay.search("kubernetes", words_only=True)[0].memory.tags == ("kubernetes",)

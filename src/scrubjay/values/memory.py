@@ -605,6 +605,7 @@ class Weights:
     importance: float = 0.2
     access: float = 0.1
     decay: Decay = Decay.EXPONENTIAL
+    order: bool = True  # results come in the order of the sum; False: in that of a search without weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -618,7 +619,7 @@ class Query:
     now: datetime | None = None  # when the question is asked; default: the clock
     words_only: bool = False
     explain: bool = False
-    weights: Weights | None = None  # rank by a weighted sum of several factors instead of by score alone
+    weights: Weights | None = None  # say, or rank by, a weighted sum of several factors instead of score alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -721,8 +722,8 @@ class Hits:
 
     @property
     def answers(self) -> tuple[Hit, ...]:
-        """The hits, unless nothing here is about the question."""
-        return () if self.verdict is Verdict.NONE else self.hits
+        """The hits that may answer the question."""
+        return tuple(hit for hit in self.hits if hit.verdict is not Verdict.NONE)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -23,6 +23,7 @@ from scrubjay.values.letters import normalised
 from scrubjay.values.memory import Memory
 
 PASSAGE = 2_500  # characters
+MADE_PATHS = ("inbox/", "decisions/")  # their words are those of the text, and the id
 MAX_PASSAGES = 256
 MAX_QUERY_WORDS = 64
 MAX_WORD = 100  # characters; what is longer is not a word, and is found by its beginning
@@ -92,9 +93,14 @@ def passages(text: str) -> list[str]:
 
 
 def found_by(memory: Memory) -> str:
-    """What a memory's words come from: its text, and its topic or title unless the text begins with that."""
+    """What a memory's words come from: its text, its topic or title unless the text begins with that, and of its path
+    and tags what neither holds."""
     heading = memory.topic or memory.title
-    return memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
+    text = memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
+    known = text.casefold()
+    path = "" if memory.path.startswith(MADE_PATHS) else memory.path
+    names = [name for name in (*path.split("/"), *memory.tags) if name and name.casefold() not in known]
+    return "\n".join((text, " ".join(names))) if names else text
 
 
 def indexed(text: str) -> str:

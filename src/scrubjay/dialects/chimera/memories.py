@@ -217,7 +217,7 @@ def search(engine: Engine, args: Body) -> Body:
             "snippet": snippet(hit.memory.shown_text),
             "score": round(hit.score, 4),
         }
-        for hit in hits
+        for hit in hits.answers
     ]
     return ok(results=results, **present(degraded=hits.degraded))
 

@@ -329,11 +329,11 @@ def recall_memories(engine: Engine, args: Body) -> Body:
 
 
 def weights(ranking: Mapping[str, Any]) -> Weights:
-    """The defaults when no weight is given; otherwise omitted ones are 0, and the sum must be 1."""
+    """The defaults when no weight is given, which then do not order; otherwise omitted ones are 0, and the sum is 1."""
     decay = Decay(ranking.get("recency_decay", "exponential"))
     given = ranking.get("weights") or {}
     if not given:
-        return Weights(decay=decay)
+        return Weights(decay=decay, order=False)
     total = sum(given.values())
     if round(abs(total - 1), 9) > TOLERANCE:
         raise InvalidInput(

@@ -41,6 +41,7 @@ from scrubjay.values.memory import (
     Query,
     Speaker,
     Stored,
+    Verdict,
     random_suffix,
 )
 
@@ -449,7 +450,9 @@ class Conversations:
         if said:
             query = "\n".join(one.content for one in said)[-MAX_CONTENT:]
             audience, now = at.audience(Filter()), at.now()
-            yield from (hit.memory for hit in search(at, Query(text=query, limit=limit), audience, now).answers)
+            found = search(at, Query(text=query, limit=limit), audience, now)
+            # Nobody asked, so only what probably fits.
+            yield from (hit.memory for hit in found if hit.verdict is Verdict.STRONG)
         stored = self._stored_in(at, conversation)
         yield from at.records.list(stored, at.audience(stored), now=at.now(), limit=limit)
 

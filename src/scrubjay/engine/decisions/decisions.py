@@ -43,6 +43,7 @@ from scrubjay.values.memory import (
     Status,
     Stored,
     Topic,
+    Verdict,
     topic_key,
 )
 
@@ -287,14 +288,15 @@ class Decisions:
         wanted = Filter(states=AT_HAND, kinds=frozenset(kinds))
         query = intake.query(Query(text=question, limit=limit, filter=wanted), {})
         now, audience = engine.now(), engine.audience(wanted)
-        candidates, vector, degraded, *_ = find(engine, query, audience, now)
+        found = find(engine, query, audience, now)
+        candidates = [one for one in found.candidates if found.verdict_on(one) is not Verdict.NONE]
         named = self._by_id(question, wanted)
         hits = [*named, *engine.records.get([one.memory for one in candidates[:limit]], audience)]
         page = self._unfolded(hits, wanted, limit)
         engine.count_reads(page)
-        scores = {one.memory: one.score for one in candidates}
-        scores |= self._scores_of([memory.id for memory in page if memory.id not in scores], vector)
-        return Found(rows=tuple(self._rows(page, scores)), degraded=degraded)
+        scores = {one.memory: found.score(one) for one in candidates}
+        scores |= self._scores_of([memory.id for memory in page if memory.id not in scores], found.vector)
+        return Found(rows=tuple(self._rows(page, scores)), degraded=found.degraded)
 
     def _by_id(self, question: str, wanted: Filter) -> Sequence[Memory]:
         """The decision or memory whose id is the whole question."""

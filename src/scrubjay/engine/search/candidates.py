@@ -8,11 +8,12 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrubjay.engine.search import answerability, ranking
+from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Audience, Filter, Hit, Hits, Match, Period, Query, Verdict
+from scrubjay.values.words import query_words
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.store.languages import Asked
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
+FEW = 10  # memories hold all of them: more are not told apart by that
 FROM_THEN = 50  # candidates by meaning from the time that a question names
 
 
@@ -30,7 +32,19 @@ class Found(NamedTuple):
     vector: Vector | None  # the question's
     degraded: str | None  # why there is none
     periods: tuple[Period, ...]  # the times that the question names
-    verdict: Verdict  # on the best
+    sure: float  # how likely the best of them answers
+
+    @property
+    def verdict(self) -> Verdict:
+        return verdict.verdict(self.sure)
+
+    def score(self, one: ranking.Candidate) -> float:
+        """The score that a candidate is shown with: the best has the verdict's, the others as much less as they are."""
+        best = self.candidates[0].score
+        return self.sure * min(1.0, one.score / best) if best > 0 else self.sure
+
+    def verdict_on(self, one: ranking.Candidate) -> Verdict:
+        return verdict.verdict(self.score(one))
 
 
 def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> Hits:
@@ -38,7 +52,7 @@ def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> H
     asked = _ask(engine, query)
     with engine.records.one_reader():
         found = _find(engine, query, asked, audience, now)
-        hits = read_page(engine, found.candidates, query, audience, now)
+        hits = read_page(engine, found, query, audience, now)
     return Hits(
         hits=hits,
         verdict=found.verdict,
@@ -84,39 +98,40 @@ def _find(
         reads=engine.records,
         audience=audience,
         now=now,
+        fingerprint=engine.parts.embedding.fingerprint,
         calibrate=engine.parts.embedding.calibrate,
         embed=lambda text: embed_query(engine, text)[0],
         second=second,
     )
-    found, periods = search.candidates(vector)
-    best = max((one.score for one in found), default=0.0)
-    return Found(found, vector, degraded, periods, answerability.verdict(best))
+    found, periods, sure = search.candidates(vector)
+    return Found(found, vector, degraded, periods, sure)
 
 
-def read_page(
-    engine: Engine, candidates: Sequence[ranking.Candidate], query: Query, audience: Audience, now: datetime
-) -> tuple[Hit, ...]:
-    """The page of the question; with weights, of the order that they make."""
-    if query.weights is not None:
-        read = engine.records.get([one.memory for one in candidates], audience)
-        hits = ranking.by_weights({one.memory: one.score for one in candidates}, read, query.weights, now)
-        weighed = hits[query.offset : query.offset + query.limit]
-        shown = engine.with_texts([hit.memory for hit in weighed], deep=False)
-        return tuple(replace(hit, memory=memory) for hit, memory in zip(weighed, shown, strict=True))
-    reads = engine.records
-    page = candidates[query.offset : query.offset + query.limit]
-    shown = engine.with_texts(reads.get([one.memory for one in page], audience), deep=False)
-    memories = {memory.id: memory for memory in shown}
-    words = reads.matched_words(query.text, list(memories)) if query.explain else None
+def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:
+    """The page of the question; with weights that order, of the order that they make."""
+    reads, weights = engine.records, query.weights
+    end, orders = query.offset + query.limit, weights is not None and weights.order
+    page = found.candidates if orders else found.candidates[query.offset : end]
+    ranked = {one.memory: one for one in page}
+    known = {memory.id: memory for memory in reads.get(list(ranked), audience)}
+    memories = [known[one] for one in ranked if one in known]
+    if weights is not None:
+        hits = ranking.by_weights({one.memory: one.score for one in page}, memories, weights, now)
+        hits = hits[query.offset : end] if orders else hits
+    else:
+        words = reads.matched_words(query.text, list(known)) if query.explain else None
+        hits = [
+            Hit(
+                memory=memory,
+                score=found.score(ranked[memory.id]),
+                explanation=None if words is None else ranking.explained(ranked[memory.id], words.get(memory.id, ())),
+            )
+            for memory in memories
+        ]
+    shown = engine.with_texts([hit.memory for hit in hits], deep=False)
     return tuple(
-        Hit(
-            memory=memories[one.memory],
-            score=one.score,
-            verdict=answerability.verdict(one.score),
-            explanation=None if words is None else ranking.explained(one, words.get(one.memory, ())),
-        )
-        for one in page
-        if one.memory in memories
+        replace(hit, memory=memory, verdict=found.verdict_on(ranked[memory.id]))
+        for hit, memory in zip(hits, shown, strict=True)
     )
 
 
@@ -128,14 +143,16 @@ class Search:
     reads: Reads
     audience: Audience
     now: datetime
+    fingerprint: str | None  # of the model
     calibrate: Callable[[float], float]  # cosine to similarity
     embed: Callable[[str], Vector | None]  # a further question's vector
     second: Asked | None  # the question for the second model, if the store uses one
 
-    def candidates(self, vector: Vector | None) -> tuple[list[ranking.Candidate], tuple[Period, ...]]:
-        """Everything that may answer, best first, and the times that the question names."""
+    def candidates(self, vector: Vector | None) -> tuple[list[ranking.Candidate], tuple[Period, ...], float]:
+        """Everything that may answer, best first; the times that the question names; how likely the best answers."""
         query, reads = self.query, self.reads
         periods = () if query.words_only else self._periods(vector)
+        heard: list[verdict.Heard] = []
         if vector is None:
             by_words = reads.match(query.text, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
             found = ranking.fuse(by_words, (), {}, self.calibrate)
@@ -147,16 +164,40 @@ class Search:
             second = self._second([*near, *(one.memory for one in by_words)])
             wanted = dict.fromkeys([*(one.memory for one in by_words), *second])
             further = reads.cosines(vector, [memory for memory in wanted if memory not in near])
-            weight = ranking.FOREIGN if self.second is not None and self.second.foreign else ranking.BESIDE
-            found = ranking.fuse(by_words, list(near.values()), further, self.calibrate, second, weight=weight)
+            if by_meaning:
+                heard.append(verdict.Heard(self.fingerprint, vector, [match.score for match in by_meaning]))
+            similar, weight = dict[str, float](), ranking.BESIDE
+            if self.second is not None:
+                similar = {memory: self.second.calibrate(cosine) for memory, cosine in second.items()}
+                weight = ranking.FOREIGN if self.second.foreign else weight
+                # A model that has read few of them cannot say that none of them answers.
+                if heard and second and (self.second.foreign or 2 * len(second) >= len(near)):
+                    heard.append(verdict.Heard(self.second.model, self.second.vector, list(second.values())))
+            found = ranking.fuse(by_words, list(near.values()), further, self.calibrate, similar, weight=weight)
+        words, holders = self._rare(by_words)
+        glimpses = {} if query.words_only or not found else reads.glimpses(ranking.looked_at(found, periods))
         links_of = partial(reads.history.links, kinds=ranking.PAIRS)
-        return ranking.rank(found, query, periods, reads.glimpses, links_of), periods
+        ranked = ranking.rank(found, query, periods, glimpses, holders=holders, links_of=links_of)
+        return ranked, periods, ranking.likelihood(ranked, query, heard, words, glimpses)
+
+    def _rare(self, by_words: Sequence[Match]) -> tuple[verdict.Words, frozenset[str]]:
+        """What words say, and which memories hold every rare word of the question, where that tells them apart."""
+        best = by_words[0].score if by_words else 0.0
+        rare = set(verdict.rare_words(self.query.text))
+        if not rare:
+            return verdict.Words(best), frozenset()
+        held = self.reads.matched_words(" ".join(rare), [match.memory for match in by_words])
+        known = rare & {word for words in held.values() for word in words}
+        asks_for_it = len(rare) > 1 or len(query_words(self.query.text)) == 1
+        holders = [memory for memory, words in held.items() if rare.issubset(words)] if asks_for_it else []
+        few = holders if len(holders) <= FEW else []
+        return verdict.Words(best, len(known), len(rare) - len(known)), frozenset(few)
 
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:
         return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
 
     def _second(self, others: Sequence[str]) -> dict[str, float]:
-        """How similar the second model finds its nearest, and the candidates of others; those that it has no vector of
+        """The second model's cosines with its nearest, and with the candidates of others; those that it has no vector of
         are missing. Empty if the store does not use one."""
         asked = self.second
         if asked is None:
@@ -167,7 +208,7 @@ class Search:
         cosines = {match.memory: match.score for match in nearest}
         missing = [memory for memory in others if memory not in cosines]
         cosines |= self.reads.cosines(asked.vector, missing, model=asked.model)
-        return {memory: asked.calibrate(cosine) for memory, cosine in cosines.items()}
+        return cosines
 
     def _periods(self, vector: Vector | None) -> tuple[Period, ...]:
         from scrubjay.engine.search import time_expressions  # its tables are not for a search by words

@@ -1,8 +1,8 @@
-"""Words and meaning, fused into one order and one score; then a second look at the best. Pure functions.
+"""Words and meaning, fused into one order; then a second look at the best. Pure functions.
 
-A hit's score is its own: a fixed, rising function of its similarity (the model's calibrated cosine) and its word score
-(share of the question's distinctive words), so the same number means the same for every question. What is neither
-near in meaning nor shares a distinctive word is dropped: nothing relevant is an empty list.
+A candidate's score is its own: a fixed, rising function of its similarity (the models' calibrated cosines) and its word
+score (share of the question's distinctive words). Nothing is dropped for being far: whether the best is an answer is
+decided for the whole list (`verdict.py`), and shown scores are that verdict's, in the order made here.
 
 The second look sees how a memory begins, how long it is, when and in which conversation it was made, and adds or takes
 a little (`Candidate.boosts`). What each part is worth was measured: docs/lab/retrieval.md.
@@ -11,12 +11,14 @@ a little (`Candidate.boosts`). What each part is worth was measured: docs/lab/re
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
 
-from scrubjay.engine.search import answerability
+from scrubjay.engine.conflicts.weights import SURE
+from scrubjay.engine.search import verdict
 from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
 from scrubjay.values.memory import (
     Decay,
@@ -35,12 +37,11 @@ from scrubjay.values.memory import (
 from scrubjay.values.words import query_words
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
-MEANING = 0.65  # weight of similarity against words
-FLOOR = 0.22  # similarity below which meaning alone says nothing
+MEANING = 0.8  # weight of similarity against words
+NOT_EMBEDDED = 0.2  # what counts as the similarity of a memory without a vector, where others have one
 BESIDE = 0.5  # weight of a second model's similarity against the first's …
 FOREIGN = 0.75  # … and if the question is in another language than English
-SCORE = itemgetter(1)  # of a Candidate
-DISTINCTIVE = 0.1  # word score from which a shared word is reason enough to keep a memory
+SCORE = itemgetter(1, 4)  # of a Candidate; where scores are equal, the nearer one comes first
 NO_BOOSTS: Mapping[str, float] = {}
 
 
@@ -74,12 +75,11 @@ def fuse(
         similarity, word_score = calibrate(cosine), words.get(memory, 0.0)
         if (other := second.get(memory)) is not None:
             similarity += weight * (other - similarity)
-        if similarity >= FLOOR or word_score >= DISTINCTIVE:
-            score = MEANING * similarity + (1 - MEANING) * word_score
-            found.append(Candidate(memory, score, word_score, cosine, similarity))
+        score = MEANING * similarity + (1 - MEANING) * word_score
+        found.append(Candidate(memory, score, word_score, cosine, similarity))
     # Without any vectors (no model) words speak alone. One memory without a vector (archived, not embedded yet) among
     # others counts as just near enough: its words alone must not pass for a full score.
-    least, share = (MEANING * FLOOR, 1 - MEANING) if cosines else (0.0, 1.0)
+    least, share = (MEANING * NOT_EMBEDDED, 1 - MEANING) if cosines else (0.0, 1.0)
     found += [
         Candidate(memory, least + share * score, score, None, 0.0)
         for memory, score in words.items()
@@ -93,21 +93,39 @@ def rank(
     found: list[Candidate],
     query: Query,
     periods: Sequence[Period],
-    glimpses_of: Callable[[list[str]], Mapping[str, Glimpse]],
+    glimpses: Mapping[str, Glimpse],
+    *,
+    holders: frozenset[str],
     links_of: Callable[[list[str]], Iterable[Link]],
 ) -> list[Candidate]:
-    """The order of an answer, decided here and nowhere else: what `fuse` found, looked at a second time, lowered if
-    nothing looks like an answer, fresh before stale. With weights `by_weights` has the last word."""
-    best = [one.memory for one in (found if periods else found[:LOOKED])]  # those from then may stand far behind
+    """The order of an answer, decided here and nowhere else: what `fuse` found, looked at a second time, the `holders`
+    of all rare words first, fresh before stale. Only weights that order have a later word."""
     if not query.words_only:
-        glimpses = glimpses_of(best) if best else {}
         found = second_look(found, glimpses, query.text, periods)
-        if query.weights is None:
-            found = lower_if_unanswered(found, glimpses, query.text)
+    found = holders_first(found, holders)
     # A weighted sum is a plain one, and who asks about a time wants what was true then.
-    if query.weights is None and found and not periods:
+    plain_sum = query.weights is not None and query.weights.order
+    if found and not plain_sum and not periods:
         found = fresh_first(found, links_of([one.memory for one in found[:LOOKED]]))
     return found
+
+
+def looked_at(found: Sequence[Candidate], periods: Sequence[Period]) -> list[str]:
+    """Those that a second look is for; with named times all, since those from then may stand far behind."""
+    return [one.memory for one in (found if periods else found[:LOOKED])]
+
+
+def holders_first(found: list[Candidate], holders: frozenset[str]) -> list[Candidate]:
+    """A memory that holds every rare word of the question comes before those that hold only some."""
+    first = [one for one in found if one.memory in holders]
+    if not first or len(first) == len(found):
+        return found
+    rest = [one for one in found if one.memory not in holders]
+    least = rest[0].score
+    lifted_up = [
+        scored(one, least, {**one.boosts, "names": least - one.score}) if one.score < least else one for one in first
+    ]
+    return lifted_up + rest
 
 
 def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:
@@ -130,7 +148,16 @@ TIME = 0.2  # weight of being from the time that the question names
 PERSONAL = 0.1  # for "I" and "my" in a memory, if they are in the question too
 TOLD = 0.05  # what "you" in a memory costs, if it is not in the question: it tells someone of themself
 SUBJECT = 0.05  # for beginning with a word of the question: who it is about, or who said it
+RECENT = 0.16  # what share the newest of those looked at gain, unless the question asks what was: the older, the less
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
+
+
+# Words of questions about what was, rather than what is.
+PAST = frozenset(
+    """
+    did was were had ago used before after previous previously former originally first ever last when why then
+    """.split()  # noqa: SIM905 -- read as words
+)
 
 
 def second_look(
@@ -144,6 +171,7 @@ def second_look(
     personal, says_you = says(FIRST_PERSON, question), says(SECOND_PERSON, question)
     if periods:
         from scrubjay.engine.search.time_expressions import fit  # not for the other questions
+    newer_than = {} if periods or not PAST.isdisjoint(words_of(question)) else ages(glimpses)
     looked = []
     for one in candidates:
         if (glimpse := glimpses.get(one.memory)) is None:
@@ -159,6 +187,8 @@ def second_look(
             boosts["second person"] = -TOLD * speaks(SECOND_PERSON, said)
         if said and said[0] in words:
             boosts["subject"] = SUBJECT
+        if one.memory in newer_than:
+            boosts["recent"] = RECENT * newer_than[one.memory] * one.score
         score = one.score + sum(boosts.values())
         if periods:
             suits = fit(periods, glimpse.valid_from or glimpse.created_at, glimpse.valid_until)
@@ -168,6 +198,12 @@ def second_look(
     looked = drawn_together(looked, glimpses)
     looked.sort(key=SCORE, reverse=True)
     return looked
+
+
+def ages(glimpses: Mapping[str, Glimpse]) -> dict[str, float]:
+    """For each memory the share of the others that are older."""
+    times = sorted(glimpse.created_at for glimpse in glimpses.values())
+    return {memory: bisect_left(times, one.created_at) / len(times) for memory, one in glimpses.items()}
 
 
 def drawn_together(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse]) -> list[Candidate]:
@@ -196,24 +232,31 @@ def conversation(glimpse: Glimpse | None) -> str | None:
     return None if glimpse is None else glimpse.conversation
 
 
-# --- nothing that looks like an answer -------------------------------------------------------------------------------
+# --- whether any of it is an answer ----------------------------------------------------------------------------------
 
 
-def lower_if_unanswered(
-    candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse], question: str
-) -> list[Candidate]:
-    """The candidates with scores as low as the doubt whether any of them answers; in the same order."""
-    looked = candidates[: answerability.FIRST]
-    first = [(one.score, glimpses[one.memory].opening) for one in looked if one.memory in glimpses]
-    if not first or candidates[0].score <= 0:
-        return list(candidates)
-    left = answerability.likeliest(first, question) / candidates[0].score
-    return list(candidates) if left >= 1 else [lowered(one, left) for one in candidates]
-
-
-def lowered(one: Candidate, left: float) -> Candidate:
-    score = one.score * left
-    return scored(one, score, {**one.boosts, "doubt": score - one.score})
+def likelihood(
+    found: Sequence[Candidate],
+    query: Query,
+    heard: Sequence[verdict.Heard],
+    words: verdict.Words,
+    glimpses: Mapping[str, Glimpse],
+) -> float:
+    """How likely the first candidate answers the question: the score that it is shown with."""
+    if not found:
+        return 0.0
+    best = found[0]
+    if not heard:
+        return max(best.score, verdict.WEAK)  # words alone cannot say that there is nothing
+    first = [(one.score, glimpses[one.memory].opening) for one in found[: verdict.FIRST] if one.memory in glimpses]
+    reads_all = len(heard) > 1
+    english = verdict.english(query.text) and 2 * sum(verdict.english(opening) for _, opening in first) >= len(first)
+    if not english and reads_all:
+        heard = heard[1:]  # the second model reads other languages, the first makes little of them
+    sure = verdict.likelihood(heard, best.similarity, words)
+    if first and best.score > 0:
+        sure *= min(1.0, verdict.likeliest(first, query.text) / best.score)
+    return sure if english or reads_all else max(sure, verdict.WEAK)
 
 
 # --- fresh before stale ----------------------------------------------------------------------------------------------
@@ -223,21 +266,26 @@ ANSWERS_TOO = 0.55  # the newer one's score, of the older one's, from which on i
 
 
 def fresh_first(candidates: Sequence[Candidate], links: Iterable[Link]) -> list[Candidate]:
-    """Of a pair of which the newer outdates the older, or may, the newer comes first: it moves up to just before the
-    older one and shows its score. Nothing else changes its place by more than one."""
+    """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one
+    and takes its score. If it only may, and nobody has settled it, the two change places if they are neighbours."""
     ordered = list(candidates)
     names = {one.memory for one in ordered}
-    best: dict[str, Link] = {}  # for each older one its likeliest successor: guesses must not pile up before an answer
-    for link in links:
-        if link.state == "open" and {link.source, link.target} <= names:
-            known = best.get(link.target)
-            if known is None or (link.score or 0.0) > (known.score or 0.0):
-                best[link.target] = link
-    pairs = [(link.source, link.target) for link in best.values()]
-    for _ in pairs:  # a chain of n needs at most n rounds
-        moves = [pair for pair in pairs if moved_up(ordered, *pair)]
-        if not moves:
+    pairs = [link for link in links if link.state == "open" and {link.source, link.target} <= names]
+    settled = [(link.source, link.target) for link in pairs if link.kind is LinkKind.SUPERSEDES]
+    for _ in settled:  # a chain of n needs at most n rounds
+        if not [pair for pair in settled if moved_up(ordered, *pair)]:
             break
+    moved: set[str] = set()  # no result moves by more than one place, however many guesses there are
+    for link in sorted(pairs, key=lambda link: link.score or 0.0, reverse=True):
+        if (
+            (link.score or 0.0) >= SURE
+            and link.kind is LinkKind.MAY_OUTDATE
+            and moved.isdisjoint((link.source, link.target))
+        ):
+            place = next(number for number, one in enumerate(ordered) if one.memory == link.target)
+            neighbours = [one.memory for one in ordered[place + 1 : place + 2]] == [link.source]
+            if neighbours and moved_up(ordered, link.source, link.target):
+                moved |= {link.source, link.target}
     return ordered
 
 
@@ -261,18 +309,14 @@ SHOWN = 4  # decimals; the sum is made of what is shown, so that anybody can add
 
 
 def by_weights(scores: Mapping[str, float], memories: Iterable[Memory], weights: Weights, now: datetime) -> list[Hit]:
-    """Memories in the order that the weights make, with what each factor was worth."""
-    weighted = [(weighed(scores[memory.id], memory, weights, now), memory) for memory in memories]
-    weighted.sort(key=lambda pair: -pair[0].combined)
-    return [
-        Hit(
-            memory=memory,
-            score=scores[memory.id],
-            verdict=answerability.verdict(scores[memory.id]),
-            factors=factors,
-        )
-        for factors, memory in weighted
+    """Memories with what each factor was worth, in the order that the weights make, if they make one."""
+    hits = [
+        Hit(memory=memory, score=scores[memory.id], factors=weighed(scores[memory.id], memory, weights, now))
+        for memory in memories
     ]
+    if weights.order:
+        hits.sort(key=lambda hit: -hit.factors.combined if hit.factors else 0.0)
+    return hits
 
 
 def weighed(score: float, memory: Memory, weights: Weights, now: datetime) -> Factors:

@@ -1,0 +1,165 @@
+"""What the first score says: an answer, perhaps one, or nothing that is about the question."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scrubjay.engine.search import verdict
+from scrubjay.engine.search.ranking import Candidate, likelihood
+from scrubjay.engine.search.verdict import FIRST, SIGN, STRONG, WEAK, Heard, Words, rare_words
+from scrubjay.values.memory import Glimpse, Query, Verdict, Weights
+
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+SURE = verdict.likelihood([Heard(None, (), [0.6])], 0.5, Words())
+
+
+def sure(question, *openings):
+    """How likely the first of memories that begin so answers, all equally near."""
+    found = [Candidate(str(number), 0.8, 0.0, 0.6, 0.5) for number in range(len(openings))]
+    glimpses = {str(number): Glimpse(NOW, None, None, None, len(text), text) for number, text in enumerate(openings)}
+    return likelihood(found, Query(text=question), [Heard(None, (), [0.6])], Words(), glimpses)
+
+
+def test_nothing_found_is_none():
+    assert likelihood([], Query(text="Where does Anna live?"), [], Words(), {}) == 0
+    assert verdict.verdict(0) is Verdict.NONE
+
+
+def test_what_was_not_looked_at_is_not_doubted():
+    found = [Candidate("it", 0.8, 0.0, 0.6, 0.5)]
+
+    assert likelihood(found, Query(text="Where does Anna live?"), [Heard(None, (), [0.6])], Words(), {}) == SURE
+
+
+@pytest.mark.parametrize("opening", ["", "?", "   ", "🙂", "::", "Anna"])
+def test_any_memory_can_be_looked_at(opening):
+    assert 0 < sure("Where does Anna live?", opening) <= SURE
+
+
+@pytest.mark.parametrize(
+    ("question", "opening"),
+    [
+        ("Where does Anna live?", "Anna lives in Rome"),
+        ("Where does Anna live?", "Anna: I live in Rome"),
+        ("Where does Anna live?", "User's sister Anna lives in Rome"),
+        ("Where do I live?", "User lives in Rome"),
+        ("What is due on Friday?", "The report is due on Friday"),  # a day is nobody
+        ("Where do you live?", "You live in Rome"),
+    ],
+)
+def test_what_looks_like_an_answer_is_not_doubted(question, opening):
+    assert sure(question, opening) == SURE
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "Anna: Where do you live?",  # asks, and is told to somebody
+        "Anna: Your house in Rome is great",
+        "Tom: I live in Rome",  # is another
+        "Tom lives in Rome",
+    ],
+)
+def test_what_asks_or_tells_of_another_is_doubted(opening):
+    assert sure("Where does Anna live?", opening) < SURE
+
+
+def test_signs_add_up():
+    assert sure("Where does Anna live?", "Tom: I live in Rome") == pytest.approx(SURE * (1 - SIGN))
+    assert sure("Where does Anna live?", "Tom: Does she live in Rome?") == pytest.approx(SURE * (1 - 2 * SIGN))
+
+
+def test_one_that_looks_like_an_answer_speaks_for_the_list():
+    assert sure("Where does Anna live?", "Tom: I live in Rome", "Anna: I live in Oslo") == SURE
+
+
+def test_an_answer_far_behind_speaks_for_nothing():
+    others = ["Tom: I live in Rome"] * FIRST
+
+    assert sure("Where does Anna live?", *others, "Anna: I live in Oslo") < SURE
+
+
+def test_shown_scores_follow_the_order(jay):
+    for text in ("Tom: I live in Rome by the sea", "Tom: the sea in Rome is warm", "Tom: Do you like the sea?"):
+        jay.store(text)
+
+    hits = jay.search("Which sea does Anna live by in Rome?")
+
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert hits.verdict is hits[0].verdict
+
+
+def test_a_weighted_sum_is_not_doubted(jay):
+    jay.store("Tom: I live in Rome by the sea")
+    question = "Which sea does Anna live by in Rome?"
+
+    [weighed] = jay.search(Query(text=question, weights=Weights(similarity=1, recency=0, importance=0, access=0)))
+
+    assert weighed.factors.combined == weighed.factors.similarity == pytest.approx(weighed.score, abs=1e-4)
+
+
+# --- strong, weak, none ----------------------------------------------------------------------------------------------
+
+
+def test_the_lines_are_the_documented_ones():
+    assert [verdict.verdict(score) for score in (0.0, WEAK, STRONG)] == [Verdict.NONE, Verdict.WEAK, Verdict.STRONG]
+
+
+def test_a_question_about_something_else_fills_the_list_and_answers_nothing(real_jay):
+    real_jay.store("Maria plays the cello on Sundays")
+    real_jay.store("queue: Use RabbitMQ")
+
+    hits = real_jay.search("How long is the tunnel under the fjord?")
+
+    assert len(hits) == 2
+    assert hits.verdict is Verdict.NONE
+    assert hits.answers == ()
+
+
+def test_a_paraphrase_without_a_common_word_is_found(real_jay):
+    for text in ("The office plants are watered on Fridays", "queue: Use RabbitMQ", "Invoices go out on the 3rd"):
+        real_jay.store(text)
+
+    hits = real_jay.search("message broker choice")
+
+    assert hits[0].memory.content == "queue: Use RabbitMQ"
+    assert hits.verdict is not Verdict.NONE
+
+
+def test_what_somebody_does_comes_before_what_they_play(real_jay):
+    real_jay.store("Maria plays the cello on Sundays", created_at=NOW - timedelta(days=400))
+    job = real_jay.store("Maria is now a software developer at Acme", created_at=NOW - timedelta(days=300)).memory
+
+    assert real_jay.search("What is Maria's job?")[0].memory.id == job.id
+
+
+def test_without_a_model_words_cannot_say_that_there_is_nothing(jay):
+    jay.store("The harbour master has the keys")
+
+    assert jay.search("who has keys", words_only=True).verdict is not Verdict.NONE
+    assert jay.search("zebra", words_only=True).verdict is Verdict.NONE
+
+
+def test_a_text_in_another_language_is_not_called_nothing_by_a_model_that_cannot_read_it():
+    found = [Candidate("it", 0.01, 0.0, 0.3, 0.0)]
+    glimpses = {"it": Glimpse(NOW, None, None, None, 20, "電子カルテは「アニカル」を使っている。")}
+
+    assert likelihood(found, Query(text="patient records"), [Heard(None, (), [0.3])], Words(), glimpses) >= WEAK
+
+
+@pytest.mark.parametrize(
+    ("question", "rare"),
+    [
+        ("Where does Anna live?", ["Anna"]),
+        ("Where do I live?", []),
+        ("Opening hours on Monday", []),
+        ("OPS-7731", ["OPS-7731", "OPS", "7731"]),
+        ("what does parseHttpUrl do", ["parseHttpUrl"]),
+        ("Anna", []),  # a capital at the beginning says nothing
+    ],
+)
+def test_names_numbers_and_identifiers_are_rare(question, rare):
+    assert rare_words(question)[: len(rare)] == rare
+    assert bool(rare_words(question)) == bool(rare)
