@@ -451,7 +451,7 @@ class Conversations:
             query = "\n".join(one.content for one in said)[-MAX_CONTENT:]
             audience, now = at.audience(Filter()), at.now()
             found = search(at, Query(text=query, limit=limit), audience, now)
-            # Nobody asked, so only what probably fits.
+            # This was not asked for, so only what probably fits.
             yield from (hit.memory for hit in found if hit.verdict is Verdict.STRONG)
         stored = self._stored_in(at, conversation)
         yield from at.records.list(stored, at.audience(stored), now=at.now(), limit=limit)

@@ -267,7 +267,7 @@ ANSWERS_TOO = 0.55  # the newer one's score, of the older one's, from which on i
 
 def fresh_first(candidates: Sequence[Candidate], links: Iterable[Link]) -> list[Candidate]:
     """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one
-    and takes its score. If it only may, and nobody has settled it, the two change places if they are neighbours."""
+    and takes its score. If it only may, and this is not settled, the two change places if they are neighbours."""
     ordered = list(candidates)
     names = {one.memory for one in ordered}
     pairs = [link for link in links if link.state == "open" and {link.source, link.target} <= names]
