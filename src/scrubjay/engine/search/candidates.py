@@ -197,8 +197,8 @@ class Search:
         return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
 
     def _second(self, others: Sequence[str]) -> dict[str, float]:
-        """The second model's cosines with its nearest, and with the candidates of others; those that it has no vector of
-        are missing. Empty if the store does not use one."""
+        """The second model's cosines with its nearest and with the candidates of others; what it has no vector of
+        is missing. Empty if the store does not use one."""
         asked = self.second
         if asked is None:
             return {}
