@@ -17,7 +17,7 @@ VALUES = {"--space": ["work"], "--json": [], "--home": ["elsewhere"], "--debug":
 IN_ONE_SPACE = {
     "store", "update", "supersede", "conflicts", "consolidate", "search", "list", "show", "history", "duplicates",
     "decisions", "forget", "prune", "archive", "export", "import", "mcp", "serve", "settings",
-    "brief", "install", "config", "tags", "stats", "edit", "open",
+    "brief", "install", "config", "hook", "tags", "stats", "edit", "open",
 }  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_every_command_says_which_options_mean_nothing_to_it(words):
 @pytest.mark.parametrize(("words", "option"), REFUSED, ids=lambda one: one if isinstance(one, str) else " ".join(one))
 def test_an_option_without_a_meaning_is_refused_wherever_it_stands(call, words, option):
     typed = [option, *VALUES[option]]
-    places = [[*typed, *words], *([[*words, *typed]] if words != ("mcp",) else [])]
+    places = [[*typed, *words], *([[*words, *typed]] if words not in (("mcp",), ("hook",)) else [])]
     if len(words) > 1:
         places.append([words[0], *typed, *words[1:]])
     for place in places:
