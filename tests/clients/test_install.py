@@ -171,6 +171,13 @@ def test_hooks_of_others_stay_and_ours_are_added_once(call, place):
     assert file.read_text() == text
 
 
+def test_hooks_look_in_the_space_that_was_asked_for(call, place):
+    call("install", "gemini", "--hooks", "--space", "work")
+
+    hooks = json.loads((Path.home() / ".gemini" / "settings.json").read_text("utf-8"))["hooks"]
+    assert "hook prompt --client gemini --space work --home" in hooks["BeforeAgent"][0]["hooks"][0]["command"]
+
+
 def test_a_secret_of_this_shell_is_not_written_anywhere(call, place, environment):
     environment["SCRUBJAY_CHAT_KEY"] = "hunter2"
 

@@ -31,7 +31,7 @@ class Wanted:
     folder: Path  # of the project
     command: str
     arguments: list[str]
-    home: list[str]  # the options that name the memory, for hooks
+    memory: list[str]  # the options that name space and home, for hooks
     hooks: bool = False
     rules: bool = False
 
@@ -41,8 +41,9 @@ def wanted(client: Client, settings: Settings, *, scope: str, folder: Path, spac
     home = home_arguments(settings)
     space = space or ("auto" if client.codes and settings.space == "default" else settings.space)
     arguments = ["mcp", "--dialect", DIALECT, *(["--space", space] if space != "default" else []), *home]
+    memory = [*(["--space", space] if space != "auto" else []), *home]  # which is what a hook does unasked
     program = shared_command() if scope == PROJECT else command()
-    return Wanted(scope=scope, folder=folder, command=program, arguments=arguments, home=home, **parts)
+    return Wanted(scope=scope, folder=folder, command=program, arguments=arguments, memory=memory, **parts)
 
 
 def installed(client: Client, want: Wanted) -> list[Change]:
@@ -139,7 +140,7 @@ def with_hooks(client: Client, want: Wanted, text: str) -> str:
     if hooks.version is not None:
         text = jsonc.put(text, ("version",), hooks.version)
     for moment, event in hooks.events.items():
-        words = [want.command, "hook", moment, "--client", client.name, *want.home]
+        words = [want.command, "hook", moment, "--client", client.name, *want.memory]
         line = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
         hook: dict[str, Any] = {"type": "command", "command": line, "timeout": hooks.timeout}
         text = jsonc.put_item(text, ("hooks", event), {"hooks": [hook]} if hooks.grouped else hook, ours=is_ours)
