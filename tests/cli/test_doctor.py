@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from hashlib import sha256
 
 import pytest
@@ -337,3 +338,26 @@ def test_a_remote_model_is_asked(call, environment):
     assert (refused.code, finding["state"]) == (1, "problem")
     assert "SCRUBJAY_REMOTE_KEY" in finding["do"]
     assert len(server.asked) >= 2
+
+
+@pytest.mark.long
+def test_a_person_waits_for_the_model_and_a_program_does_not(call, run, terminal, environment):
+    """At a terminal a search waits longer than the two seconds after which others fall back to words."""
+    call("store", "User moved to Austin")
+    with Server() as server:
+        quick = server.answers[0]
+
+        def slow(handler, body):
+            time.sleep(3)
+            quick(handler, body)
+
+        server.answers = [slow]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        remote = {"SCRUBJAY_EMBEDDER": "remote", "SCRUBJAY_REMOTE_URL": server.url, "SCRUBJAY_REMOTE_MODEL": "m"}
+        person = terminal("store", "User likes tea", "--home", str(environment["SCRUBJAY_HOME"] + "2"), **remote)
+        program = run("store", "User likes tea", "--home", str(environment["SCRUBJAY_HOME"] + "3"), env=remote)
+        server.shutdown()
+
+    assert person.code == program.code == 0
+    assert "words only" not in person.out
+    assert "did not answer in time" in program.err
