@@ -273,7 +273,9 @@ def recall(engine: Engine, args: Body) -> Reply:
     strong, weak or none; and each memory's age, state and space."""
     question, budget = args["question"], int(args.get("budget", 1_000))
     if ID_ALONE.fullmatch(question.strip()):
-        return replies.one(engine.get(question.strip()), budget, engine.now())
+        memory = engine.get(question.strip())
+        engine.count_reads([memory])
+        return replies.one(memory, budget, engine.now())
     hits = engine.search(Query(text=question, limit=MOST_HITS, filter=wanted(args)))
     return replies.recalled(hits, budget, engine.now(), filtered=len(args.keys() - {"question", "budget"}) > 0)
 
@@ -325,11 +327,15 @@ def brief(engine: Engine, args: Body) -> Reply:
             "relation": text(enum=[str(one) for one in Relation]),
         }
     ),
-    gives=either(
-        record({"old": MEMORY, "new": MEMORY, "relation": text()}),
-        either(
-            record({"open": array(record({"old": MEMORY, "new": MEMORY, "likely": flag()})), "left_out": COUNT}), FAILED
-        ),
+    gives=gives(
+        {},
+        optional={
+            "old": MEMORY,
+            "new": MEMORY,
+            "relation": text(enum=[str(one) for one in Relation]),
+            "open": array(record({"old": MEMORY, "new": MEMORY, "likely": flag()})),
+            "left_out": COUNT,
+        },
     ),
 )
 def settle(engine: Engine, args: Body) -> Reply:
