@@ -13,10 +13,15 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.engine.search import ranking
 from scrubjay.engine.store.languages import SECOND
+from scrubjay.engine.sync import wire
+from scrubjay.engine.sync.local import StorePeer
+from scrubjay.engine.sync.merge import Policy
+from scrubjay.engine.sync.peer import TakeOptions
 from scrubjay.errors import ModelMissing
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.languages import in_another_language
 from scrubjay.values.memory import Match
+from scrubjay.values.times import utc_now
 
 GERMAN = "Der Nutzer wohnt seit März in Augsburg und arbeitet dort."
 
@@ -206,6 +211,20 @@ def test_a_backup_holds_them(engine, tmp_path):
 
     with closing(SqliteStore(tmp_path / "copy.db")) as copy:
         assert copy.upkeep.count_lacking_second("second-1") == 0
+
+
+def test_a_sync_carries_them(path, tmp_path):
+    with opened(path, Second()) as here, closing(SqliteStore(tmp_path / "drive.db")) as drive:
+        here.store(GERMAN)
+        memory = here.store("The user plays the cello.").memory
+        there = StorePeer(drive, now=utc_now, user="local", owned=False)
+        ours = StorePeer(here.records, now=utc_now, user="local", owned=False)
+        parcel = ours.parcel([hit.memory.id for hit in here.search("user Nutzer", limit=9)], vectors=True)
+        there.take(wire.read(wire.written(parcel)), TakeOptions(sender="here", policy=Policy.NEWEST, named="newest"))
+
+        assert memory.id in {one.memory.id for one in parcel.replicas}
+        assert drive.history.fact(SECOND) == "second-1"
+        assert drive.upkeep.count_lacking_second("second-1") == 0
 
 
 # --- what it says ---

@@ -31,20 +31,20 @@ SEEN = {"type": "object", "additionalProperties": CLOCK, "maxProperties": 1000}
 ERASED = integer(enum=[one.value for one in Erased])
 
 
-def with_fields(kind: type, *, leave_out: tuple[str, ...] = (), **fields: Schema) -> Schema:
+def with_fields(kind: type, **fields: Schema) -> Schema:
     """The schema of a value, some of whose fields are described in more detail."""
-    schema = full_shape(kind, leave_out)
+    schema = full_shape(kind)
     return {**schema, "properties": {**schema["properties"], **fields}}
 
 
 MEMORY = with_fields(Memory, hlc=CLOCK, version={**NUMBER, "minimum": 1}, seq=NUMBER, access_count=NUMBER)
 REPLICA = with_fields(
     Replica,
-    leave_out=wire.LOCAL,
     memory=MEMORY,
     erased=ERASED,
     seen=SEEN,
     vectors=array(text(), maxItems=1000, description="Base64 of 32-bit numbers"),
+    second=array(text(), maxItems=1000, description="The same, by a second model"),
     parts=integer(minimum=0, maximum=10_000),
 )
 STAMP = with_fields(Stamp, hlc=CLOCK, version=NUMBER, erased=ERASED, seen=SEEN, aliases=NUMBER)

@@ -19,6 +19,7 @@ from scrubjay.engine.holding import locked
 from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.lifecycle.supersession import PLAIN, SUPERSEDES
 from scrubjay.engine.store import intake, names
+from scrubjay.engine.store.languages import SECOND
 from scrubjay.engine.sync.merge import Joined, Winner, differing, includes, joined
 from scrubjay.engine.sync.peer import Changes, Peer, SyncBatch, Taken, TakeOptions
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, ClockAhead
@@ -91,7 +92,8 @@ class StorePeer(Peer):
         return self.store.history.links(ids) if ids else ()
 
     def parcel(self, ids: Sequence[str], *, vectors: bool) -> SyncBatch:
-        found = self.store.sync.replicas(ids, access.EVERYTHING, vectors=vectors)
+        second = self.store.history.fact(SECOND) if vectors else None
+        found = self.store.sync.replicas(ids, access.EVERYTHING, vectors=vectors, second=second)
         away = self._put_away(self.store, found)
         replicas = tuple(
             with_archived_text(one, away) for one in found if away.get(one.memory.id, NOT_AWAY) is not None
@@ -102,6 +104,7 @@ class StorePeer(Peer):
             unreadable=tuple(name for name, kept in away.items() if kept is None),
             spaces={name: told for name, told in self.store.spaces.described().items() if name in names},
             model=self.model() if vectors else None,
+            second_model=second,
         )
 
     def _put_away(self, reads: Reads, replicas: Sequence[Replica]) -> dict[str, Away | None]:
@@ -156,6 +159,9 @@ class StorePeer(Peer):
         carried = parcel.model is not None and (tx.history.fact("model") or self.new_model) in (None, parcel.model)
         if carried and tx.history.fact("model") is None and any(one.vectors for one in parcel.replicas):
             tx.history.set_fact("model", parcel.model or "")
+        second = parcel.second_model
+        if second is not None and tx.history.fact(SECOND) is None and any(one.second for one in parcel.replicas):
+            tx.history.set_fact(SECOND, second)
         # Known ones first: one of them may give up the path that a new one has.
         for incoming in sorted(parcel.replicas, key=lambda one: (one.memory.id not in here, one.memory.hlc)):
             name = incoming.memory.id
@@ -165,6 +171,22 @@ class StorePeer(Peer):
                 yield Taken(memory=name, change=None, failed=True)
             else:
                 yield self._take(tx, here.get(name), incoming, options, carried=carried, away=away.get(name))
+                if second is not None and incoming.second:
+                    self._take_second(tx, incoming, second)
+
+    def _take_second(self, tx: Transaction, incoming: Replica, model: str) -> None:
+        """The second model's vectors, if the memory has become what came, and is not put away."""
+        [now, *_] = tx.sync.replicas([incoming.memory.id], access.EVERYTHING)
+        if now.erased or now.memory.embeddable != incoming.memory.embeddable:
+            return
+        tx.add_vectors(
+            now.memory.id,
+            version=now.memory.version,
+            first_part=0,
+            vectors=incoming.second,
+            parts=len(incoming.second),
+            model=model,
+        )
 
     def _take(
         self,
@@ -421,7 +443,7 @@ def _same_stamp(current: Replica | None, state: Replica) -> bool:
 
 
 def without_vectors(replica: Replica) -> Replica:
-    return replace(replica, vectors=())
+    return replace(replica, vectors=(), second=())
 
 
 def _change(current: Replica | None, state: Replica) -> str | None:

@@ -9,7 +9,7 @@ A body has the shape of the values themselves (`codec.plain`), but for vectors: 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,8 +25,7 @@ from scrubjay.values.memory import MAX_CONTENT, TIMES, Link, Memory
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-PROTOCOL = 1
-LOCAL = ("second",)  # fields of what travels that stay at home: vectors of a second model are made where they are used
+PROTOCOL = 2
 BYTES = 600_000  # of memories and links in one message; a single memory that is larger goes alone
 MAX_PATH = 1_000
 MAX_FOUND = 100  # tags that intake found, flags, other ids
@@ -50,14 +49,16 @@ class Greeting:
 
 
 def written(parcel: SyncBatch) -> Body:
-    body: Body = codec.plain(replace(parcel, replicas=tuple(map(_flattened, parcel.replicas))), leave_out=LOCAL)
+    body: Body = codec.plain(replace(parcel, replicas=tuple(map(_flattened, parcel.replicas))))
     return body
 
 
 def read(body: Mapping[str, Any]) -> SyncBatch:
     """:raises InvalidInput: for what no store of ours would hold"""
     parcel = built(SyncBatch, body)
-    replicas = tuple(replace(checked(one), vectors=vectors_of(one)) for one in parcel.replicas)
+    replicas = tuple(
+        replace(checked(one), vectors=vectors_of(one), second=_unit_vectors(one.second)) for one in parcel.replicas
+    )
     for name in parcel.spaces:
         intake.check_space(name)
     return replace(parcel, replicas=replicas, links=tuple(map(checked_link, parcel.links)))
@@ -157,18 +158,28 @@ def _check_times(memory: Memory) -> None:
 
 
 def _flattened(replica: Replica) -> Replica:
-    texts = tuple(b64encode(one.astype("<f4").tobytes()).decode() for one in replica.vectors)
-    return replace(replica, vectors=texts)
+    return replace(replica, vectors=_as_texts(replica.vectors), second=_as_texts(replica.second))
+
+
+def _as_texts(vectors: Iterable[Vector]) -> tuple[str, ...]:
+    return tuple(b64encode(one.astype("<f4").tobytes()).decode() for one in vectors)
 
 
 def vectors_of(replica: Replica) -> tuple[Vector, ...]:
     """:raises InvalidInput: if they are not unit vectors"""
-    if not replica.vectors:
+    vectors = _unit_vectors(replica.vectors)
+    if len(vectors) > replica.parts:
+        raise InvalidInput("There are more vectors than parts.", field="vectors")
+    return vectors
+
+
+def _unit_vectors(texts: Sequence[str]) -> tuple[Vector, ...]:
+    if not texts:
         return ()
     import numpy as np
 
     try:
-        vectors = tuple(np.frombuffer(b64decode(text, validate=True), dtype="<f4") for text in replica.vectors)
+        vectors = tuple(np.frombuffer(b64decode(text, validate=True), dtype="<f4") for text in texts)
     except ValueError:
         raise InvalidInput("vectors must be base64-encoded 32-bit numbers.", field="vectors") from None
     for one in vectors:
@@ -176,6 +187,4 @@ def vectors_of(replica: Replica) -> tuple[Vector, ...]:
             length = float(np.sqrt(np.square(one, dtype=np.float64).sum()))
         if len(one) != len(vectors[0]) or not 0.99 < length < 1.01:
             raise InvalidInput("vectors must have one dimension and length 1.", field="vectors")
-    if len(vectors) > replica.parts:
-        raise InvalidInput("There are more vectors than parts.", field="vectors")
     return vectors
