@@ -129,7 +129,7 @@ def test_a_server_that_is_not_there_is_unreachable_and_nothing_is_named(open_eng
     [
         ([failed(401, "unauthenticated")], Forbidden, "key"),
         ([failed(403, "forbidden")], Forbidden, "does not allow syncing"),
-        ([said({"protocol": 2, "origin": "x", "spaces": [], "every_space": True, "new": 1})], StorageTooNew, "newer"),
+        ([said({"protocol": 3, "origin": "x", "spaces": [], "every_space": True, "new": 1})], StorageTooNew, "newer"),
         ([said({"protocol": 0, "origin": "x", "spaces": [], "every_space": True})], EndpointUnreachable, "older"),
         ([Answer(200, {}, b"<html>Welcome</html>")], EndpointUnreachable, "not a scrubjay"),
         ([said({"hello": "world"})], EndpointUnreachable, "not a scrubjay"),
@@ -181,7 +181,7 @@ MEMORY = {
     "created_at": "2026-11-15T10:00:00Z", "updated_at": "2026-11-15T10:00:00Z", "accessed_at": "2026-11-15T10:00:00Z",
     "access_count": 0, "version": 1, "hlc": 7, "origin": "o2", "seq": 1,
 }  # fmt: skip
-REPLICA = {"memory": MEMORY, "erased": 0, "seen": {}, "aliases": [], "vectors": [], "parts": 0}
+REPLICA = {"memory": MEMORY, "erased": 0, "seen": {}, "aliases": [], "vectors": [], "second": [], "parts": 0}
 
 
 def parcel_of(*replicas, **more):
@@ -221,6 +221,7 @@ UNFIT = [
     {**REPLICA, "vectors": ["AAAA"], "parts": 1},
     {**REPLICA, "vectors": ["AADAfw=="], "parts": 1},  # NaN
     {**REPLICA, "vectors": ["AACAPw=="]},  # more than there are parts
+    {**REPLICA, "second": ["!"]},
     {key: value for key, value in REPLICA.items() if key != "memory"},
 ]
 

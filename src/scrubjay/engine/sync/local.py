@@ -175,7 +175,7 @@ class StorePeer(Peer):
                     self._take_second(tx, incoming, second)
 
     def _take_second(self, tx: Transaction, incoming: Replica, model: str) -> None:
-        """The second model's vectors, if the memory has become what came, and is not put away."""
+        """The second model's vectors, unless the memory here has another text."""
         [now, *_] = tx.sync.replicas([incoming.memory.id], access.EVERYTHING)
         if now.erased or now.memory.embeddable != incoming.memory.embeddable:
             return
