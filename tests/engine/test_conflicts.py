@@ -135,3 +135,25 @@ def test_a_long_text_is_never_a_sure_hint(real_jay):
     essay = "User moved to Austin. " + "The weather there is a story of its own. " * 12
 
     assert real_jay.store(essay).similar == ()
+
+
+def test_what_arrives_in_bulk_is_judged_in_the_background(real_jay):
+    old, new, _ = real_jay.store_many(
+        [{"content": text} for text in ("User lives in Seattle", "User moved to Austin", "The harbour is called Vik")]
+    )
+
+    real_jay.parts.backlog.finish()
+
+    assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old, new)]
+    assert real_jay.records.upkeep.pending(limit=9) == []
+
+
+def test_a_store_that_has_no_time_to_judge_leaves_it_to_the_background(real_jay):
+    old = real_jay.store("User lives in Seattle").memory
+    real_jay.parts.judge_seconds = 0.0
+
+    stored = real_jay.store("User moved to Austin")
+    real_jay.parts.backlog.finish()
+
+    assert stored.similar == ()
+    assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old.id, stored.memory.id)]

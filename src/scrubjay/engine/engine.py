@@ -343,7 +343,7 @@ class Engine:
             return stored_result(stored, proposals, degraded=degraded, links=links)
 
         result = self.transact(Stored, write)
-        if not text.complete:
+        if not text.complete or not neighbours.judged:
             self.parts.backlog.wake()
         return result
 
@@ -353,7 +353,8 @@ class Engine:
         *,
         progress: Callable[[int], None] | None = None,
     ) -> Sequence[str]:
-        """Keep many memories, one transaction per batch; their ids in order. Conflicts are not judged."""
+        """Keep many memories, one transaction per batch; their ids in order. What they may outdate is judged in the
+        background."""
         from scrubjay.engine.store.enrichment import enrich
 
         ids: list[str] = []
@@ -367,11 +368,13 @@ class Engine:
                     if memory.kind is Kind.DECISION:
                         self.decisions.add(tx, memory, text)
                     else:
-                        ledger.add(tx, memory, text, judged=True)
+                        ledger.add(tx, memory, text, judged=memory.kind is not Kind.MEMORY)
             self.write_files(patient=True)
             ids += [memory.id for memory in memories]
             if progress:
                 progress(len(ids))
+        if ids and self.parts.embedding.embedder is not None:
+            self.parts.backlog.wake()
         self.parts.indexer.finish()
         return ids
 
@@ -932,7 +935,7 @@ class Engine:
                 if memory.kind is Kind.DECISION and by_hand and memory.state is State.ACTIVE:
                     self.decisions.add(tx, placed, text, imported=True)
                 else:
-                    self.ledger.add(tx, placed, text, judged=True)
+                    self.ledger.add(tx, placed, text, judged=placed.kind is not Kind.MEMORY)
             ends = {end for link in links for end in (link.source, link.target)}
             seen = tx.get(sorted(ends), access.audience_anywhere(self.caller))
             known = {memory.id for memory in seen if access.may_change(self.caller, memory)}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from scrubjay.engine.store.embedding import Embedding
 from scrubjay.engine.store.languages import Languages
 from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageBusy
-from scrubjay.stores.promises.memories import Pending, Store
+from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Pending, Store
 from scrubjay.values.memory import Memory, random_suffix
 
 if TYPE_CHECKING:
@@ -141,6 +141,12 @@ class Backlog:
     def _embed(self, one: Pending) -> None:
         """Embed a text's missing parts a few at a time, so that a long one never holds the model for long."""
         memory = one.memory
+        if one.next_part == ONLY_TO_JUDGE:
+            if (vector := self._store.vectors([memory.id]).get(memory.id)) is not None:
+                self._judge(memory, vector)
+            with self._store.writing() as tx:
+                tx.upkeep.end_judgement(memory.id)
+            return
         parts = self._embedding.split(memory.embeddable)
         first: Vector | None = None
         for start in range(one.next_part, len(parts), BATCH):

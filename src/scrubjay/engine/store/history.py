@@ -118,6 +118,8 @@ class Ledger:
             tx.history.alias(alias, stored.id)
         if judged and not text.complete:
             tx.upkeep.put_off(stored.id, judged=True)
+        elif not judged and text.complete and text.vectors:
+            tx.upkeep.await_judgement(stored.id)
         self.record(tx, stored, "stored")
         return stored
 

@@ -51,7 +51,7 @@ def check(con: Connection, schema: str, *, deep: bool) -> Checkup:
                 SELECT count(*)
                 FROM pending
                 JOIN memories ON memories.space = pending.space AND memories.seq = pending.memory
-                WHERE memories.state < 3
+                WHERE memories.state < 3 AND pending.next_part < 2147483647
             ),
             (
                 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::BIGINT

@@ -69,12 +69,15 @@ def clock_at(moment: datetime) -> int:
     return (milliseconds(moment) << 16) | 0xFFFF
 
 
+ONLY_TO_JUDGE = 2**31 - 1  # no text has so many parts
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """A memory whose vectors are not all there yet."""
+    """A memory whose vectors are not all there yet, or that is not compared with earlier ones yet."""
 
     memory: Memory
-    next_part: int  # the first part of its text without a vector
+    next_part: int  # the first part of its text without a vector; ONLY_TO_JUDGE if it has them all
     attempts: int  # how often embedding it has failed
     judged: bool  # whether it was compared with earlier memories for conflicts
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from scrubjay.stores.promises.memories import Checkup
+from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES
@@ -54,7 +54,9 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool, behind
             """,
         )
         pending = _count(
-            con, "SELECT count(*) FROM pending JOIN memories ON memories.seq = pending.memory WHERE state < 3"
+            con,
+            "SELECT count(*) FROM pending JOIN memories ON memories.seq = pending.memory WHERE state < 3 "
+            f"AND next_part < {ONLY_TO_JUDGE}",
         )
         wrong = tuple(_wrong_hashes(con)) if deep else ()
     except UNREADABLE_ERRORS:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from scrubjay.stores.promises.memories import Pending
+from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Pending
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Memory
 from scrubjay.values.times import milliseconds
@@ -164,6 +164,23 @@ class UpkeepChanges(Upkeep):
 
     def __init__(self, sql: Sql) -> None:
         super().__init__(sql, sql)
+
+    def await_judgement(self, id: str) -> None:
+        """Let a memory that has its vectors wait for being compared with earlier ones, after what waits for vectors."""
+        columns, _, values = self._sql.hanging
+        self._sql.run(
+            f"""
+            INSERT INTO pending ({", ".join(columns)}, next_part, attempts)
+            VALUES ({", ".join(values)}, :part, 1)
+            ON CONFLICT DO NOTHING
+            """,
+            memory=id,
+            part=ONLY_TO_JUDGE,
+        )
+
+    def end_judgement(self, id: str) -> None:
+        told = self._sql.hanging.told("pending")
+        self._sql.run(f"DELETE FROM pending WHERE {told} AND next_part = :part", memory=id, part=ONLY_TO_JUDGE)
 
     def put_off(self, id: str, *, judged: bool | None = None, failed: bool = False) -> None:
         """Note that embedding failed once more, or that the judgement is done, for a memory in `pending`."""
