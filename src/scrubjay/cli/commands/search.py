@@ -13,7 +13,7 @@ from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import LONG, Cell, Marked, note, nothing, on_terminal, print_json, print_listed, safe, when
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
-from scrubjay.values.memory import MAX_LIMIT, Explanation, Hit, Query, State
+from scrubjay.values.memory import MAX_LIMIT, Hit, Query, State, Verdict
 
 
 @click.command(
@@ -45,6 +45,8 @@ def search(
             note(f"Found by words only: {found.degraded} See `scrubjay doctor`.", session)
         for period in found.periods if explain else ():
             note(f"Preferred, for {period.words!r}: {when(period.start)} to {when(period.end)}.", session)
+        if found.hits and found.verdict is Verdict.NONE:
+            note("Nothing here seems to be about that; these are the nearest.", session)
         remember_list([hit.memory.id for hit in found], session)
         if session.as_json:
             print_json(found.hits)
@@ -65,7 +67,7 @@ def row(hit: Hit, query: str) -> tuple[Cell, ...]:
         ", ".join(memory.tags),
         memory.created_at,
         state_of(memory),
-        reason(hit.explanation),
+        reason(hit),
     )
 
 
@@ -89,11 +91,18 @@ def bounded(word: str) -> str:
     return rf"\b{re.escape(word)}\b" if word.isascii() else re.escape(word)
 
 
-def reason(explanation: Explanation | None) -> str:
-    """Why a memory was found, in one line."""
-    if explanation is None:
+MEANT = {
+    Verdict.STRONG: "strong: probably an answer",
+    Verdict.WEAK: "weak: perhaps an answer",
+    Verdict.NONE: "none: near, but probably not about that",
+}
+
+
+def reason(hit: Hit) -> str:
+    """Why a memory was found, and what that is worth, in one line."""
+    if (explanation := hit.explanation) is None:
         return ""
     words = " ".join(explanation.words) or "none"
     meaning = "" if explanation.cosine is None else f"; meaning {explanation.similarity:.2f}"
     boosts = "".join(f"; {name} {value:+.2f}" for name, value in explanation.boosts.items())
-    return f"words: {words} ({explanation.word_score:.2f}){meaning}{boosts}"
+    return f"{MEANT[hit.verdict]}; words: {words} ({explanation.word_score:.2f}){meaning}{boosts}"
