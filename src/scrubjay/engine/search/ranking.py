@@ -37,7 +37,7 @@ from scrubjay.values.memory import (
 from scrubjay.values.words import query_words
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
-MEANING = 0.8  # weight of similarity against words
+MEANING = 0.65  # weight of similarity against words
 NOT_EMBEDDED = 0.2  # what counts as the similarity of a memory without a vector, where others have one
 BESIDE = 0.5  # weight of a second model's similarity against the first's …
 FOREIGN = 0.75  # … and if the question is in another language than English
@@ -148,7 +148,7 @@ TIME = 0.2  # weight of being from the time that the question names
 PERSONAL = 0.1  # for "I" and "my" in a memory, if they are in the question too
 TOLD = 0.05  # what "you" in a memory costs, if it is not in the question: it tells someone of themself
 SUBJECT = 0.05  # for beginning with a word of the question: who it is about, or who said it
-RECENT = 0.16  # what share the newest of those looked at gain, unless the question asks what was: the older, the less
+RECENT = 0.08  # what share the newest of those looked at gain, unless the question asks what was: the older, the less
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
 
 
