@@ -12,6 +12,7 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.engine.search import ranking
+from scrubjay.engine.store.enrichment import auto_tags
 from scrubjay.engine.store.languages import SECOND
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.local import StorePeer
@@ -103,6 +104,13 @@ def test_another_language_is_told_by_letters_or_small_words(text):
 )
 def test_names_loan_words_and_code_are_not_another_language(text):
     assert not in_another_language(text)
+
+
+@pytest.mark.parametrize(
+    "text", [GERMAN, "Мастерская теперь открыта по вторникам.", "يعمل المستخدم في دبي ويفضل القهوة."]
+)
+def test_no_phrases_are_made_of_small_words_that_are_not_known(text):
+    assert auto_tags(text) == ()
 
 
 # --- when it is used ---

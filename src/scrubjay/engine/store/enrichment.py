@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from scrubjay.engine.conflicts import grammar
 from scrubjay.engine.decisions.mentions import without_edges
 from scrubjay.values.frozen import dataclass
+from scrubjay.values.languages import in_another_language
 from scrubjay.values.memory import Category, Kind, Memory, NewMemory, Source
 from scrubjay.values.words import STOP_WORDS
 
@@ -197,8 +198,15 @@ class Word:
     telling: bool  # a name, an identifier or an abbreviation
 
 
+OTHER_LETTERS = re.compile("[^\\W\\d_a-zA-Z\u00c0-\u024f]+")
+
+
 def auto_tags(text: str) -> tuple[str, ...]:
     """At most five key phrases, each once, in lower case; none if the text names nothing."""
+    if in_another_language(text):  # its small words are not known here: phrases would be made of them
+        text = OTHER_LETTERS.sub("\n", text)
+        if in_another_language(text) or not text.strip():
+            return ()
     text = text[:READ]
     found = list(phrases(without_edges(text) if NAMES_OTHERS.search(text) else text))
     often = Counter(word.stem for phrase in found for word in phrase)
