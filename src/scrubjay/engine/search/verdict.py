@@ -7,7 +7,7 @@ many of the question's distinctive ones the best memory holds, and whether the s
 
 What comes out is the score of the first hit, from 0 to 1:
 
-    none < 0.1 <= weak < 0.5 <= strong
+    none < 0.09 <= weak < 0.5 <= strong
 
 Three more signs are seen in how a memory begins: it asks itself, it tells someone of themself ("you"), or it is about
 someone else than the question names. If all of the first few show some, the score is lowered. What each part is worth:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 STRONG = 0.5  # one question in ten about something else gets this far
-WEAK = 0.1  # one question in a hundred that has an answer does not get this far
+WEAK = 0.09  # one question in a hundred that has an answer does not get this far
 
 # Fitted by `python -m training.verdict` on training/worlds and training/everyday, in stores of 1, 2, 5, 20 and all
 # memories of a world and in one of all worlds; scaled so that the two lines above hold for each set of weights.
