@@ -57,7 +57,7 @@ KINDS = {
         mama.update_outcome chimera.update_memory native.update_memory native.recover_memory native.restore_version
         native.supersede_memory native.release_memory native.keep_both native.mark_same native.reopen_conflict
         native.bulk_update native.undo_bulk
-        native.resolve_sync_conflict
+        native.resolve_sync_conflict native.accept_suggestion native.drop_suggestion
     """,
     "forget": """
         scrubjay.forget
@@ -69,7 +69,8 @@ KINDS = {
         scrubjay.recent
         memento.list_recent_memories cortex.list_memories cortex.get_recent_memories system.list_memories
         mama.list_decisions chimera.list_memories chimera.list_workspace_memories native.list_memories
-        native.list_topics native.list_conflicts native.list_duplicates native.preview_bulk
+        native.list_topics native.list_conflicts native.list_duplicates native.preview_bulk native.list_tags
+        native.list_suggestions
     """,
     "statistics": "system.get_memory_stats native.get_statistics",
     "sync": "system.sync_memories native.run_sync",
