@@ -349,12 +349,11 @@ class LazyProvider:
 def open_second(settings: Settings) -> Embedder | None:
     """The model for other languages, not yet loaded, if one stands beside the chosen one: by itself only beside an
     English one of ours."""
+    if settings.languages == "off" or settings.embedder == "none":
+        return None
     from scrubjay.embedders.catalogue import CATALOGUE, ENGLISH, LANGUAGES
 
-    alone = ("none", LANGUAGES)
-    if settings.languages == "off" or settings.embedder in alone:
-        return None
-    if settings.languages == "auto" and settings.embedder not in ENGLISH:
+    if settings.embedder == LANGUAGES or (settings.languages == "auto" and settings.embedder not in ENGLISH):
         return None
     from scrubjay.embedders.local import LocalEmbedder
 

@@ -15,7 +15,6 @@ do not fit, ``model.toml``::
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -218,6 +217,8 @@ def _model_toml(path: Path) -> dict[str, Any]:
 
     :raises InvalidInput: naming the first thing wrong with it
     """
+    import tomllib  # only for a folder of the user's own
+
     try:
         settings = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:

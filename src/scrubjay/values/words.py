@@ -22,6 +22,11 @@ from math import log
 from scrubjay.values.letters import normalised
 from scrubjay.values.memory import Memory
 
+CALENDAR = frozenset(
+    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march",
+     "april", "june", "july", "august", "september", "october", "november", "december")
+)  # fmt: skip
+SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|\s[-–—]\s|;\s")
 PASSAGE = 2_500  # characters
 MADE_PATHS = ("inbox/", "decisions/")  # their words are those of the text, and the id
 MAX_PASSAGES = 256

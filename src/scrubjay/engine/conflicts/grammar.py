@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.words import STOP_WORDS
+from scrubjay.values.words import CALENDAR, SENTENCE, STOP_WORDS
 
 WORD = re.compile(r"[^\W_]+(?:[-'’.:][^\W_]+)*", re.UNICODE)
 DETERMINERS = frozenset(
@@ -28,17 +28,12 @@ NOWADAYS = frozenset(
     ("now", "currently", "actually", "instead", "anymore", "longer", "recently", "lately", "already", "just", "finally",
      "today", "since")
 )  # fmt: skip
-CALENDAR = frozenset(
-    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march",
-     "april", "june", "july", "august", "september", "october", "november", "december")
-)  # fmt: skip
 # Talk around what is said: words that two turns of any chat share.
 TALK = STOP_WORDS | LITTLE | frozenset(
     ("really", "way", "think", "thinking", "looking", "trying", "help", "thank", "thanks", "great", "know",
      "want", "make", "sure", "new", "get", "got", "like", "us", "mine")
 )  # fmt: skip
 CONTRACTION = re.compile(r"'(?:m|ve|d|ll|re)$")
-SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|\s[-–—]\s|;\s")
 READ = 400  # characters of a single statement
 READ_ALL = 2_000  # characters of a text made of several
 MOST = 12  # statements of one text

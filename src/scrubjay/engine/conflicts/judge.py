@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 from scrubjay.engine import access
 from scrubjay.engine.conflicts.duplicates import NEAR, same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
-from scrubjay.engine.conflicts.grammar import ANYONE, CALENDAR, DETERMINERS, TALK, root
+from scrubjay.engine.conflicts.grammar import ANYONE, DETERMINERS, TALK, root
 from scrubjay.engine.conflicts.weights import BIAS, CANDIDATE, SURE, WEIGHTS
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Audience, Kind, LinkKind, Memory, Status, Stored
+from scrubjay.values.words import CALENDAR
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -22,10 +22,9 @@ from functools import cache
 from math import exp, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrubjay.engine.conflicts.grammar import CALENDAR, SENTENCE
 from scrubjay.engine.search.pronouns import SECOND_PERSON, says, speaks, words_of
 from scrubjay.values.memory import Verdict
-from scrubjay.values.words import STOP_WORDS, query_words
+from scrubjay.values.words import CALENDAR, SENTENCE, STOP_WORDS, query_words
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
