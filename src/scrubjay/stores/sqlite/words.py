@@ -98,6 +98,8 @@ _counted: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str, tuple[View, 
 )
 
 
+SCANNED = 50  # rows with a word that are looked through rather than one memory looked up
+
 HOT = Index("words", "vocabulary", 0)
 ARCHIVED = Index("archived_words", "archived_vocabulary", 1)  # of archived memories
 
@@ -230,21 +232,32 @@ def rarities(
 
 def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """For each memory the words of the text that it holds."""
-    words = [*_stems(con, query_words(text))]
+    stems = _stems(con, query_words(text))
+    words = [*stems]
     if not words or not ids:
         return {}
-    which, values = among("memories.id", ids)
     numbers: dict[str, set[int]] = {}
-    for table, *_ in (HOT, ARCHIVED):
+    for index in (HOT, ARCHIVED):
+        table = index.table
+        # One look through all rows that hold a word, or, if there are very many of them, a look for each memory.
+        rows = _common_remembered(con, stems.values(), _rows(con, index), index)
+        if not rows:
+            continue
+        common = sum(rows.values()) > SCANNED * len(ids)
+        near = f"{table}.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255"
+        joined = (
+            f"memories CROSS JOIN {table} ON {near}"
+            if common
+            else f"{table} CROSS JOIN memories ON memories.seq = {table}.rowid / 256"
+        )
         found = con.execute(
             f"""
             SELECT memories.id, phrases_held({table})
-            FROM memories
-            CROSS JOIN {table} ON {table}.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255
+            FROM {joined}
             WHERE {table} MATCH ?
-            AND {which}
+            AND memories.seq IN (SELECT seq FROM json_each(?) CROSS JOIN memories ON memories.id = json_each.value)
             """,
-            (_expression(words, ()), *values),
+            (_expression(words, ()), json.dumps(list(ids))),
         )
         for memory, held in found:
             numbers.setdefault(memory, set()).update(map(int, held.split()))
