@@ -208,13 +208,17 @@ def ages(glimpses: Mapping[str, Glimpse]) -> dict[str, float]:
 
 def drawn_together(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse]) -> list[Candidate]:
     """What was said around an answer belongs to it: each is drawn a little towards the best of its conversation."""
+    talks = {memory: one.conversation for memory, one in glimpses.items() if one.conversation is not None}
+    if not talks:
+        return list(candidates)
     best: dict[str, float] = {}
-    talks = {one.memory: talk for one in candidates if (talk := conversation(glimpses.get(one.memory))) is not None}
     for one in candidates:
-        if (talk := talks.get(one.memory)) is not None:
-            best[talk] = max(best.get(talk, 0.0), one.score)
+        if (talk := talks.get(one.memory)) is not None and one.score > best.get(talk, 0.0):
+            best[talk] = one.score
     return [
-        lifted(one, TOGETHER * (best[talk] - one.score)) if (talk := talks.get(one.memory)) is not None else one
+        lifted(one, TOGETHER * (best.get(talk, 0.0) - one.score))
+        if (talk := talks.get(one.memory)) is not None
+        else one
         for one in candidates
     ]
 
@@ -226,10 +230,6 @@ def lifted(one: Candidate, by: float) -> Candidate:
 def scored(one: Candidate, score: float, boosts: Mapping[str, float]) -> Candidate:
     """The candidate with another score; `_replace` would take four times as long."""
     return Candidate(one.memory, score, one.word_score, one.cosine, one.similarity, boosts)
-
-
-def conversation(glimpse: Glimpse | None) -> str | None:
-    return None if glimpse is None else glimpse.conversation
 
 
 # --- whether any of it is an answer ----------------------------------------------------------------------------------
