@@ -207,8 +207,14 @@ def test_weak_results_are_marked(world, look):
     page = look(world.site).settled("#/search?q=harbour siren is tested on the first Wednesday of the month")
     rows = page.locator(".result")
 
-    expect(rows.first).not_to_contain_text("weak match")
-    expect(rows.last).to_contain_text("weak match")
+    expect(rows.first).not_to_contain_text("match,")
+    expect(rows.last).to_contain_text("match,")
+
+
+def test_the_page_says_when_nothing_seems_to_answer(world, look):
+    page = look(world.site).settled("#/search?q=Where did Zzyzx meet Qwrtplk")
+
+    expect(page.get_by_text("Nothing here seems to answer this")).to_be_visible()
 
 
 # --- conflicts -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ class Finding {
   leaves = $state.raw<Hit[][]>([]);
   total = $state<number | null>(null); // null: nothing was asked yet, or there was no answer
   degraded = $state("");
+  verdict = $state("");
   busy = $state(false);
   stale = $state(false); // something changed while one was reading further down
   chosen = new SvelteMap<string, Memory>();
@@ -51,6 +52,7 @@ class Finding {
       this.total = answer.total ?? null;
       this.#cursor = answer.cursor;
       this.degraded = answer.degraded ?? "";
+      this.verdict = answer.verdict ?? "";
       this.stale = false;
       if (this.#shown !== asked) this.chosen.clear();
       this.#shown = asked;

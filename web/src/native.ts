@@ -1,7 +1,7 @@
 // What the page asks of the server, in the page's words: one function per thing one can do.
 
 import { Refused, ask, get, lines, path, post, patch, remove, useToken } from "./api";
-import type { Hit, Link, Memory, Recall, Version } from "./nouns";
+import type { Hit, Link, Memory, Recall, Verdict, Version } from "./nouns";
 import { headline, textOf } from "./words";
 
 // --- finding ---------------------------------------------------------------------------------------------------------
@@ -12,6 +12,7 @@ export type Wanted = typeof ANY;
 
 export interface Answer {
   hits: Hit[];
+  verdict?: Verdict;
   total?: number;
   cursor?: string;
   degraded?: string;

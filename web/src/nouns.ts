@@ -41,9 +41,12 @@ export interface Explanation {
   boosts: Record<string, number>;
 }
 
+export type Verdict = "strong" | "weak" | "none";
+
 export interface Hit {
   memory: Memory;
   score: number;
+  verdict?: Verdict;
   explanation?: Explanation;
 }
 

@@ -7,7 +7,7 @@ A hook must never hold up or break someone's session: whatever happens it ends i
 either a complete answer or nothing. It starts no model, no server and no process. `scrubjay hooks log` shows what it
 gave.
 
-Every prompt pays for what is imported here; `tests/hooks/test_startup.py` counts it.
+Every prompt pays for what is imported here, so that is little.
 """
 
 from __future__ import annotations
