@@ -1,4 +1,5 @@
 import itertools
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from scrubjay.embedders import catalogue
 from scrubjay.embedders.local import LocalEmbedder, checked, pooled
 from scrubjay.embedders.wordpiece import WordPiece
 from scrubjay.errors import EmbeddingError, ModelMissing
+from scrubjay.settings import load
 from tests.embedders.embedder_contract import FILLER, EmbedderContract
 
 ARCTIC = catalogue.find("arctic-embed-s")
@@ -276,3 +278,22 @@ def test_parts_are_not_needlessly_small(arctic, vocabulary):
 @pytest.mark.parametrize("text", ["a\0 ", ". ", '."', "\n", "\0 "], ids=ascii)
 def test_splitting_hostile_text_takes_linear_time(homeless, text):
     assert homeless.split(text * 200_000)
+
+
+REPORTS = """
+import os, sys
+from pathlib import Path
+from scrubjay.embedders.catalogue import find
+from scrubjay.embedders.local import LocalEmbedder
+
+LocalEmbedder(find("arctic-embed-s"), Path(sys.argv[1])).embed(["User lives in Bergen"])
+assert "onnxruntime" in sys.modules
+"""
+
+
+def test_the_library_that_runs_the_model_leaves_no_identity_and_reports_nothing(arctic, tmp_path):
+    """Its official builds write an id of the machine into the user's cache, and what they would report beside it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "ORT_"))}
+    environment["HOME"] = str(tmp_path)
+    subprocess.run([sys.executable, "-c", REPORTS, str(load().models)], env=environment, check=True)
+    assert list(tmp_path.rglob("*")) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -96,6 +97,8 @@ def _e5_file(path: Path) -> E5File:
 
 
 def open_session(network: Path | bytes) -> onnxruntime.InferenceSession:
+    # Its official builds report to their maker unless told not to before they are loaded.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime  # 35 ms: not before a text needs it
     except ImportError as error:
