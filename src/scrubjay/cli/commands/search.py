@@ -48,7 +48,7 @@ def search(
         if found.hits and found.verdict is Verdict.NONE:
             note("Nothing here seems to be about that; these are the nearest.", session)
         elif found.hits and found.verdict is Verdict.WEAK:
-            note("Weak matches: perhaps none of these is an answer.", session)
+            note("Perhaps none of these is an answer.", session)
         remember_list([hit.memory.id for hit in found], session)
         if session.as_json:
             print_json(found.hits)
