@@ -99,8 +99,31 @@ def test_a_broken_file_is_left_as_it_is_and_the_place_named(call, place, text, s
     assert said in done.err
     assert [one.name for one in file.parent.iterdir()] == ["mcp.json"], "nothing is written when one file is broken"
     assert file.read_bytes() == text
-    if not text.startswith((b"[", b'{"mcpServers": 1')):
-        assert "warning\tcursor" in call("doctor").out
+    told = [line for line in call("doctor").out.splitlines() if line.startswith("warning\tcursor")]
+    assert len(told) == 1
+    assert said in told[0]
+    assert "scrubjay install cursor" in told[0]
+
+
+def test_a_broken_file_does_not_keep_other_clients_from_being_connected(call, place):
+    file = Path.home() / ".cursor" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{ oops")
+
+    done = call("install", "cursor", "gemini", "--json")
+
+    assert done.code == 1
+    assert [one["client"] for one in done.json] == ["cursor", "gemini"]
+    assert "not JSON" in done.json[0]["problem"]
+    assert "scrubjay" in (Path.home() / ".gemini" / "settings.json").read_text()
+
+
+@pytest.mark.parametrize("name", ["vscode", "zed", "cursor"])
+def test_a_client_without_rules_for_all_projects_says_so(call, place, name):
+    said = call("install", name, "--rules").err
+
+    assert f"{CLIENTS[name].title} has no rules file for all of your projects" in said
+    assert "--project" in said
 
 
 def test_a_link_stays_a_link_and_rights_stay_as_they_are(call, place):
@@ -246,6 +269,18 @@ def test_the_doctor_knows_what_is_wrong_with_entries(call, place):
     assert "version 0.0.1" in said
     assert "--dialect memento" in said
     assert "2 servers" in said
+
+
+@pytest.mark.parametrize("name", ["cursor", "codex", "gemini"])
+def test_in_the_home_folder_a_file_is_looked_at_once(call, place, monkeypatch, name):
+    call("install", name)
+    (Path.home() / ".git").mkdir()
+    monkeypatch.chdir(Path.home())
+
+    said = call("doctor").out
+
+    assert said.count(f"ok\t{name}") == 1
+    assert f"warning\t{name}" not in said
 
 
 def test_the_doctor_has_nothing_against_what_install_wrote(call, place):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.clients import jsonc, toml_text
-from scrubjay.clients.catalogue import CLIENTS, Client
+from scrubjay.clients.catalogue import CLIENTS, PROJECT, Client
 from scrubjay.clients.files import contents
 from scrubjay.clients.launch import NAME
 from scrubjay.errors import InvalidInput
@@ -42,13 +43,17 @@ def ailments(folder: Path, version: str) -> Iterator[Ailment | Entry]:
     """Every entry of ours for this user and project, followed by what is wrong with it."""
     for client in CLIENTS.values():
         ours: list[Entry] = []
+        files: dict[str, tuple[Path, str]] = {}
         for scope in client.scopes:
-            file = client.file(scope, folder)
+            file = client.file(scope, folder)  # in the home folder, a project's is the user's
+            files.setdefault(os.path.realpath(file), (file, scope))
+        for file, scope in files.values():
             try:
                 ours += entries(client, scope, file)
             except (InvalidInput, jsonc.Unreadable) as error:
                 where = f"{file}: {error}." if isinstance(error, jsonc.Unreadable) else error.message
-                yield Ailment(client, where, f"Correct it; {client.title} may not read it either.")
+                do = f"Correct it, since {client.title} may not read it either; then: {install(client, scope)}"
+                yield Ailment(client, where, do)
         for entry in ours:
             yield entry
             yield from wrong(entry, version)
@@ -60,8 +65,10 @@ def ailments(folder: Path, version: str) -> Iterator[Ailment | Entry]:
 def entries(client: Client, scope: str, file: Path) -> Iterator[Entry]:
     text = contents(file)
     data = (toml_text if file.suffix == ".toml" else jsonc).read(text) if text and text.strip() else {}
-    servers = data.get(client.table) if isinstance(data, dict) else None
-    for name, server in (servers if isinstance(servers, dict) else {}).items():
+    servers = data.get(client.table, {}) if isinstance(data, dict) else None
+    if not isinstance(servers, dict):
+        raise jsonc.Unreadable(f"{client.table if isinstance(data, dict) else 'the file'} is not an object")
+    for name, server in servers.items():
         words = started(server)
         if any(Path(word).stem == NAME for word in words[:3]) and "mcp" in words:
             yield Entry(client, scope, file, name, words)
@@ -85,7 +92,7 @@ def wrong(entry: Entry, ours: str) -> Iterator[Ailment]:
     if not entry.starts:
         return
     program = entry.words[0]
-    again = f"scrubjay install {entry.client.name}" + (" --project" if entry.scope == "project" else "")
+    again = install(entry.client, entry.scope)
     if shutil.which(program) is None:
         yield Ailment(entry.client, f"{entry.file} starts {program}, which is gone.", again)
     elif (version := version_of(program)) not in ("", ours):
@@ -93,6 +100,10 @@ def wrong(entry: Entry, ours: str) -> Iterator[Ailment]:
     if "--dialect" not in entry.words and not any(word.startswith("--dialect=") for word in entry.words):
         found = f"{entry.file} names no dialect; its tools were memento's, and now are scrubjay's."
         yield Ailment(entry.client, found, f"For the new ones: {again}. To keep the old ones, add --dialect memento.")
+
+
+def install(client: Client, scope: str) -> str:
+    return f"scrubjay install {client.name}" + (" --project" if scope == PROJECT else "")
 
 
 def version_of(program: str) -> str:

@@ -183,7 +183,9 @@ def holder_at(text: str, at: int, depth: int) -> Node:
 
 def unreadable(text: str, at: int) -> Unreadable:
     line = text.count("\n", 0, at) + 1
-    return Unreadable(f"line {line}, column {at - text.rfind(chr(10), 0, at)}")
+    place = f"line {line}, column {at - text.rfind(chr(10), 0, at)}"
+    rest = text[at : at + 20].partition("\n")[0].rstrip()
+    return Unreadable(f"not JSON: {place} has {rest!r} in the wrong place" if rest else f"not JSON: it ends at {place}")
 
 
 def deepest(node: Node, path: Path) -> tuple[Node, Path]:

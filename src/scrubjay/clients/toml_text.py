@@ -16,12 +16,11 @@ from scrubjay.clients.jsonc import Path, Unreadable, dropped, newline, placed
 
 
 def read(text: str) -> dict[str, Any]:
-    """:raises Unreadable: naming line and column"""
+    """:raises Unreadable: saying what is wrong where"""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"line \d+, column \d+|end of document", str(error))
-        raise Unreadable(found[0] if found else str(error)) from None
+        raise Unreadable(f"not TOML: {error}") from None
 
 
 def put(text: str, path: Path, values: Mapping[str, str | list[str]]) -> str:

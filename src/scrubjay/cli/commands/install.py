@@ -14,6 +14,7 @@ from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import note, print_json
 from scrubjay.cli.session import Session
 from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
+from scrubjay.errors import Error
 
 if TYPE_CHECKING:
     from scrubjay.clients.catalogue import Client
@@ -58,12 +59,18 @@ def install(  # noqa: PLR0917 - click passes options by name
     session: Session = ctx.obj
     scope = USER if for_user else PROJECT
     done = []
-    for client in [CLIENTS[name] for name in clients] or chosen(scope, remove=remove):
+    wanted = [CLIENTS[name] for name in clients] or chosen(scope, remove=remove)
+    for client in wanted:
         if scope not in client.scopes:
             raise click.UsageError(f"{client.title} has no settings for a project. Leave out --project.")
-        done.append(
-            connect(client, session, scope=scope, hooks=bool(hooks), rules=rules, dry_run=dry_run, remove=remove)
-        )
+    for client in wanted:
+        try:
+            done.append(
+                connect(client, session, scope=scope, hooks=bool(hooks), rules=rules, dry_run=dry_run, remove=remove)
+            )
+        except Error as error:  # the others can be connected all the same
+            note(" ".join(filter(None, (f"{client.title}: {error.message}", error.hint))), session)
+            done.append({"client": client.name, "scope": scope, "changed": [], "problem": error.message})
     if session.as_json:
         print_json(done)
     if not dry_run and not remove:
@@ -86,7 +93,7 @@ def chosen(scope: str, *, remove: bool) -> list[Client]:
 def connect(
     client: Client, session: Session, *, scope: str, hooks: bool, rules: bool, dry_run: bool, remove: bool
 ) -> dict[str, Any]:
-    from scrubjay.clients.install import installed, removed, wanted
+    from scrubjay.clients.install import installed, removed, rules_files, wanted
     from scrubjay.machine.projects import project_root
 
     folder = project_root(Path.cwd())
@@ -94,6 +101,10 @@ def connect(
     changes = removed(client, want) if remove else installed(client, want)
     if hooks and client.hooks is None:
         note(f"{client.title} has no hooks.", session)
+    if rules and not remove and not list(rules_files(client, want)):
+        where = "all of your projects" if scope == USER else "a project"
+        instead = " Run it with --project in a project." if client.project_rules and PROJECT in client.scopes else ""
+        note(f"{client.title} has no rules file for {where}.{instead}", session)
     if dry_run:
         for change in changes:
             if not session.as_json:
