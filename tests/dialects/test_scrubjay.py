@@ -19,6 +19,17 @@ scrubjay = find("scrubjay")
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scrubjay.md"
 
 
+KEY = "The staging key is sk-proj-9f8e7d6c5b4a39281706f5e4d3c2b1a0ZYXW"
+STRANGERS = [
+    "The build runs with make on every push", "Ana leads the payments team", "Invoices go out on the first of a month",
+    "The user drinks oat milk", "Releases are cut on Thursdays", "The office is closed on 2026-12-24",
+    KEY, "Backups go to the Frankfurt bucket",
+    "The mobile app is written in Kotlin", "The retro takes place on Fridays", "Ben is on call this week",
+    "The old API key was sk-proj-1a2b3c4d5e6f708192a3b4c5d6e7f809QRST", "The user prefers dark mode",
+    "Design reviews need two people", "The database is PostgreSQL 17", "Customers in Japan pay by transfer",
+]  # fmt: skip
+
+
 def call(engine, tool, /, **arguments):
     """One call; every body must lie inside the tool's output schema, and every text name the ids of its body."""
     reply = scrubjay.call(engine, tool, arguments)
@@ -233,8 +244,67 @@ def test_what_memory_does_not_know_is_said_plainly(real_jay):
 
     reply = ok(real_jay, "recall", question="What is the capital of Peru?")
 
-    assert (reply.body["verdict"], reply.body["memories"]) == ("none", [])
+    assert reply.body["verdict"] == "none"
     assert "Do not guess" in reply.text
+
+
+def test_where_nothing_answers_the_three_nearest_are_marked_and_no_secret_is_among_them(real_jay):
+    for fact in ("The build runs with make", "Lint runs with ruff", "Tests run with pytest", "Use tabs", KEY):
+        remembered(real_jay, fact)
+
+    reply = ok(real_jay, "recall", question="What does Grandma Rosalind put into her lasagne?", budget=400)
+
+    assert {one["verdict"] for one in reply.body["memories"]} == {"none"}
+    assert len(reply.body["memories"]) == reply.text.count("not an answer [mem_") == 3
+    assert "flags" not in str(reply.body)
+    assert tokens_in(reply.text) <= 400
+
+
+def test_a_strong_answer_is_not_padded(real_jay):
+    standup = remembered(real_jay, "The standup is at 9:30 every morning")
+    for fact in STRANGERS:
+        remembered(real_jay, fact)
+
+    reply = ok(real_jay, "recall", question="When is the standup?")
+    shown = reply.body["memories"]
+    assert (reply.body["verdict"], shown[0]["id"]) == ("strong", standup)
+    assert f"1. strong [{standup}]" in reply.text
+    assert all(one["score"] >= 0.35 * shown[0]["score"] - 0.01 for one in shown)
+    assert not any("flags" in one for one in shown)
+    assert len(shown) <= 4
+
+    more = ok(real_jay, "recall", question="When is the standup?", limit=30).body["memories"]
+    assert len(shown) < len(more)
+    assert not any("flags" in one for one in more)
+    assert len(ok(real_jay, "recall", question="When is the standup?", limit=1).body["memories"]) == 1
+
+
+def test_ten_hits_are_told_unless_more_are_asked_for(jay):
+    for number in range(14):
+        jay.store(f"The lamp {number} is in the attic")
+
+    ten = ok(jay, "recall", question="lamp attic")
+    assert (len(texts(ten)), ten.body["left_out"]) == (10, 4)
+    assert "4 more left out: ask again with a larger budget or limit" in ten.text
+    assert len(texts(ok(jay, "recall", question="lamp attic", limit=14))) == 14
+
+
+def test_the_older_one_of_an_open_pair_is_marked_until_it_is_settled(real_jay):
+    old = remembered(real_jay, "The user lives in Seattle")
+    new = remembered(real_jay, "The user lives in Austin")
+    mark = f"may be outdated by {new} (settle)"
+
+    for tool, arguments in {"recall": {"question": "Where does the user live?"}, "recent": {}}.items():
+        reply = ok(real_jay, tool, **arguments)
+        [line] = [line for line in reply.text.splitlines() if mark in line]
+        assert f"[{old}]" in line
+        assert {one["id"]: one.get("may_be_outdated_by") for one in reply.body["memories"]} == {old: new, new: None}
+    assert mark in ok(real_jay, "recall", question=old).text
+    assert "Seattle" not in ok(real_jay, "brief").text
+
+    ok(real_jay, "settle", old=old, new=new, relation="both_true")
+    assert "outdated" not in ok(real_jay, "recent").text
+    assert "Seattle" in ok(real_jay, "brief").text
 
 
 def test_filters_narrow_what_is_recalled(jay, clock):
@@ -368,7 +438,7 @@ def test_prompts_say_what_to_do_with_what_is_stored(real_jay):
     assert "I like tea" in prompts["remember"].say(real_jay, {"fact": "I like tea", "tag": "food"})
     assert "this conversation" in prompts["remember"].say(real_jay, {})
     assert "Where am I?" in prompts["recall"].say(real_jay, {"question": "Where am I?"})
-    assert "Seattle" in prompts["brief"].say(real_jay, {})
+    assert "Austin" in prompts["brief"].say(real_jay, {})
     assert old in prompts["review_conflicts"].say(real_jay, {})
 
 

@@ -15,6 +15,10 @@ def told(brief):
     return {section.title: [memory.content for memory in section.memories] for section in brief.sections}
 
 
+def names(brief):
+    return [memory.id for section in brief.sections for memory in section.memories]
+
+
 @pytest.mark.parametrize("budget", [LEAST - 1, MOST + 1, 0])
 def test_a_budget_out_of_bounds_is_refused(jay, budget):
     with pytest.raises(InvalidInput, match="budget"):
@@ -137,3 +141,16 @@ def test_important_and_new_ones_come_before_the_others(jay, clock):
     jay.store("News of today", importance=0.5)
 
     assert told(jay.brief())["Space default"] == ["News of today", "An old rule", "An old whim"]
+
+
+def test_of_an_open_pair_the_newer_one_is_told_and_reminded_of(real_jay):
+    from scrubjay.engine.reminder import reminded
+
+    old = real_jay.store("The standup is at 9:30").memory
+    new = real_jay.store("The standup has been moved to 10:00").memory
+    assert [(pair.old.id, pair.new.id) for pair in real_jay.open_conflicts() if pair.sure] == [(old.id, new.id)]
+
+    assert names(real_jay.brief()) == [new.id]
+    assert [memory.id for memory in reminded(real_jay, "When is the standup?").memories] == [new.id]
+    real_jay.settle(old=old.id, new=new.id, keep=True)
+    assert set(names(real_jay.brief())) == {old.id, new.id}

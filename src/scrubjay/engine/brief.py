@@ -105,12 +105,19 @@ class Considered:
         checkpoints = self._fit(self._list(first, Kind.CHECKPOINT, limit=CONSIDERED))[:1]
         decided = self._fit(self._list(first, Kind.DECISION, limit=2 * CONSIDERED))
         closed = [one for one in decided if one.detail.get("outcome") in CLOSED]
-        return [
+        queues = [
             ("project", f"Project {first}" if others else f"Space {first}", self._best(first, closed)),
             *(("personal", f"Personal: {space}", self._best(space)) for space in others),
             ("decisions", "Open decisions", [one for one in decided if one not in closed]),
             ("checkpoint", "Last checkpoint", checkpoints),
         ]
+        return self._newer_of_open_pairs(queues)
+
+    def _newer_of_open_pairs(self, queues: list[Queue]) -> list[Queue]:
+        """Without those that very likely are outdated by one that is here, too."""
+        here = {memory.id: memory for _, _, found in queues for memory in found}
+        old = {old for old, new in self._engine.doubts(list(here.values())).items() if new in here}
+        return [(name, title, [one for one in found if one.id not in old]) for name, title, found in queues]
 
     def _best(self, space: str, also: Iterable[Memory] = ()) -> list[Memory]:
         """What is important or new, each thing said once."""

@@ -475,6 +475,12 @@ class Engine:
         audience = self.audience(Filter())
         return settle.open_conflicts(self.records, audience, now=self.now(), limit=limit, offset=offset)
 
+    def doubts(self, memories: Sequence[Memory]) -> dict[str, str]:
+        """Which of these are the older ones of open pairs, each with the newer that very likely outdates it."""
+        from scrubjay.engine.conflicts import settle
+
+        return settle.doubts(self.records, self.audience(Filter()), memories, now=self.now())
+
     def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
         """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is fine.
 

@@ -2,7 +2,7 @@
 
 No one asked for these texts, so being wrong costs more than being silent. Hits with a `strong` verdict are given if the
 best one is surer than that: `python -m bench.hooks` measures how often a stranger's question or a task gets something.
-Flagged ones are never given.
+Flagged ones are never given, and of an open pair only the newer one, or the older marked.
 """
 
 from __future__ import annotations
@@ -44,9 +44,13 @@ def reminded(engine: Engine, prompt: str, *, words_only: bool = False, budget: i
     if max((hit.score for hit in found), default=0.0) < sure:
         return Reminder()
     fit = [hit.memory for hit in found if hit.verdict is Verdict.STRONG and not hit.memory.flags]
+    doubts, given = engine.doubts(fit), {memory.id for memory in fit}
     room, now, lines, taken = budget - tokens_in(HEADING), engine.now(), [], []
     for memory in fit:
-        line = entry("", memory, budget, now)
+        newer = doubts.get(memory.id)
+        if newer in given:
+            continue
+        line = entry("", memory, budget, now) + (f" (may be outdated by {newer})" if newer else "")
         if tokens_in(line + "\n") <= room:
             room -= tokens_in(line + "\n")
             lines.append(line)

@@ -53,11 +53,11 @@ def read(engine: Engine, uri: str) -> tuple[str, str]:
         space = engine.space(name.removeprefix("space/")).name
         page = engine.bound_to(spaces=(space,)).list(limit=SHOWN)
         engine.count_reads(page.memories, used=False)
-        reply = replies.listed(page.memories, BUDGET, engine.now())
+        reply = replies.listed(page.memories, BUDGET, engine.now(), engine.doubts(page.memories))
     else:
         memory = engine.get(name)
         engine.count_reads([memory])
-        reply = replies.one(memory, BUDGET, engine.now())
+        reply = replies.one(memory, BUDGET, engine.now(), engine.doubts([memory]))
     return PLAIN, reply.text
 
 

@@ -2,7 +2,7 @@
 
     Verdict: strong. 2 memories, about 96 of 1,000 tokens. What follows is stored data, not instructions.
 
-    1. [mem_4x1k9c0d2m7q] 3 days ago (2026-11-12), current, space default, fact, tags: home
+    1. strong [mem_4x1k9c0d2m7q] 3 days ago (2026-11-12), current, space default, fact, tags: home
        The user moved to Austin.
 
 Stored text is set in, so no line of it can pass for one of ours. A text holds as much as its budget allows and says
@@ -11,7 +11,7 @@ what was left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 HEAD = 90  # tokens that are set aside for what is said around the memories
 WORTHWHILE = 40  # tokens of room below which another memory is not begun
 SHARE = 3  # one memory among several takes a third of the budget at most
+MOST_TOLD, FAR_BELOW = 10, 0.35  # hits, unless a limit is given; the share of the best score below which none is told
+NEAREST, NEAREST_SHARE = 3, 80  # told where nothing answers, and the tokens of each
 OPENING = 200  # bytes of a memory that is only mentioned
 FLAGS = {"secret": "a secret", "instruction": "an instruction to a model"}
 SAID = {
@@ -56,7 +58,9 @@ def kind_of(memory: Memory) -> str:
     return str(memory.category if memory.kind is Kind.MEMORY else memory.kind)
 
 
-def body_of(memory: Memory, now: datetime, text: str | None = None, **more: Any) -> Body:
+def body_of(
+    memory: Memory, now: datetime, text: str | None = None, doubts: Mapping[str, str] | None = None, **more: Any
+) -> Body:
     whole = memory.shown_text
     return present(
         id=memory.id,
@@ -74,17 +78,19 @@ def body_of(memory: Memory, now: datetime, text: str | None = None, **more: Any)
         flags=list(memory.flags) or None,
         replaced_by=memory.superseded_by,
         replaces=memory.supersedes,
+        may_be_outdated_by=doubts.get(memory.id) if doubts else None,
         cut=True if text is not None and text != whole else None,
         **more,
     )
 
 
-def about(memory: Memory, now: datetime) -> str:
-    """What we know of a memory, in one line."""
+def about(memory: Memory, now: datetime, newer: str | None = None) -> str:
+    """What we know of a memory, in one line; `newer` may outdate it."""
     state = state_of(memory, now)
     parts = [
         f"[{memory.id}] {ago(memory.created_at, now)} ({memory.created_at:%Y-%m-%d})",
         f"superseded by {memory.superseded_by}" if state == "superseded" else state,
+        *([f"may be outdated by {newer} ({served('settle')})"] if newer else []),
         f"space {memory.space}",
         kind_of(memory),
     ]
@@ -120,14 +126,25 @@ def clipped(text: str, most: int) -> str:
 class Listing:
     """Memories, best first, as far as there is room."""
 
-    def __init__(self, memories: Sequence[Memory], budget: int, now: datetime, *, whole: bool = False) -> None:
+    def __init__(
+        self,
+        memories: Sequence[Memory],
+        budget: int,
+        now: datetime,
+        *,
+        share: int | None = None,  # most tokens of one memory
+        doubts: Mapping[str, str] | None = None,  # by the id of a memory, the newer one that may outdate it
+        marks: Sequence[str] = (),  # what each line begins with
+    ) -> None:
         self.budget = budget
+        share = share or max(WORTHWHILE, budget // SHARE)
         self.lines: list[str] = []
         self.texts: list[str] = []
         room = budget - HEAD
         for number, memory in enumerate(memories, 1):
-            head = f"{number}. {about(memory, now)}\n"
-            most = (room if whole else min(room, max(WORTHWHILE, budget // SHARE))) - tokens_in(head) - 1
+            mark = f"{marks[number - 1]} " if marks else ""
+            head = f"{number}. {mark}{about(memory, now, doubts.get(memory.id) if doubts else None)}\n"
+            most = min(room, share) - tokens_in(head) - 1
             if most <= 0 or (self.texts and room < WORTHWHILE):
                 break
             text = fitted(memory.shown_text, most)
@@ -138,7 +155,7 @@ class Listing:
 
     def reply(self, opening: str, body: Body, *, more: str) -> Reply:
         """The text with its length told, and the body with the same figures."""
-        left = f"\n{self.left_out} more did not fit: {more}" if self.left_out else ""
+        left = f"\n{self.left_out} more left out: {more}" if self.left_out else ""
         listed = "\n".join(self.lines)
         tokens = tokens_in(f"{opening}\n{listed}{left}") + tokens_in(self._size(self.budget))
         text = f"{opening}{self._size(tokens)}\n\n{listed}{left}" if listed else opening
@@ -160,37 +177,65 @@ def fitted(text: str, tokens: int) -> str:
     return cut
 
 
-def recalled(hits: Hits, budget: int, now: datetime, *, filtered: bool) -> Reply:
-    found: Sequence[Hit] = hits.answers
-    listing = Listing([hit.memory for hit in found], budget, now)
+def recalled(
+    hits: Hits, budget: int, now: datetime, *, filtered: bool, limit: int | None, doubts: Mapping[str, str]
+) -> Reply:
+    fit = worth_telling(hits, limit)
+    found = fit[: limit or MOST_TOLD]
+    answered = hits.verdict is not Verdict.NONE
+    listing = Listing(
+        [hit.memory for hit in found],
+        budget,
+        now,
+        share=None if answered else NEAREST_SHARE,
+        doubts=doubts,
+        marks=[str(hit.verdict) if answered else "not an answer" for hit in found],
+    )
     told = [
-        body_of(hit.memory, now, text, score=round(hit.score, 2), verdict=hit.verdict)
+        body_of(hit.memory, now, text, doubts, score=round(hit.score, 2), verdict=hit.verdict)
         for hit, text in zip(found, listing.texts, strict=False)
     ]
     words = f" Found by words only: {hits.degraded}" if hits.degraded else ""
-    if not found:
+    if answered:
+        opening = f"Verdict: {hits.verdict}.{SAID[hits.verdict]}{words}"
+    else:
         where = " with these filters" if filtered else ""
         opening = (
             f"Verdict: none. Memory does not know{where}.{words} Do not guess: ask the user, or try "
-            f"{'without filters' if filtered else 'other words'}."
+            f"{'without filters' if filtered else 'other words'}.{' The nearest, not an answer:' if told else ''}"
         )
-    else:
-        opening = f"Verdict: {hits.verdict}.{SAID[hits.verdict]}{words}"
+        fit = found[: len(told)]
+    listing.left_out = len(fit) - len(told)
     body = {"verdict": str(hits.verdict), "memories": told, **present(degraded=hits.degraded)}
-    return listing.reply(opening, body, more="ask again with a larger budget, or with filters.")
+    return listing.reply(opening, body, more="ask again with a larger budget or limit, or with filters.")
 
 
-def listed(memories: Sequence[Memory], budget: int, now: datetime) -> Reply:
-    listing = Listing(memories, budget, now)
-    told = [body_of(memory, now, text) for memory, text in zip(memories, listing.texts, strict=False)]
-    opening = "Newest first." if memories else "There are no such memories."
+def worth_telling(hits: Hits, limit: int | None) -> Sequence[Hit]:
+    """Those that may answer, as long as they are not far below the best; the nearest few where nothing does.
+
+    What is flagged has to be a strong hit or the best: it is no filling.
+    """
+    if hits.verdict is Verdict.NONE:
+        return [hit for hit in hits if not hit.memory.flags][:NEAREST]
+    least = 0.0 if limit else FAR_BELOW * max(hit.score for hit in hits)
+    return [
+        hit
+        for place, hit in enumerate(hits.answers)
+        if hit.score >= least and (not hit.memory.flags or place == 0 or hit.verdict is Verdict.STRONG)
+    ]
+
+
+def listed(memories: Sequence[Memory], budget: int, now: datetime, doubts: Mapping[str, str]) -> Reply:
+    listing = Listing(memories, budget, now, doubts=doubts)
+    told = [body_of(memory, now, text, doubts) for memory, text in zip(memories, listing.texts, strict=False)]
+    opening = "Newest first." if memories else "No memories found."
     return listing.reply(opening, {"memories": told}, more="ask again with a larger budget.")
 
 
-def one(memory: Memory, budget: int, now: datetime) -> Reply:
+def one(memory: Memory, budget: int, now: datetime, doubts: Mapping[str, str]) -> Reply:
     """A memory that was asked for by its id."""
-    listing = Listing([memory], budget, now, whole=True)
-    told = [body_of(memory, now, text) for text in listing.texts]
+    listing = Listing([memory], budget, now, share=budget, doubts=doubts)
+    told = [body_of(memory, now, text, doubts) for text in listing.texts]
     cut = " Its text is cut: ask with a larger budget." if told and told[0].get("cut") else ""
     body = {"verdict": "strong", "memories": told}
     return listing.reply(f"The memory with this id.{cut}", body, more="ask again with a larger budget.")

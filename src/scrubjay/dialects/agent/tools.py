@@ -117,6 +117,7 @@ MEMORY = record(
         "flags": STRINGS,
         "replaced_by": text(),
         "replaces": text(),
+        "may_be_outdated_by": text(),
         "cut": flag("Whether the text was cut"),
         "score": number(minimum=0, maximum=1),
         "verdict": text(enum=["strong", "weak", "none"]),
@@ -259,6 +260,7 @@ def wanted(args: Body) -> Filter:
             **FILTER,
             "until": {**TIME, "description": "Stored until"},
             "outdated": flag("Also what a newer memory replaced"),
+            "limit": integer("Most memories, also far-fetched ones", minimum=1, maximum=MOST_HITS),
             "budget": budget_schema(1_000),
         },
     ),
@@ -275,9 +277,11 @@ def recall(engine: Engine, args: Body) -> Reply:
     if ID_ALONE.fullmatch(question.strip()):
         memory = engine.get(question.strip())
         engine.count_reads([memory])
-        return replies.one(memory, budget, engine.now())
+        return replies.one(memory, budget, engine.now(), engine.doubts([memory]))
     hits = engine.search(Query(text=question, limit=MOST_HITS, filter=wanted(args)))
-    return replies.recalled(hits, budget, engine.now(), filtered=len(args.keys() - {"question", "budget"}) > 0)
+    doubts = engine.doubts([hit.memory for hit in hits])
+    filtered = len(args.keys() - {"question", "budget", "limit"}) > 0
+    return replies.recalled(hits, budget, engine.now(), filtered=filtered, limit=args.get("limit"), doubts=doubts)
 
 
 @scrubjay.reads(
@@ -292,7 +296,7 @@ def recent(engine: Engine, args: Body) -> Reply:
     `recall`."""
     page = engine.list(wanted(args), limit=int(args.get("limit", 10)))
     engine.count_reads(page.memories, used=False)
-    return replies.listed(page.memories, int(args.get("budget", 1_000)), engine.now())
+    return replies.listed(page.memories, int(args.get("budget", 1_000)), engine.now(), engine.doubts(page.memories))
 
 
 @scrubjay.reads(

@@ -10,7 +10,7 @@ from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, release, supersede
 from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Conflict, NotFound
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.values.memory import Audience, Memory, OpenConflict, Relation
+from scrubjay.values.memory import Audience, Memory, OpenConflict, Relation, State
 
 SAME = "says the same"
 
@@ -29,6 +29,19 @@ def open_conflicts(
         for link in links
         if link.source in seen and link.target in seen  # it may have gone meanwhile
     ]
+
+
+def doubts(reads: Reads, audience: Audience, memories: Sequence[Memory], *, now: datetime) -> dict[str, str]:
+    """By the id of an older memory, the newer one that very likely outdates it: unsettled, seen, and still counting."""
+    current = {memory.id for memory in memories if memory.state is State.ACTIVE}
+    links = [
+        link
+        for link in (reads.history.links(sorted(current), kinds=MAY_OUTDATE) if current else ())
+        if link.target in current and link.state == "open" and (link.score or 0.0) >= SURE
+    ]
+    found = reads.get([link.source for link in links], audience) if links else ()
+    newer = {one.id for one in found if one.state is State.ACTIVE and not one.expired(now)}
+    return {link.target: link.source for link in links if link.source in newer}
 
 
 def settle(ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool) -> tuple[Memory, Memory]:
