@@ -207,6 +207,9 @@ def test_a_missing_model_keeps_nothing_from_being_stored_and_found_by_words(run)
     assert "by words only" in done.err
     assert "User moved to Austin" in found.out
     assert "by words only" in found.err
+    for said in (done.err, found.err):
+        assert "vocab.txt is missing." in said
+        assert "run `scrubjay model pull`" in said
 
 
 def test_a_closed_pipe_ends_quietly(start, filled):

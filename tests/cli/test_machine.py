@@ -30,6 +30,22 @@ def test_a_model_is_taken_from_a_folder_and_then_whole(run):
     assert (again.code, again.out, again.err) == (0, "", "")
 
 
+def test_a_pull_does_not_show_a_total_that_it_does_not_know(terminal):
+    ours = catalogue.find("arctic-embed-s").folder(load().models)
+
+    done = terminal("model", "pull", "--from", str(ours), **ARCTIC)
+
+    assert done.code == 0, done.out
+    assert "Fetching arctic-embed-s" in done.out
+    assert "/?" not in done.out
+
+
+def test_the_commands_for_models_are_explained_in_whole_sentences(call):
+    listed = call("model", "--help").out.partition("Commands:")[2].partition("Options of all")[0]
+
+    assert listed.count(".") == 3
+
+
 def test_files_that_are_not_the_model_are_refused(run, tmp_path):
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "model_int8.onnx").write_text("not a model")

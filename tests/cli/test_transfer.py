@@ -98,6 +98,7 @@ def test_importing_twice_changes_nothing(call, stored, tmp_path):
 
     assert done.json == {"stored": 0, "already_here": 1, "links": 0, "links_left_out": 0}
     assert "1 was already there" in call("import", file).out
+    assert "1 was already in the space default" in call("import", file, "--space", "copy").out
 
 
 def test_an_export_to_standard_output_can_be_piped_into_an_import(run, tmp_path):

@@ -64,7 +64,8 @@ def test_a_missing_model_says_how_to_get_it(homeless, tmp_path):
         with pytest.raises(ModelMissing) as missing:
             attempt()
 
-        assert "scrubjay model pull" in missing.value.hint
+        assert "vocab.txt is missing." in missing.value.message
+        assert "scrubjay model pull" in missing.value.message
         assert str(tmp_path) not in missing.value.message
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scrubjay.clients.launch import command, home_arguments
 from scrubjay.servers.http import connect_texts
 from scrubjay.servers.stdio.options import parse
 from scrubjay.settings import data_folder, load
@@ -43,14 +44,15 @@ def test_an_ipv6_address_is_written_as_a_url(tmp_path):
     assert "http://[::1]:8377/mcp" in connect_texts.announcement(("::1", 8377), load({}, home=str(tmp_path)))
 
 
-@pytest.mark.parametrize("text", [connect_texts.mcp_servers_stdio(), connect_texts.vscode_stdio()])
-def test_a_client_that_starts_its_own_server_starts_one_that_understands(text):
-    [table] = json.loads(text).values()
+@pytest.mark.parametrize("client", ["claude-desktop", "cursor", "vscode"])
+def test_a_client_that_starts_its_own_server_starts_one_that_understands(client):
+    [table] = json.loads(connect_texts.stdio(client, load({}))).values()
     server = table["scrubjay"]
 
     assert Path(server["command"]).is_absolute(), "clients inherit no shell's search path"
     assert Path(server["command"]).name == "scrubjay"
     assert server["args"][0] == "mcp"
+    assert server["args"][1:3] == ["--dialect", "scrubjay"], "written out: the doctor warns of an entry without it"
     assert parse(server["args"][1:]).dialects == ["scrubjay"]
 
 
@@ -75,9 +77,9 @@ def test_where_no_key_is_needed_none_is_spoken_of(tmp_path):
 
 
 def test_claude_code_is_one_command():
-    assert (
-        connect_texts.claude_code_stdio()
-        == f"claude mcp add scrubjay -- {connect_texts.quoted(connect_texts.command())} mcp"
+    usual = load({}, home=str(data_folder({})))
+    assert connect_texts.claude_code_stdio(usual) == (
+        f"claude mcp add scrubjay -- {connect_texts.quoted(command())} mcp --dialect scrubjay --space auto"
     )
     assert connect_texts.claude_code_http(URL) == f"claude mcp add --transport http scrubjay {URL}"
 
@@ -85,17 +87,13 @@ def test_claude_code_is_one_command():
 def test_a_home_of_ones_own_is_passed_on_and_the_default_is_not(tmp_path):
     elsewhere, usual = load({}, home=str(tmp_path / "my memories")), load({}, home=str(data_folder({})))
 
-    assert connect_texts.home_arguments(usual) == []
-    assert parse(connect_texts.home_arguments(elsewhere)).home == str(tmp_path / "my memories")
-    assert f'--home "{tmp_path / "my memories"}"' in connect_texts.claude_code_stdio(
-        connect_texts.home_arguments(elsewhere)
-    )
+    assert home_arguments(usual) == []
+    assert parse(home_arguments(elsewhere)).home == str(tmp_path / "my memories")
+    assert f'--home "{tmp_path / "my memories"}"' in connect_texts.claude_code_stdio(elsewhere)
 
 
 def test_every_text_is_in_the_announcement(tmp_path):
     settings = load({}, home=str(tmp_path))
-    arguments = connect_texts.home_arguments(settings)
-
     text = connect_texts.announcement(("127.0.0.1", 8377), settings)
 
     unindented = "\n".join(line.removeprefix("    ") for line in text.splitlines())
@@ -103,14 +101,14 @@ def test_every_text_is_in_the_announcement(tmp_path):
         connect_texts.claude_code_http(URL),
         connect_texts.mcp_servers_http(URL),
         connect_texts.vscode_http(URL),
-        connect_texts.claude_code_stdio(arguments),
-        connect_texts.mcp_servers_stdio(arguments),
-        connect_texts.vscode_stdio(arguments),
+        connect_texts.claude_code_stdio(settings),
+        *(connect_texts.stdio(client, settings) for client in ("claude-desktop", "cursor", "vscode")),
     ):
         assert part in unindented
 
 
 def test_no_text_names_a_path_of_this_machine():
-    texts = [connect_texts.claude_code_stdio(), connect_texts.mcp_servers_stdio(), connect_texts.vscode_stdio()]
+    usual = load({}, home=str(data_folder({})))
+    texts = [connect_texts.claude_code_stdio(usual), connect_texts.stdio("cursor", usual)]
 
     assert not any(str(Path.home()) in text for text in texts)

@@ -31,13 +31,31 @@ def progress(
     if not shown or sys.stderr is None or not sys.stderr.isatty():
         yield unheard
         return
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.filesize import decimal
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
 
     from scrubjay.cli.tables import console
 
     terminal, begun = console(stderr=True), monotonic()
     wide = terminal.width >= NARROW
-    counts = DownloadColumn() if in_bytes else MofNCompleteColumn()
+
+    class Bytes(DownloadColumn):
+        """Says nothing of a total that is not known, as while another program downloads."""
+
+        def render(self, task: Task) -> Text:
+            so_far = decimal(int(task.completed)) if task.completed else ""
+            return Text(so_far) if task.total is None else super().render(task)
+
+    counts = Bytes() if in_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), *((BarColumn(),) if wide else ()), counts)
     more = (TextColumn("{task.fields[rate]}"), *((TimeRemainingColumn(),) if wide else ()))
     with Progress(*columns, *more, console=terminal, transient=True) as bar:

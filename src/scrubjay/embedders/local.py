@@ -80,10 +80,11 @@ class LocalEmbedder(Embedder):
             if self._network is None:
                 if progress:
                     progress(f"Loading {self.name}.")
-                if wrong := self._model.wrong_files(self._folder):
-                    raise ModelMissing(
-                        f"{self.name}: {' and '.join(wrong)} missing or different from the published files.", hint=PULL
-                    )
+                if self._model.wrong_files(self._folder):
+                    from scrubjay.embedders.download import verify
+
+                    wrong = " ".join(verify(self._model, self._folder))
+                    raise ModelMissing(f"{self.name}: {wrong} To download it, run `scrubjay model pull`.")
                 self._network = open_network(self._model.folder(self._folder) / self._model.network)
             try:
                 return self._network, self._words()

@@ -925,6 +925,10 @@ class Engine:
         """Those of the ids that are taken, whoever may see them."""
         return {memory.id for memory in self.records.get(ids, access.EVERYTHING)}
 
+    def spaces_of(self, ids: Sequence[str]) -> set[str]:
+        """Where memories with these ids are, whoever may see them: for whoever owns the machine."""
+        return {memory.space for memory in self.records.get(ids, access.EVERYTHING)}
+
     def add_all(
         self, memories: Sequence[Memory], links: Sequence[Link] = (), *, texts: Sequence[TextVectors] | None = None
     ) -> int:

@@ -18,6 +18,7 @@ from scrubjay.cli.session import Session
 from scrubjay.errors import InvalidInput
 
 LONGEST_LINE = 4 * 1024 * 1024  # bytes; more than the longest memory with all its fields, escaped
+LOOKED_UP = 1_000
 NOTHING = {"type": "scrubjay", "format": 1}  # a line without effect, so that line numbers match the file's
 
 
@@ -58,6 +59,7 @@ def import_(session: Session, file: str, from_line: int) -> None:
                 embedding=lambda: engine.parts.embedding.busy_seconds,
             ) as report:
                 result = engine.import_from(reader.lines(), progress=advance)
+            elsewhere = sorted(engine.spaces_of(reader.ids) - {engine.spaces[0]}) if result.already_here else []
         except InvalidInput as error:
             raise InvalidInput(error.message, hint=resume_hint(done, error.hint)) from error
         except KeyboardInterrupt:
@@ -73,7 +75,8 @@ def import_(session: Session, file: str, from_line: int) -> None:
             }
         )
     else:
-        already = f"; {counted(result.already_here, 'was', 'were')} already there" if result.already_here else ""
+        where = f"in the space{'s' * (len(elsewhere) > 1)} {', '.join(elsewhere)}" if elsewhere else "there"
+        already = f"; {counted(result.already_here, 'was', 'were')} already {where}" if result.already_here else ""
         left_out = f"; {counted(result.links_left_out, 'link', 'links')} skipped" if result.links_left_out else ""
         memories, links = counted(result.stored, "memory", "memories"), counted(result.links, "link", "links")
         click.echo(f"{memories} and {links} imported{already}{left_out}.")
@@ -100,6 +103,7 @@ class Lines:
 
     def __init__(self, stream: IO[bytes], from_line: int) -> None:
         self.bytes_read = 0
+        self.ids: list[str] = []  # the first ones, to say where they were already
         self._stream = stream
         self._from_line = from_line
 
@@ -118,7 +122,10 @@ class Lines:
             self.bytes_read += len(line)
             if len(line) > LONGEST_LINE:
                 raise InvalidInput(f"Line {number} is longer than any memory can be.", line=number)
-            yield parsed(line, number) if line.strip() and number >= self._from_line else NOTHING
+            given = parsed(line, number) if line.strip() and number >= self._from_line else NOTHING
+            known = given.get("id") if isinstance(given, dict) and len(self.ids) < LOOKED_UP else None
+            self.ids += [known] if isinstance(known, str) else []
+            yield given
 
 
 def parsed(line: bytes, number: int) -> Mapping[str, Any]:

@@ -58,8 +58,10 @@ def model() -> None:
 @click.option("--quiet", is_flag=True, help="Print nothing unless it fails.")
 @click.pass_obj
 def pull(session: Session, source: Path | None, quiet: bool) -> None:
-    """Download the configured model, and the one for other languages, and verify their hashes; does nothing if they are
-    already installed."""
+    """Download the configured model and the one for other languages.
+
+    Verifies their hashes. Does nothing if they are already installed.
+    """
     settings = session.settings()
     if settings.embedder in WITHOUT_FILES:
         if not quiet:

@@ -1,21 +1,22 @@
-"""How to connect clients to this server: texts to paste, one function each.
-
-The README shows the same texts, and a test checks that they agree.
-"""
+"""How to connect clients to this server: texts to paste, those over stdio as `scrubjay config` prints them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from pathlib import Path
 
-from scrubjay.clients.launch import NAME, command, home_arguments
+from scrubjay.clients.catalogue import CLIENTS, USER
+from scrubjay.clients.install import Wanted, printed, wanted
+from scrubjay.clients.launch import NAME
 from scrubjay.settings import Settings
 
 KEY_HEADER = {"X-API-Key": "YOUR_KEY"}
 
 
-def claude_code_stdio(arguments: Sequence[str] = ()) -> str:
-    return " ".join(["claude mcp add", NAME, "--", quoted(command()), "mcp", *map(quoted, arguments)])
+def claude_code_stdio(settings: Settings) -> str:
+    want = connection("claude-code", settings)
+    return " ".join(["claude mcp add", NAME, "--", *map(quoted, [want.command, *want.arguments])])
 
 
 def claude_code_http(url: str, headers: Mapping[str, str] | None = None) -> str:
@@ -23,17 +24,16 @@ def claude_code_http(url: str, headers: Mapping[str, str] | None = None) -> str:
     return f"claude mcp add --transport http {NAME} {url}{given}"
 
 
-def mcp_servers_stdio(arguments: Sequence[str] = ()) -> str:
-    """For Claude Desktop, Cursor and others with a `mcpServers` table."""
-    return pretty({"mcpServers": {NAME: {"command": command(), "args": ["mcp", *arguments]}}})
+def stdio(client: str, settings: Settings) -> str:
+    return printed(CLIENTS[client], connection(client, settings))
+
+
+def connection(client: str, settings: Settings) -> Wanted:
+    return wanted(CLIENTS[client], settings, scope=USER, folder=Path.cwd(), space=None)
 
 
 def mcp_servers_http(url: str, headers: Mapping[str, str] | None = None) -> str:
     return pretty({"mcpServers": {NAME: over_http(url, headers)}})
-
-
-def vscode_stdio(arguments: Sequence[str] = ()) -> str:
-    return pretty({"servers": {NAME: {"type": "stdio", "command": command(), "args": ["mcp", *arguments]}}})
 
 
 def vscode_http(url: str, headers: Mapping[str, str] | None = None) -> str:
@@ -62,7 +62,7 @@ def announcement(
         parts.append(LOCKED)
     parts += http_texts(f"{site}/mcp", needs_key=sign_in is not None)
     if settings.store == f"sqlite:///{settings.home / 'memories.db'}":
-        parts += stdio_texts(home_arguments(settings))
+        parts += stdio_texts(settings)
     return "\n\n".join([*parts, "Stop with Ctrl+C.\n"])
 
 
@@ -77,12 +77,13 @@ def http_texts(url: str, *, needs_key: bool) -> list[str]:
     ]
 
 
-def stdio_texts(arguments: Sequence[str]) -> list[str]:
+def stdio_texts(settings: Settings) -> list[str]:
     return [
         "Or let the client start its own server, which shares this memory:",
-        section("Claude Code", claude_code_stdio(arguments)),
-        section("Claude Desktop (claude_desktop_config.json), Cursor (.cursor/mcp.json)", mcp_servers_stdio(arguments)),
-        section("VS Code (.vscode/mcp.json)", vscode_stdio(arguments)),
+        section("Claude Code", claude_code_stdio(settings)),
+        section("Claude Desktop (claude_desktop_config.json)", stdio("claude-desktop", settings)),
+        section("Cursor (.cursor/mcp.json)", stdio("cursor", settings)),
+        section("VS Code (.vscode/mcp.json)", stdio("vscode", settings)),
     ]
 
 
