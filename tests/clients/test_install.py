@@ -59,6 +59,86 @@ def test_a_client_is_connected_once_and_its_file_keeps_everything_else(client, c
     assert file.read_text("utf-8") == text
 
 
+def everything_below(folder):
+    return {one.relative_to(folder): one.read_bytes() if one.is_file() else None for one in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+def test_removing_leaves_nothing_of_what_install_created(client, call, place):
+    Path.home().mkdir()
+
+    call("install", client.name, "--hooks", "--rules")
+    call("install", client.name, "--hooks", "--rules", "--space", "other")  # changes what it wrote itself
+    done = call("install", client.name, "--remove")
+
+    assert done.code == 0, done.err
+    assert everything_below(Path.home()) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("gemini", {"settings.json": '{"mcpServers": {}, "theme": "dark"}', "GEMINI.md": "Be brief.\n"}),
+        ("gemini", {"settings.json": '{"mcpServers": {}, "hooks": {"BeforeAgent": []}}\n', "GEMINI.md": ""}),
+        ("cursor", {"mcp.json": "{\n  // nothing yet\n}\n", "hooks.json": '{"version": 1}'}),
+        ("cursor", {"mcp.json": "", "hooks.json": "{}"}),
+        ("codex", {"config.toml": "[mcp_servers]\n", "hooks.json": '{"hooks": {}}'}),
+    ],
+)
+def test_removing_leaves_files_as_they_were(call, place, name, files):
+    folder = Path.home() / f".{name}"
+    folder.mkdir(parents=True)
+    for file, text in files.items():
+        (folder / file).write_text(text)
+    before = everything_below(Path.home())
+
+    call("install", name, "--hooks", "--rules")
+    call("install", name, "--hooks", "--rules", "--space", "other")
+    changed = everything_below(Path.home())
+    done = call("install", name, "--remove")
+
+    assert done.code == 0, done.err
+    assert changed != before
+    assert everything_below(Path.home()) == before
+
+
+def test_the_copy_of_the_original_is_never_overwritten_and_told_of_if_the_file_has_changed_since(call, place):
+    file = Path.home() / ".cursor" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"mine": 1}')
+    copy = file.with_name("mcp.json.scrubjay-backup")
+
+    call("install", "cursor")
+    file.write_text(file.read_text().replace('"mine": 1', '"mine": 2'))
+    call("install", "cursor", "--space", "other")
+    done = call("install", "cursor", "--remove")
+
+    assert json.loads(file.read_text()) == {"mine": 2}
+    assert copy.read_text() == '{"mine": 1}'
+    assert str(copy) in done.err
+
+
+def test_a_skill_that_someone_has_changed_is_copied_before_it_goes(call, place):
+    call("install", "gemini", "--rules")
+    skill = Path.home() / ".gemini" / "skills" / "scrubjay" / "SKILL.md"
+    skill.write_text("my own words")
+
+    done = call("install", "gemini", "--remove")
+
+    assert not skill.exists()
+    assert skill.with_name("SKILL.md.scrubjay-backup").read_text() == "my own words"
+    assert "SKILL.md.scrubjay-backup" in done.err
+
+
+def test_a_file_that_is_not_connected_is_left_alone(call, place):
+    file = Path.home() / ".cursor" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+
+    assert "nothing to change" in call("install", "cursor", "--remove").err
+    assert file.read_text() == "{}"
+
+
 def test_what_is_printed_is_what_is_written_and_starts_a_server(call, place):
     printed = call("config", "cursor", "--space", "work").out
     call("install", "cursor", "--space", "work")

@@ -22,6 +22,8 @@ class Change:
     file: Path
     before: str | None
     after: str | None
+    copied: bool = True  # first, since there is something of the user's in it; the first copy stays
+    restored: bool = False  # to what it was before us, so that its copy goes
 
     @property
     def needed(self) -> bool:
@@ -34,7 +36,7 @@ class Change:
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
     def make(self) -> Path | None:
-        """Write it, after a copy of what was there; the result is that copy.
+        """Write it, after a copy of what was there; the result is the copy of the user's file, if there is one.
 
         :raises Conflict: if the file has changed meanwhile
         :raises InvalidInput: if it cannot be written
@@ -43,20 +45,41 @@ class Change:
         try:
             if contents(self.file) != self.before:
                 raise Conflict(f"{self.file} has just been changed by another program.", hint="Run this again.")
-            copy = None
-            if self.before:
-                copy = target.with_name(target.name + BACKUP)
+            copy = copy_of(self.file)
+            if self.before is not None and self.copied and not copy.exists():
                 shutil.copy2(target, copy)
             if self.after is None:
                 target.unlink()
-                return copy
-            mode = stat.S_IMODE(target.stat().st_mode) if self.before is not None else 0o666 & ~umask()
-            target.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(target, self.after.encode(), mode=mode)
-            os.chmod(target, mode)
+            elif self.needed:
+                mode = stat.S_IMODE(target.stat().st_mode) if self.before is not None else 0o666 & ~umask()
+                target.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(target, self.after.encode(), mode=mode)
+                os.chmod(target, mode)
+            if self.restored:
+                copy.unlink(missing_ok=True)
+            if self.after is None:
+                tidy(target.parent)
         except OSError as error:
             raise InvalidInput(f"{self.file} cannot be written: {error.strerror}.") from None
-        return copy
+        return copy if copy.exists() else None
+
+
+def copy_of(file: Path) -> Path:
+    """Where the user's own version of a file is kept."""
+    target = real(file)
+    return target.with_name(target.name + BACKUP)
+
+
+def tidy(folder: Path) -> None:
+    """Remove folders that have become empty, up to the one the user is in and the home folder."""
+    here, home = Path.cwd(), Path.home().resolve()
+    stays = {here, *here.parents, home, *home.parents}
+    while folder not in stays:
+        try:
+            folder.rmdir()
+        except OSError:  # there is something in it
+            return
+        folder = folder.parent
 
 
 def contents(file: Path) -> str | None:

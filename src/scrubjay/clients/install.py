@@ -14,7 +14,7 @@ from typing import Any
 
 from scrubjay.clients import guidance, jsonc, toml_text
 from scrubjay.clients.catalogue import PROJECT, USER, Client, place
-from scrubjay.clients.files import Change, contents
+from scrubjay.clients.files import Change, contents, copy_of
 from scrubjay.clients.launch import DIALECT, NAME, command, home_arguments, shared_command
 from scrubjay.errors import InvalidInput
 from scrubjay.settings import Settings
@@ -59,35 +59,64 @@ def installed(client: Client, want: Wanted) -> list[Change]:
             (file, lambda text: guidance.with_block(text, client.rules_head)) for file in rules_files(client, want)
         ]
         edits += [(file, lambda _: guidance.skill()) for file in skill_files(client, want)]
-    return changes(edits)
+    undone = removals(client, want)
+    found = []
+    for file, before in texts(edits).items():
+        after = edited(file, before, edits)
+        if before != after:
+            rest = edited(file, before, undone)
+            found.append(Change(file, before, after, copied=rest == before or not is_bare(rest)))
+    return found
 
 
 def removed(client: Client, want: Wanted) -> list[Change]:
-    """The changes that disconnect it again, hooks, rules and skill included."""
+    """The changes that disconnect it again, hooks, rules and skill included. A file that has nothing but what we wrote
+    goes, unless it was there before us: then there is a copy of it."""
+    edits = removals(client, want)
+    skills = list(skill_files(client, want))
+    found = []
+    for file, before in texts(edits).items():
+        after, original = edited(file, before, edits), contents(copy_of(file))
+        if after != before and is_bare(after) and is_bare(original):
+            after = original
+        changed = file in skills and after is not None  # by someone else, but it is still ours to remove
+        restored = original is not None and (after == original or after == edited(file, original, edits))
+        change = Change(file, before, None if changed else after, copied=changed, restored=restored and not changed)
+        if change.needed or change.restored:
+            found.append(change)
+    return found
+
+
+def removals(client: Client, want: Wanted) -> list[tuple[Path, Edit]]:
     head = client.rules_head
-    return changes(
-        [
-            (server_file(client, want), lambda text: text and without_server(client, want, text)),
-            *((file, lambda text: text and without_hooks(client, text)) for file in hooks_files(client, want)),
-            *((file, lambda text: text and guidance.without_block(text, head)) for file in rules_files(client, want)),
-            *((file, lambda _: None) for file in skill_files(client, want)),
-        ]
-    )  # fmt: skip
+    return [
+        (server_file(client, want), lambda text: text and without_server(client, want, text)),
+        *((file, lambda text: text and without_hooks(client, want, text)) for file in hooks_files(client, want)),
+        *((file, lambda text: text and guidance.without_block(text, head)) for file in rules_files(client, want)),
+        *((file, lambda text: None if text == guidance.skill() else text) for file in skill_files(client, want)),
+    ]  # fmt: skip
 
 
-def changes(edits: list[tuple[Path, Edit]]) -> list[Change]:
-    """One change for each file, whatever the number of edits: Gemini keeps servers and hooks in the same one."""
-    texts: dict[Path, tuple[str | None, str | None]] = {}
-    for file, edit in edits:
-        before, now = texts[file] if file in texts else (read := contents(file), read)
-        try:
-            texts[file] = before, edit(now)
-        except jsonc.Unreadable as error:
-            raise InvalidInput(
-                f"{file} cannot be changed safely: {error}. It was left as it is.",
-                hint="Correct it, or paste what `scrubjay config` prints.",
-            ) from None
-    return [Change(file, before, after) for file, (before, after) in texts.items() if before != after]
+def texts(edits: list[tuple[Path, Edit]]) -> dict[Path, str | None]:
+    return {file: contents(file) for file, _ in edits}
+
+
+def edited(file: Path, text: str | None, edits: list[tuple[Path, Edit]]) -> str | None:
+    """The text after all edits of this file: Gemini keeps servers and hooks in the same one."""
+    try:
+        for one, edit in edits:
+            text = edit(text) if one == file else text
+    except jsonc.Unreadable as error:
+        raise InvalidInput(
+            f"{file} cannot be changed safely: {error}. It was left as it is.",
+            hint="Correct it, or paste what `scrubjay config` prints.",
+        ) from None
+    return text
+
+
+def is_bare(text: str | None) -> bool:
+    """Whether a file says nothing: at most an empty object, or the version that goes before hooks."""
+    return "".join((text or "").split()) in ("", "{}", '{"version":1}')
 
 
 # --- servers ---------------------------------------------------------------------------------------------------------
@@ -117,8 +146,10 @@ def entry_of(client: Client, text: str) -> dict[str, Any] | None:
 
 
 def without_server(client: Client, want: Wanted, text: str) -> str:
-    remove = toml_text.remove if server_file(client, want).suffix == ".toml" else jsonc.remove
-    return remove(text, (client.table, NAME))
+    path, file = (client.table, NAME), server_file(client, want)
+    if file.suffix == ".toml":
+        return toml_text.remove(text, path)
+    return jsonc.remove(text, path, kept=jsonc.hollow(contents(copy_of(file)), path))
 
 
 def printed(client: Client, want: Wanted) -> str:
@@ -147,10 +178,13 @@ def with_hooks(client: Client, want: Wanted, text: str) -> str:
     return text
 
 
-def without_hooks(client: Client, text: str) -> str:
+def without_hooks(client: Client, want: Wanted, text: str) -> str:
     assert client.hooks is not None
+    [file] = hooks_files(client, want)
+    original = contents(copy_of(file))
     for event in client.hooks.events.values():
-        text = jsonc.remove_items(text, ("hooks", event), ours=is_ours)
+        path = ("hooks", event)
+        text = jsonc.remove_items(text, path, ours=is_ours, kept=jsonc.hollow(original, path))
     return text
 
 

@@ -90,19 +90,20 @@ def put_item(text: str, path: Path, value: Any, *, ours: Callable[[Any], bool]) 
     return checked(text, changed, lambda data: placed(data, path, replaced if own else [*node.value, value]))
 
 
-def remove(text: str, path: Path) -> str:
-    """The text without the value at the path, and without objects on the way that become empty."""
+def remove(text: str, path: Path, *, kept: int = 0) -> str:
+    """The text without the value at the path, and without objects on the way that become empty, unless they are among
+    the first `kept` steps."""
     changed = text
-    for length in range(len(path), 0, -1):
+    for length in range(len(path), kept, -1):
         holder, rest = deepest(parsed(changed), path[: length - 1])
         part = holder.part(path[length - 1]) if not rest else None
         if part is None or (length < len(path) and part.node.value):
             break
         changed = without(changed, holder, part)
-    return checked(text, changed, lambda data: dropped(data, path))
+    return checked(text, changed, lambda data: dropped(data, path, kept))
 
 
-def remove_items(text: str, path: Path, *, ours: Callable[[Any], bool]) -> str:
+def remove_items(text: str, path: Path, *, ours: Callable[[Any], bool], kept: int = 0) -> str:
     """The text without what is ours in the list at the path."""
     changed = text
     while True:
@@ -110,11 +111,24 @@ def remove_items(text: str, path: Path, *, ours: Callable[[Any], bool]) -> str:
         own = [part for part in node.parts if ours(part.node.value)] if not rest else []
         if not own:
             break
-        if len(node.parts) == 1:
-            return remove(changed, path)
+        if len(node.parts) == 1 and kept < len(path):
+            return remove(changed, path, kept=kept)
         changed = without(changed, node, own[0])
-    kept = [item for item in node.value if not ours(item)] if not rest else None
-    return changed if rest else checked(text, changed, lambda data: placed(data, path, kept))
+    others = [item for item in node.value if not ours(item)] if not rest else None
+    return changed if rest else checked(text, changed, lambda data: placed(data, path, others))
+
+
+def hollow(text: str | None, path: Path) -> int:
+    """How many steps of the path lead to an object or list that is there but empty; 0 if none do."""
+    try:
+        value = read(text) if text else None
+    except Unreadable:
+        return 0
+    for steps, name in enumerate(path, 1):
+        value = value.get(name) if isinstance(value, dict) else None
+        if value in ({}, []):
+            return steps
+    return 0
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -291,9 +305,11 @@ def placed(data: Any, path: Sequence[str], value: Any) -> Any:
     return {**data, path[0]: placed(data.get(path[0], {}), path[1:], value)} if path else value
 
 
-def dropped(data: Any, path: Sequence[str]) -> Any:
+def dropped(data: Any, path: Sequence[str], kept: int = 0) -> Any:
     if not isinstance(data, dict) or path[0] not in data:
         return data
-    kept = dropped(data[path[0]], path[1:]) if len(path) > 1 else None
+    left = dropped(data[path[0]], path[1:], kept - 1) if len(path) > 1 else None
+    if left is data[path[0]] and len(path) > 1:  # it was not there
+        return data
     rest = {name: value for name, value in data.items() if name != path[0]}
-    return rest if not kept else {**data, path[0]: kept}
+    return {**data, path[0]: left} if left or kept > 0 else rest

@@ -53,7 +53,8 @@ def remove(text: str, path: Path) -> str:
     while (found := block(changed, path, below=True)) is not None:
         start, end = found
         changed = changed[:start] + changed[end:] if changed[end:].strip() else ending_line(changed[:start])
-    return checked(text, changed, lambda data: dropped(data, path))
+    kept = len(path) - 1 if block(changed, path[:-1]) else 0  # a header of the user's own
+    return checked(text, changed, lambda data: dropped(data, path, kept))
 
 
 def ending_line(text: str) -> str:

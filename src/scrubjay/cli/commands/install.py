@@ -114,7 +114,7 @@ def connect(
     copies = [change.make() for change in changes]
     told(client, changes, "changed", session)
     for copy in filter(None, copies):
-        note(f"  The earlier version is in {copy}.", session)
+        note(f"  What the file was before is in {copy}.", session)
     result = summary(client, want, changes)
     if not remove:
         result |= tried(want, session)
@@ -123,12 +123,12 @@ def connect(
 
 
 def summary(client: Client, want: Wanted, changes: list[Change]) -> dict[str, Any]:
-    files = [str(change.file) for change in changes]
+    files = [str(change.file) for change in changes if change.needed]
     return {"client": client.name, "scope": want.scope, "changed": files, "command": [want.command, *want.arguments]}
 
 
 def told(client: Client, changes: list[Change], what: str, session: Session) -> None:
-    files = ", ".join(str(change.file) for change in changes)
+    files = ", ".join(str(change.file) for change in changes if change.needed)
     note(f"{client.title}: {what} {files}" if files else f"{client.title}: nothing to change.", session)
 
 
