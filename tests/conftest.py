@@ -34,7 +34,9 @@ pytest_ignore_collect = quick.pytest_ignore_collect
 pytest_sessionstart = quick.pytest_sessionstart
 pytest_runtest_protocol = quick.pytest_runtest_protocol
 
-pytest.register_assert_rewrite("tests.stores.contract")  # so that a broken promise shows its values
+pytest.register_assert_rewrite(
+    "tests.stores.contract", "tests.embedders.embedder_contract"
+)  # so that a broken promise shows its values
 
 
 MEMORY_DISK = Path("/dev/shm")

@@ -404,7 +404,7 @@ def test_the_text_of_a_decision_is_422(jay):
     error = refused(jay, "update_memory", {"memory_id": decision, "updates": {"content": "Use sessions"}})
 
     assert error["status"] == 422
-    assert "Save a new decision" in error["details"]["hint"]
+    assert "Store a new decision" in error["details"]["hint"]
 
 
 # --- S14, S15: forgetting --------------------------------------------------------------------------------------------

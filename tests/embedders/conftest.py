@@ -9,8 +9,6 @@ from scrubjay.embedders.download import pull
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.settings import load
 
-pytest.register_assert_rewrite("tests.embedders.embedder_contract")
-
 
 @pytest.fixture(scope="session")
 def models() -> Path:

@@ -196,7 +196,7 @@ def test_a_new_file_is_a_new_memory(jay, folder, filed, clock):
         "---\ncreated_at: 2026-01-01T10:00:00Z\ntags: [a]\nsource: ada\n---\nBy hand\n"
     )
 
-    [hit] = jay.search("hand")
+    hit = jay.search("hand").hits[0]
     assert (hit.memory.path, hit.memory.content, hit.memory.tags) == ("project/new", "By hand", ("a",))
     assert hit.memory.created_at.month == 1
     assert (hit.memory.provenance.transport, hit.memory.provenance.client) == ("file", "ada")

@@ -125,6 +125,7 @@ def test_a_full_disk_gets_no_store_no_backup_and_no_restored_memory_and_nothing_
     path, copy = small_disk / "home" / "memories.db", small_disk / "copy.db"
     with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         jay.store_many({"content": f"The harbour has pier {number}"} for number in range(200))
+        jay.parts.backlog.finish()  # what came in bulk is judged in the background
         jay.backup(tmp_path / "copy.db")
         fill_up(small_disk)
         before = files_of(small_disk)
@@ -203,7 +204,7 @@ def test_a_store_on_a_read_only_file_system_can_be_read_and_says_that_it_cannot_
 
     with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         assert jay.get(id).content == "The harbour is called Vik."
-        assert [hit.memory.id for hit in jay.search("harbour")] == [id]
+        assert jay.search("harbour").hits[0].memory.id == id
         assert len(jay.list()) == (1 if closed else 2)
         with pytest.raises(StorageError) as caught:
             jay.store("one more")

@@ -90,7 +90,7 @@ FILTERS: dict[str, Filter] = {
     "folder, slashed": Filter(path_prefix="work/notes/"),
     "path itself": Filter(path_prefix="work/notes/special"),
     "ids": Filter(ids=frozenset({"mem_special", "mem_unknown"})),
-    "beginning of an id": Filter(id_prefix="mem_spec"),
+    "beginning of an id": Filter(id_prefix="mem_specia"),
     "whole id as a beginning": Filter(id_prefix="mem_special"),
     "many at once": Filter(kinds=frozenset({Kind.DECISION}), tags=frozenset({"given"}), user_id="bob", topic="auth"),
 }

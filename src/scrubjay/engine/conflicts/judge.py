@@ -477,7 +477,7 @@ def other_part(old: Reading, new: Reading, common: frozenset[str]) -> bool:
 
 
 def other_one(old: Reading, new: Reading) -> bool:
-    """Both begin with the name of whom or what they are about, and it is another."""
+    """Both begin with the name of what they are about, and it is another."""
     if not (old.begins_with_name and new.begins_with_name):
         return False
     return not old.subject_names & new.tokens and not new.subject_names & old.tokens
