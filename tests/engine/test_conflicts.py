@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scrubjay.engine.conflicts import fact_kinds, grammar, judge, weights
-from scrubjay.values.memory import LinkKind
+from scrubjay.engine.parts import engine_on
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import LinkKind, Relation
 from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, TRUE_TOGETHER
 
 
@@ -157,3 +159,23 @@ def test_a_store_that_has_no_time_to_judge_leaves_it_to_the_background(real_jay)
 
     assert stored.similar == ()
     assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old.id, stored.memory.id)]
+
+
+def test_a_settled_pair_is_not_asked_about_again_when_it_is_judged_late(real_jay):
+    old, new = real_jay.store_many([{"content": "User lives in Seattle"}, {"content": "User moved to Austin"}])
+    real_jay.relate(old=old, new=new, relation=Relation.BOTH_TRUE)  # said before the background got there
+
+    real_jay.parts.backlog.finish()
+
+    assert real_jay.open_conflicts() == []
+
+
+def test_an_import_brings_no_settled_pair_back(real_jay, tmp_path):
+    old, new = real_jay.store_many([{"content": "User lives in Seattle"}, {"content": "User moved to Austin"}])
+    real_jay.parts.backlog.finish()
+    real_jay.relate(old=old, new=new, relation=Relation.BOTH_TRUE)
+    lines = list(real_jay.export())
+    with engine_on(SqliteStore(tmp_path / "other.db"), real_jay.parts.embedding.embedder) as other:
+        other.import_from(lines)
+        other.parts.backlog.finish()
+        assert other.open_conflicts() == []

@@ -12,8 +12,10 @@ def test_texts_name_the_tool_as_it_is_served(tmp_path):
         assert "memento_store_memory" in names
         assert "system_recall_memories" in names
 
-        old = peer.call("memento_store_memory", content="User lives in Hamburg")["structuredContent"]["created"]["id"]
-        body = peer.call("memento_store_memory", content="User moved to Bremen")["structuredContent"]
+        old = peer.call("memento_store_memory", content="User's favourite colour is red")["structuredContent"][
+            "created"
+        ]["id"]
+        body = peer.call("memento_store_memory", content="User's favourite colour is now blue")["structuredContent"]
 
         new = body["created"]["id"]
         assert body["action_required"].startswith(f'Call memento_supersede_memory("{old}", "{new}")')

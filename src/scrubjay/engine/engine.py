@@ -914,6 +914,7 @@ class Engine:
         from scrubjay.engine import transfer
 
         result = transfer.imported(self, lines, progress)
+        self.parts.backlog.wake()
         self.parts.indexer.finish()
         return result
 

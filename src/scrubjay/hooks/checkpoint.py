@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from bisect import bisect_right
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
 
 LARGEST = 4_000_000  # bytes of a transcript that are read, from its end
 DEEPEST = 12
+NOT_THE_USER = ("isMeta", "isSidechain", "isCompactSummary")  # the client's own words, or another agent's
 FILES, COMMANDS, SENTENCES = 20, 10, 20
 SAYS_SO = re.compile(
     r"\b(?:remember|don[’']?t forget|always|never(?! mind)|from now on|we(?:[’']ve| have)? (?:decided|agreed))\b",
     re.IGNORECASE,
 )
-CODE = re.compile(r"```.*?(?:```|\Z)|<([a-z-]+)>.*?</\1>", re.DOTALL)  # pasted, or put there by the client
+FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+TAG = re.compile(r"<(/?)([a-z-]+)>")
+LONGEST = 100_000  # characters of a message that are read
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update) File: (.+)$", re.MULTILINE)
 WRITES = re.compile(r"edit|write|patch|replace|create|insert", re.IGNORECASE)
@@ -53,6 +57,24 @@ def suggest(hook: Hook, settings: Settings, folder: str) -> dict[str, Any]:
     return {"how": "suggested", "suggestions": Suggestions(settings.home).add(found)} if found else {"how": "nothing"}
 
 
+def own_words(text: str) -> str:
+    """A message without what was pasted, or put there by the client: fences, and whatever stands between tags."""
+    text = FENCED.sub("\n", text[:LONGEST]).encode("utf-8", "replace").decode()
+    tags = list(TAG.finditer(text))
+    closed: dict[str, list[int]] = {}
+    for tag in tags:
+        if tag[1]:
+            closed.setdefault(tag[2], []).append(tag.end())
+    kept, done = list[str](), 0
+    for tag in tags:
+        ends = closed.get(tag[2], [])
+        after = bisect_right(ends, tag.end())  # each tag is looked at once, however few of them are closed
+        if not tag[1] and tag.start() >= done and after < len(ends):
+            kept.append(text[done : tag.start()])
+            done = ends[after]
+    return "\n".join((*kept, text[done:]))
+
+
 class Session:
     """What a transcript says."""
 
@@ -67,7 +89,7 @@ class Session:
         """The user's own, that say remember, always, never or decided; no question, and nothing with a secret in it."""
         found: dict[str, None] = {}
         for text in self.said:
-            for sentence in SENTENCE.split(CODE.sub("\n", text)):
+            for sentence in SENTENCE.split(own_words(text)):
                 clean = " ".join(sentence.split()).strip("-*# ")
                 fits = 12 <= len(clean) <= 300 and not clean.endswith(("?", ":"))
                 if fits and SAYS_SO.search(clean) and not list(secrets_in(clean)):
@@ -84,7 +106,7 @@ class Session:
         return f"Session in {root.name}. Files changed: {shown}.{ran}"
 
     def _take(self, value: Any, depth: int) -> None:
-        if depth == 0 or (isinstance(value, dict) and value.get("isMeta")):  # the client's own words
+        if depth == 0 or (isinstance(value, dict) and any(map(value.get, NOT_THE_USER))):
             return
         if isinstance(value, list):
             for one in value:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Error
 from scrubjay.hooks.answers import answer
 from scrubjay.hooks.asking import LARGEST, address, sockets
 from scrubjay.settings import Settings
@@ -69,7 +68,7 @@ def serve(line: socket.socket, store: str, engine: Callable[[], Engine]) -> None
             caller, _ = line.accept()
         except OSError:  # closed
             return
-        with caller, suppress(OSError, ValueError, KeyError, TypeError, AttributeError, Error):
+        with caller, suppress(Exception):
             caller.settimeout(READ_SECONDS)
             with caller.makefile("rb") as lines:
                 question = json.loads(lines.readline(LARGEST))

@@ -213,7 +213,7 @@ def recalled(
 def worth_telling(hits: Hits, limit: int | None) -> Sequence[Hit]:
     """Those that may answer, as long as they are not far below the best; the nearest few where nothing does.
 
-    What is flagged has to be a strong hit or the best: it is no filling.
+    What is flagged has to be a strong hit or the best: it never fills a list.
     """
     if hits.verdict is Verdict.NONE:
         return [hit for hit in hits if not hit.memory.flags][:NEAREST]

@@ -546,6 +546,13 @@ def judge_late(engine: Engine, memory: Memory, vector: Vector) -> None:
     audience = access.own_audience(engine.caller, memory)
     neighbours = find_neighbours(engine, memory, vector, audience)
     proposals = find_proposals(engine, memory, neighbours, audience, intake.fingerprint(memory))
+    hint = sure_hint(proposals)
+    if hint is None:
+        return
     with engine.records.writing() as tx:
+        pair = {memory.id, hint.memory.id}
+        links = tx.history.links([memory.id], kinds=frozenset({LinkKind.MAY_OUTDATE}))
+        if any({link.source, link.target} == pair for link in links):
+            return  # it was proposed before, here or elsewhere, and perhaps settled
         if propose(engine, tx, memory, proposals):  # no other event tells the feed of this link
             engine.ledger.record(tx, memory, "linked")

@@ -10,7 +10,7 @@ from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, release, supersede
 from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Conflict, NotFound
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.values.memory import Audience, Memory, OpenConflict, Relation, State
+from scrubjay.values.memory import Audience, LinkKind, Memory, OpenConflict, Relation, State
 
 SAME = "says the same"
 
@@ -75,10 +75,15 @@ def relate(ledger: Ledger, tx: Transaction, *, old: str, new: str, relation: Rel
         if memory.superseded_by == other.id:
             hint = "Undo that first."
             raise Conflict(f"{memory.id} is already superseded by {other.id}.", hint=hint, memory_id=memory.id)
-    for link in tx.history.links([pair[0].id], kinds=MAY_OUTDATE):
-        if {link.source, link.target} == ids and link.state == "open":
+    links = [link for link in tx.history.links([pair[0].id], kinds=MAY_OUTDATE) if {link.source, link.target} == ids]
+    for link in links:
+        if link.state == "open":
             ledger.mark(tx, link, "kept")
             ledger.record(tx, pair[0], "kept")
+    if not links:  # said before anything was proposed: what is judged later must not ask again
+        older, newer = sorted(pair, key=lambda memory: (memory.created_at, memory.id))
+        ledger.link(tx, LinkKind.MAY_OUTDATE, newer, older, given=False, state="kept")
+        ledger.record(tx, pair[0], "kept")
     return pair
 
 

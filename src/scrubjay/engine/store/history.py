@@ -200,6 +200,7 @@ class Ledger:
         score: float | None = None,
         given: bool = True,
         reason: str | None = None,
+        state: str = "open",
     ) -> None:
         now = self.now()
         tx.history.relate(
@@ -210,6 +211,7 @@ class Ledger:
                 score=score,
                 given=given,
                 reason=reason,
+                state=state,
                 created_at=now,
                 **tx.clock.stamp(now),
             )
