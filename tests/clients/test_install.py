@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrubjay.clients import jsonc
+from scrubjay.clients import guidance, jsonc
 from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
 from scrubjay.clients.guidance import END, START
 from scrubjay.clients.trial import connected
@@ -121,12 +121,12 @@ def test_the_copy_of_the_original_is_never_overwritten_and_told_of_if_the_file_h
 def test_a_skill_that_someone_has_changed_is_copied_before_it_goes(call, place):
     call("install", "gemini", "--rules")
     skill = Path.home() / ".gemini" / "skills" / "scrubjay" / "SKILL.md"
-    skill.write_text("my own words")
+    skill.write_text("---\nname: scrubjay\n---\nmy own words")
 
     done = call("install", "gemini", "--remove")
 
     assert not skill.exists()
-    assert skill.with_name("SKILL.md.scrubjay-backup").read_text() == "my own words"
+    assert skill.with_name("SKILL.md.scrubjay-backup").read_text().endswith("my own words")
     assert "SKILL.md.scrubjay-backup" in done.err
 
 
@@ -368,3 +368,40 @@ def test_the_doctor_has_nothing_against_what_install_wrote(call, place):
 
     assert "ok\tcodex" in call("doctor").out
     assert "warning\tcodex" not in call("doctor").out
+
+
+def test_a_copy_is_never_written_through_a_link(call, place, tmp_path):
+    """A repository may bring one: what it points at would be replaced by the repository's text."""
+    client, victim = CLIENTS["claude-code"], tmp_path / "victim"
+    victim.write_text("mine")
+    file = client.file(USER, place)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('{"mcpServers": {}, "x": "evil"}')
+    file.with_name(f"{file.name}.scrubjay-backup").symlink_to(victim)
+
+    done = call("install", client.name)
+
+    assert (done.code, victim.read_text()) == (1, "mine")
+    assert "is a link" in done.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"# mine\n{START}\nhalf a block\n\nmore of mine\n", f"{END}\n# mine\n", f"{START}\n{START}\nmine\n"],
+    ids=["without an end", "without a start", "two starts"],
+)
+def test_a_marker_alone_costs_the_user_nothing(text):
+    once = guidance.with_block(text)
+    assert guidance.with_block(once) == once
+    assert guidance.without_block(once).rstrip() == text.rstrip()
+
+
+def test_a_file_in_the_place_of_the_skill_that_is_not_ours_stays(call, place):
+    skill = Path.home() / ".claude" / "skills" / "scrubjay" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("my thesis")
+    call("install", "claude-code")
+
+    call("install", "claude-code", "--remove")
+
+    assert skill.read_text() == "my thesis"

@@ -65,9 +65,15 @@ class Change:
 
 
 def copy_of(file: Path) -> Path:
-    """Where the user's own version of a file is kept."""
+    """Where the user's own version of a file is kept.
+
+    :raises InvalidInput: if that name is a link, which a repository may have brought: it could lead anywhere
+    """
     target = real(file)
-    return target.with_name(target.name + BACKUP)
+    copy = target.with_name(target.name + BACKUP)
+    if copy.is_symlink():
+        raise InvalidInput(f"{copy} is a link.", hint="Remove it: a copy of the file next to it would be kept there.")
+    return copy
 
 
 def tidy(folder: Path) -> None:

@@ -29,6 +29,11 @@ def skill() -> str:
     return (files("scrubjay") / "clients" / "plugin" / "skills" / "scrubjay" / "SKILL.md").read_text("utf-8")
 
 
+def is_skill(text: str) -> bool:
+    """Whether a file is our skill, perhaps of another version or edited."""
+    return text.startswith("---\nname: scrubjay\n")
+
+
 def with_block(text: str | None, head: str = "") -> str:
     """A rules file with our block: in its place, else at the end."""
     text = text or ""
@@ -49,9 +54,12 @@ def without_block(text: str, head: str = "") -> str | None:
 
 
 def place(text: str) -> tuple[int, int]:
-    """Where the block is. Without its end nothing is ours: who knows what follows."""
-    start, end = text.find(START), text.find(END)
-    if start < 0 or end < start:
-        return -1, -1
-    end += len(END)
-    return start, end + (text[end : end + 1] == "\n")
+    """Where the block is: an end, and the last start before it. A start or an end alone is not ours: who knows what
+    is around it."""
+    end = text.find(END)
+    while end >= 0:
+        if (start := text.rfind(START, text.rfind(END, 0, end) + 1, end)) >= 0:
+            end += len(END)
+            return start, end + (text[end : end + 1] == "\n")
+        end = text.find(END, end + 1)
+    return -1, -1

@@ -79,7 +79,7 @@ def removed(client: Client, want: Wanted) -> list[Change]:
         after, original = edited(file, before, edits), contents(copy_of(file))
         if after != before and is_bare(after) and is_bare(original):
             after = original
-        changed = file in skills and after is not None  # by someone else, but it is still ours to remove
+        changed = file in skills and after is not None and guidance.is_skill(after)  # by the user, but still ours
         restored = original is not None and (after == original or after == edited(file, original, edits))
         change = Change(file, before, None if changed else after, copied=changed, restored=restored and not changed)
         if change.needed or change.restored:
