@@ -104,6 +104,7 @@ def test_sixty_sentences_lead_to_tools_that_exist_and_to_each_of_them():
         ("remember", {"facts": [{"content": "Tea", "valid_until": "Friday"}]}, "2026-11-15"),
         ("remember", {"content": "Tea"}, "facts"),
         ("recall", {"question": "mem_000000000000"}, "`recent`"),
+        ("recall", {"question": "  "}, "question must not be empty"),
         ("recall", {"question": "tea", "budget": 5}, "budget"),
         ("recall", {"question": "tea", "since": "last week"}, "2026-11-15"),
         ("settle", {"old": "mem_000000000000"}, "new is required"),
@@ -393,6 +394,96 @@ def test_the_same_said_twice_is_shown_once_and_can_be_undone(jay):
     assert "undo" in refused(jay, "settle", old=old, new=new, relation="both_true").lower()
     assert "current again" in ok(jay, "undo", id=old).text
     assert {memory.id for memory in jay.list()} == {old, new}
+
+
+def test_the_wrong_way_round_is_refused_with_both_dates_and_the_right_call(jay, clock):
+    old = remembered(jay, "Tea is served at four")
+    clock.move(days=2)
+    new = remembered(jay, "Tea is served at five")
+
+    for relation in ("replaces", "same"):
+        told = refused(jay, "settle", old=new, new=old, relation=relation)
+        assert "2026-11-15" in told
+        assert "2026-11-17" in told
+        assert f'settle(old="{old}", new="{new}", relation="{relation}")' in told
+    assert {memory.id for memory in jay.list()} == {old, new}
+    ok(jay, "settle", old=new, new=old, relation="both_true")
+
+
+def test_what_is_already_superseded_names_the_undo_that_takes_it_back(jay):
+    old, between, new = (remembered(jay, f"Tea is served at {hour}") for hour in ("four", "five", "six"))
+    ok(jay, "settle", old=old, new=between, relation="replaces")
+    ok(jay, "settle", old=between, new=new, relation="replaces")
+
+    for call in (
+        {"old": between, "new": old, "relation": "replaces"},
+        {"old": old, "new": between, "relation": "both_true"},
+        {"old": new, "new": old, "relation": "same"},
+    ):
+        assert f'undo(id="{old}")' in refused(jay, "settle", **call)
+
+
+def test_what_is_named_as_the_same_is_settled_though_it_is_not_listed_as_open(real_jay):
+    old = remembered(real_jay, "The standup is at 9:30")
+    told = ok(real_jay, "remember", facts=["The standup is at 9:30"])
+    new = told.body["remembered"][0]["memory"]["id"]
+
+    assert f'settle(old="{old}", new="{new}", relation="same")' in told.text
+    assert "not listed as open" in told.text
+    assert "Any two" in ok(real_jay, "settle").text
+    ok(real_jay, "settle", old=old, new=new, relation="same")
+    assert [memory.id for memory in real_jay.list()] == [new]
+
+
+def test_each_undo_goes_one_revision_further_back_and_says_what_changed(jay, clock):
+    memory = remembered(jay, "Alpha", tags=["a"])
+    ok(jay, "revise", id=memory, content="Beta", reason="x")
+    ok(jay, "revise", id=memory, tags=["b"], valid_until="2027-01-01", reason="x")
+    ok(jay, "revise", id=memory, content="Delta", reason="x")
+
+    undone = [ok(jay, "undo", id=memory) for _ in range(3)]
+    assert [(one.body["memory"]["text"], one.body["memory"]["tags"]) for one in undone] == [
+        ("Beta", ["b"]), ("Beta", ["a"]), ("Alpha", ["a"]),
+    ]  # fmt: skip
+    assert [one.body["changed"] for one in undone] == [["content"], ["tags", "valid_until"], ["content"]]
+    assert "text: Delta -> Beta" in undone[0].text
+    assert "tags: b -> a" in undone[1].text
+    assert "valid until: 2027-01-01 -> none" in undone[1].text
+    assert "nothing to undo" in refused(jay, "undo", id=memory)
+
+    ok(jay, "revise", id=memory, content="Omega", reason="x")
+    assert ok(jay, "undo", id=memory).body["memory"]["text"] == "Alpha"
+    assert "nothing to undo" in refused(jay, "undo", id=memory)
+
+
+def test_what_was_forgotten_or_superseded_in_between_is_no_revision(jay):
+    memory, other = remembered(jay, "Alpha"), remembered(jay, "Another")
+    ok(jay, "revise", id=memory, content="Beta", reason="x")
+    ok(jay, "settle", old=memory, new=other, relation="replaces")
+    ok(jay, "undo", id=memory)
+    ok(jay, "forget", id=memory)
+    ok(jay, "undo", id=memory)
+
+    assert ok(jay, "undo", id=memory).body["memory"]["text"] == "Alpha"
+    assert "nothing to undo" in refused(jay, "undo", id=memory)
+
+
+def test_a_forgotten_memory_is_told_from_an_unknown_one_to_whoever_may_see_it(jay, clock):
+    memory = remembered(jay, "It was a joke")
+    ok(jay, "forget", id=memory)
+    calls = {
+        "forget": {"id": memory},
+        "recall": {"question": memory},
+        "revise": {"id": memory, "content": "x", "reason": "y"},
+        "settle": {"old": memory, "new": remembered(jay, "Another"), "relation": "same"},
+    }
+
+    for tool, arguments in calls.items():
+        told = refused(jay, tool, **arguments)
+        assert f"{memory} is forgotten" in told
+        assert f'undo(id="{memory}")' in told
+    stranger = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER, spaces=frozenset({"b"}), credential="c"))
+    assert "forgotten" not in refused(stranger, "recall", question=memory)
 
 
 def test_a_revision_is_undone_by_one_word(jay):

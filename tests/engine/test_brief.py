@@ -121,7 +121,8 @@ def test_a_brief_keeps_to_its_budget_and_says_so(jay, budget, text):
     brief = here.brief(budget=budget)
 
     assert brief.tokens == tokens_in(brief.text) <= budget
-    assert f"{budget:,} tokens" in brief.text
+    assert f"about {brief.tokens:,} of {budget:,} tokens" in brief.text
+    assert "`recall`" in brief.text
     assert brief.more
     assert brief.tokens > budget / 3 or budget in (LEAST, MOST)
 

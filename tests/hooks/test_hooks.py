@@ -14,6 +14,7 @@ import pytest
 
 from scrubjay.hooks import log
 from scrubjay.hooks.asking import address
+from scrubjay.hooks.checkpoint import Session
 from scrubjay.machine.projects import project_space
 
 
@@ -251,6 +252,27 @@ def test_a_session_leaves_what_its_user_said_and_what_was_done(hook, call, store
     [checkpoint] = [one for one in found if one["kind"] == "checkpoint"]
     assert checkpoint["text"].endswith(f"Files changed: {happened}")
     assert {one["space"] for one in found} == {project_space(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kept"),
+    [
+        ("My password is always hunter2-Xk29.", False),
+        ("Remember the wifi password: swordfish.", False),
+        ("Remember that the token for staging was changed to qx81-77ab.", False),
+        ("Don't forget our API key 'blue horse'.", False),
+        ("Remember that 8241-abc is our secret.", False),
+        ("Never forget my PIN 4711.", False),
+        ("Never commit a password or an API key to the repository.", True),
+        ("Always rotate the API key every 90 days.", True),
+        ("We decided to use OAuth2 tokens.", True),
+        ("Never share a password with Ana's team.", True),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_seems_to_tell_a_password_is_not_suggested(tmp_path, sentence, kept):
+    file = transcript(tmp_path, [{"role": "user", "content": sentence}])
+
+    assert Session(file).sentences() == ([sentence] if kept else [])
 
 
 def test_a_suggestion_is_no_memory_until_it_is_accepted(hook, call, stored, tmp_path):

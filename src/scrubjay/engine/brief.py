@@ -37,7 +37,7 @@ CONSIDERED = 60  # of a section's most important memories, and as many of its ne
 ENTRY = 300  # characters of a memory; its id leads to the rest
 CHECKPOINT_SHARE = 3  # a third of the budget at most
 CLOSED = (Outcome.SUCCESS, Outcome.FAILED)
-CUT = "There is more than fits here: search for what you need."
+CUT = "There is more than fits here: `recall` finds the rest."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +186,11 @@ def rendered(sections: Sequence[Section], budget: int, now: datetime, *, withhel
         for section in sections
     ]
     body = "\n\n".join([*blocks, *([CUT] if more else [])])
-    return f"{heading(tokens_in(body), budget, withheld)}\n{body}"
+    text, tokens = "", -1
+    while tokens != tokens_in(text):  # the number is part of what it counts
+        tokens = tokens_in(text)
+        text = f"{heading(tokens, budget, withheld)}\n{body}"
+    return text
 
 
 def heading(tokens: int, budget: int, withheld: int) -> str:

@@ -670,7 +670,7 @@ class Engine:
         """Restore a soft-deleted memory."""
         return self.transact(Memory, lambda tx: lifecycle.recover(self.ledger, tx, id))
 
-    def restore_version(self, id: str, version: int | str) -> Memory:
+    def restore_version(self, id: str, version: int | str, *, reason: str | None = None) -> Memory:
         """Make a former state, by its number or its id, the current one again; today's state joins the history."""
         if (kept := self.earlier_result(Revised)) is not None:
             return kept.memory
@@ -683,7 +683,7 @@ class Engine:
             del fields["content"]
         if self.caller.role is not Role.OWNER:
             del fields["verified_at"]  # not theirs to say
-        return self.revise(id, reason=f"restored version {version}", held=True, **fields).memory
+        return self.revise(id, reason=reason or f"restored version {version}", held=True, **fields).memory
 
     def prune(self, *, dry_run: bool = False) -> Sequence[Memory]:
         """Soft-delete what has expired in this engine's spaces, and return it; a dry run only returns it.

@@ -195,7 +195,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
         ("ass", "ASS", "wd", "WD", "ecret", "ECRET", "ey", "EY", "oken", "OKEN", "contras", "Contras", "wort", "WORT"),
         r"(?i:(?:passwor[dt]|passwd|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key"
         r"|passphrase|contraseña|mot de passe|kennwort)['\"]?"
-        r"\s{0,3}(?::=|=>|[:=]|\bis\b|\blautet\b|\bist\b)\s{0,3}['\"`]?)([^\s'\"`,;<>()\[\]{}]{8,200})",
+        r"\s{0,3}(?::=|=>|[:=]|\bis\b(?:\s(?:always|still|now)\b)?|\blautet\b|\bist\b)\s{0,3}['\"`]?)([^\s'\"`,;<>()\[\]{}]{8,200})",
     ),
     "a recovery code": (
         ("ecovery", "ECOVERY"),

@@ -32,6 +32,15 @@ SAYS_SO = re.compile(
     r"\b(?:remember|don[’']?t forget|always|never(?! mind)|from now on|we(?:[’']ve| have)? (?:decided|agreed))\b",
     re.IGNORECASE,
 )
+# A password is named and something that may be one follows: in quotes, behind a sign, at the end, or with digits in it.
+TELLS_SECRET = re.compile(
+    r"""\b(?:pass(?:word|phrase|code|wd)s?|pwd|pin|(?:api|access|private|secret)[ _-]?keys?|tokens?|secrets?
+      |credentials?)\b
+    (?: [^.!?]*?\s['"`“‘«].+ | \W*[:=]\s*\S | \s(?:is|are|was)\s(?:\w+\s)?\S+$
+      | .*?(?<!\S)(?=\S*\d)(?:\S*[^\W\d]\S*|\S{4,}) )
+    | (?<!\S)\S*\d\S*\sis\s(?:\w+\s){1,3}(?:password|passphrase|pin|key|token|secret)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 TAG = re.compile(r"<(/?)([a-z-]+)>")
 LONGEST = 100_000  # characters of a message that are read
@@ -92,7 +101,7 @@ class Session:
             for sentence in SENTENCE.split(own_words(text)):
                 clean = " ".join(sentence.split()).strip("-*# ")
                 fits = 12 <= len(clean) <= 300 and not clean.endswith(("?", ":"))
-                if fits and SAYS_SO.search(clean) and not list(secrets_in(clean)):
+                if fits and SAYS_SO.search(clean) and not TELLS_SECRET.search(clean) and not list(secrets_in(clean)):
                     found[clean] = None
         return list(found)[-SENTENCES:]
 

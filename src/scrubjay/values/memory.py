@@ -811,6 +811,8 @@ class Undone:
 
     memory: Memory
     what: str  # forgotten, superseded, revised
+    before: Memory | None = None  # of a revision: what it was until now
+    fields: tuple[str, ...] = ()  # in which the two differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

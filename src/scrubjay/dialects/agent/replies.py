@@ -312,9 +312,13 @@ def advice(stored: Stored, now: datetime) -> Iterable[str]:
         old = next(old for old, other in found if other == likely)
         call = f'{served("settle")}(old="{old.id}", new="{memory.id}", relation='
         if likely == "same":
-            yield f'Settle: {call}"same").'
+            yield f'{call}"same") keeps the newer only; this pair is not listed as open.'
         else:
-            yield f'Compare them. Is the old one no longer true? {call}"replaces"). Do both hold? relation="both_true".'
+            later = "; this pair is not listed as open" if likely == "unsure" else ""
+            yield (
+                f'Compare them{later}. Is the old one no longer true? {call}"replaces"). Do both hold? '
+                'relation="both_true".'
+            )
 
 
 def settled(old: Memory, new: Memory, relation: Relation, now: datetime) -> Reply:
@@ -327,9 +331,12 @@ def settled(old: Memory, new: Memory, relation: Relation, now: datetime) -> Repl
     return Reply({"old": body_of(old, now), "new": body_of(new, now), "relation": str(relation)}, fixed_text=sentence)
 
 
+NOTHING_OPEN = "No open pairs: nothing is very likely outdated. Any two memories can be settled by their ids."
+
+
 def open_pairs(pairs: Sequence[OpenConflict], now: datetime) -> Reply:
     if not pairs:
-        return Reply({"open": [], "left_out": 0}, fixed_text="No open pairs: nothing needs to be settled.")
+        return Reply({"open": [], "left_out": 0}, fixed_text=NOTHING_OPEN)
     lines = [f"{len(pairs)} open, newest first; call {served('settle')} for each, or ask the user. {LABEL}"]
     for number, pair in enumerate(pairs, 1):
         likely = "very likely outdated" if pair.sure else "perhaps outdated"
@@ -363,11 +370,26 @@ def forgotten(memory: Memory, now: datetime) -> Reply:
     return Reply({"memory": body_of(memory, now), **present(undo_until=until)}, fixed_text=sentence)
 
 
+UNDONE = {
+    "forgotten": "is no longer forgotten",
+    "superseded": "is current again",
+    "revised": "is as it was before the last revision; undo again for the one before",
+}
+TOLD = {"content": "text", "tags": "tags", "valid_until": "valid until"}  # the others by their names
+
+
 def undone(done: Undone, now: datetime) -> Reply:
-    sentences = {
-        "forgotten": "is no longer forgotten",
-        "superseded": "is current again",
-        "revised": "is as it was before the last revision",
-    }
-    sentence = f"{done.memory.id} {sentences[done.what]}:\n   {clipped(on_one_line(done.memory.shown_text), OPENING)}"
-    return Reply({"memory": body_of(done.memory, now), "undone": done.what}, fixed_text=sentence)
+    memory, before = done.memory, done.before
+    lines = [f"{memory.id} {UNDONE[done.what]}:", f"   {clipped(on_one_line(memory.shown_text), OPENING)}"]
+    if before is not None:
+        lines += [f"   {TOLD.get(one, one)}: {value_of(before, one)} -> {value_of(memory, one)}" for one in done.fields]
+    body = {"memory": body_of(memory, now), "undone": done.what, "changed": list(done.fields)}
+    return Reply(body, fixed_text="\n".join(lines))
+
+
+def value_of(memory: Memory, field: str) -> str:
+    value = getattr(memory, field) if field != "content" else memory.shown_text
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d}"
+    told = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+    return clipped(on_one_line(told), OPENING) or "none"

@@ -7,6 +7,8 @@ as structured content. docs/reference/scrubjay.md lists what people say and whic
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -25,15 +27,17 @@ from scrubjay.dialects.base import (
     object_schema,
     present,
     record,
+    served,
     text,
 )
 from scrubjay.engine.brief import BUDGET, LEAST, MOST
-from scrubjay.errors import Error, InvalidInput
-from scrubjay.values.memory import AT_HAND, MAX_CONTENT, Category, Filter, Kind, NewMemory, Query, Relation
+from scrubjay.errors import Conflict, Error, InvalidInput, NotFound
+from scrubjay.values.memory import AT_HAND, MAX_CONTENT, Category, Filter, Kind, NewMemory, Query, Relation, Status
 from scrubjay.values.times import parse_time
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
+    from scrubjay.values.memory import Memory
 
 INSTRUCTIONS = """\
 This is your long-term memory. It outlives this conversation, and the user's other agents share it.
@@ -72,13 +76,28 @@ HINTS = {"not_found": "`recall` and `recent` show ids."}
 
 
 def error_body(error: Error, _operation: str) -> Body:
-    hint = HINTS.get(error.code, error.hint)
+    hint = error.hint or HINTS.get(error.code)
     return {"error": present(code=error.code, message=error.message, hint=hint)}
 
 
 def error_text(_error: Error, body: Body) -> str:
     message, hint = body["error"]["message"], body["error"].get("hint")
     return message if hint is None else f"{message.rstrip('.')}. {hint}"
+
+
+@contextmanager
+def telling_what_is_forgotten(engine: Engine, *ids: str) -> Iterator[None]:
+    """Whoever may see a forgotten memory is told that it is one, and how it comes back."""
+    try:
+        yield
+    except NotFound:
+        for one in ids:
+            memory = engine.get(one, deleted=True)
+            until = memory.recoverable_until
+            if memory.status is Status.DELETED and until is not None and until > engine.now():
+                hint = f'Until {until:%Y-%m-%d}, {served("undo")}(id="{memory.id}") brings it back.'
+                raise NotFound(f"{memory.id} is forgotten.", hint=hint, memory_id=memory.id) from None
+        raise
 
 
 scrubjay = Dialect(
@@ -254,6 +273,7 @@ def wanted(args: Body) -> Filter:
 
 @scrubjay.reads(
     "Recall what is known",
+    fields={"query": "question"},
     takes=record(
         {"question": text("A question in plain words; or an id, to read that memory whole", minLength=1)},
         optional={
@@ -275,7 +295,8 @@ def recall(engine: Engine, args: Body) -> Reply:
     strong, weak or none; and each memory's age, state and space."""
     question, budget = args["question"], int(args.get("budget", 1_000))
     if ID_ALONE.fullmatch(question.strip()):
-        memory = engine.get(question.strip())
+        with telling_what_is_forgotten(engine, question.strip()):
+            memory = engine.get(question.strip())
         engine.count_reads([memory])
         return replies.one(memory, budget, engine.now(), engine.doubts([memory]))
     hits = engine.search(Query(text=question, limit=MOST_HITS, filter=wanted(args)))
@@ -352,8 +373,27 @@ def settle(engine: Engine, args: Body) -> Reply:
             hint = "Give old, new and relation; or nothing, to list the open pairs."
             raise InvalidInput(f"{name} is required.", hint=hint, field=name)
     relation = Relation(args["relation"])
-    old, new = engine.relate(old=args["old"], new=args["new"], relation=relation)
+    with telling_what_is_forgotten(engine, args["old"], args["new"]):
+        pair = engine.get(args["old"], deleted=True), engine.get(args["new"], deleted=True)
+        if relation is not Relation.BOTH_TRUE:
+            check_order(*pair, relation)
+        try:
+            old, new = engine.relate(old=args["old"], new=args["new"], relation=relation)
+        except (Conflict, InvalidInput) as error:
+            named = pair[error.details.get("memory_id") != pair[0].id]
+            if named.superseded_by is not None:
+                error.hint = f'{served("undo")}(id="{named.id}") takes that back.'
+            raise
     return replies.settled(old, new, relation, engine.now())
+
+
+def check_order(old: Memory, new: Memory, relation: Relation) -> None:
+    """:raises InvalidInput: if the newer one is given as the old one"""
+    if new.created_at < old.created_at:
+        told = [f"{one.id} (of {one.created_at:%Y-%m-%d %H:%M})" for one in (new, old)]
+        call = f'{served("settle")}(old="{new.id}", new="{old.id}", relation="{relation}")'
+        hint = f"The other way round: {call}. If the older one is right, revise or forget the newer one."
+        raise InvalidInput(f"{told[0]} is older than {told[1]}.", hint=hint, field="new")
 
 
 @scrubjay.writes(
@@ -381,12 +421,13 @@ def revise(engine: Engine, args: Body) -> Reply:
     if "outcome" in args and fields:
         raise InvalidInput("outcome is told alone, with the reason.", hint="Make two calls.", field="outcome")
     if "outcome" in args:
-        return replies.revised(
-            engine.decisions.mark(memory, args["outcome"], reason=reason), ("outcome",), engine.now()
-        )
+        with telling_what_is_forgotten(engine, memory):
+            marked = engine.decisions.mark(memory, args["outcome"], reason=reason)
+        return replies.revised(marked, ("outcome",), engine.now())
     if not fields:
         raise InvalidInput("Nothing to revise.", hint="Give content, tags, valid_until or outcome.", field="content")
-    done = engine.revise(memory, reason=reason, **fields)
+    with telling_what_is_forgotten(engine, memory):
+        done = engine.revise(memory, reason=reason, **fields)
     return replies.revised(done.memory, done.fields, engine.now())
 
 
@@ -400,14 +441,16 @@ def revise(engine: Engine, args: Body) -> Reply:
 def forget(engine: Engine, args: Body) -> Reply:
     """Forget a memory that is untrue or unwanted; `undo` brings it back for 30 days. If something newer replaces it,
     use `settle`."""
-    return replies.forgotten(engine.forget(args["id"], reason=args.get("reason")).memory, engine.now())
+    with telling_what_is_forgotten(engine, args["id"]):
+        done = engine.forget(args["id"], reason=args.get("reason"))
+    return replies.forgotten(done.memory, engine.now())
 
 
 @scrubjay.writes(
     "Undo the last change",
     takes=record({"id": ID}),
-    gives=gives({"memory": MEMORY, "undone": text(enum=["forgotten", "superseded", "revised"])}),
+    gives=gives({"memory": MEMORY, "undone": text(enum=["forgotten", "superseded", "revised"]), "changed": STRINGS}),
 )
 def undo(engine: Engine, args: Body) -> Reply:
-    """Take back the last change to a memory: that it was forgotten, replaced or revised."""
+    """Take back the last change to a memory: that it was forgotten, replaced or revised. Again: one revision more."""
     return replies.undone(engine.curation.undo(args["id"]), engine.now())

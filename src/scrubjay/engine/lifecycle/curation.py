@@ -13,7 +13,7 @@ from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, State, Status, Undone
+from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, State, Status, Undone, Version
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -24,6 +24,7 @@ MAX_DRAWN_STEPS = 10
 MAX_LABEL = 80
 MAX_DRAWN = 5_000  # more than that no eye can follow
 SIMILAR = 5  # near memories shown beside linked ones
+UNDID = "undone, back to version "  # the reason of an undo, by which the next one goes further back
 NOT_DELETED = frozenset({State.ACTIVE, State.SUPERSEDED, State.ARCHIVED})
 TEXTS = ("content", "title")
 BOOKKEEPING = ("version", "updated_at", "accessed_at", "access_count", "hlc", "origin", "seq")  # differ by themselves
@@ -94,7 +95,8 @@ class Curation:
         return self._engine.transact(Memory, write)
 
     def undo(self, id: str) -> Undone:
-        """Take back what was last done to a memory: that it was forgotten, superseded or revised.
+        """Take back what was last done to a memory: that it was forgotten, superseded or revised. Each further undo
+        takes back the revision before; only a revision brings back what was undone.
 
         :raises Conflict: if nothing was
         """
@@ -107,10 +109,12 @@ class Curation:
         elif memory.superseded_by is not None:
             undone = Undone(memory=inner.curation.release(memory.id), what="superseded")
         else:
-            before = next((one for one in inner.history(memory.id) if changed_since(one.memory, memory)), None)
-            if before is None:
+            former = before_last_revision(memory, inner.history(memory.id))
+            if former is None:
                 raise Conflict(f"There is nothing to undo on {memory.id}.", memory_id=memory.id)
-            undone = Undone(memory=inner.restore_version(memory.id, before.id), what="revised")
+            again = inner.restore_version(memory.id, former.id, reason=f"{UNDID}{former.id}")
+            changed = tuple(name for name in changes(memory, again) if name != "title")
+            undone = Undone(memory=again, what="revised", before=memory, fields=changed)
         return self._engine.transact(Undone, lambda _tx: undone)
 
     def diff(self, id: str, *, old: int, new: int | None = None) -> Sequence[Difference]:
@@ -183,8 +187,22 @@ class Curation:
         ]
 
 
-def changed_since(before: Memory, now: Memory) -> bool:
-    return any(getattr(before, name) != getattr(now, name) for name in CHANGEABLE)
+def before_last_revision(memory: Memory, history: Sequence[Version]) -> Version | None:
+    """The state before the last revision that still stands. An undo leads to an old state: what came after that one
+    is undone, so the search goes on behind it."""
+    undone_to: str | None = None
+    for one in history:
+        if undone_to is not None:
+            undone_to = None if one.id == undone_to else undone_to
+        elif (one.reason or "").startswith(UNDID):
+            undone_to = (one.reason or "").removeprefix(UNDID)
+        elif one.memory.state is State.ACTIVE and changes(one.memory, memory):
+            return one
+    return None
+
+
+def changes(before: Memory, now: Memory) -> list[str]:
+    return [name for name in CHANGEABLE if getattr(before, name) != getattr(now, name)]
 
 
 def connected(
