@@ -179,3 +179,12 @@ def test_an_import_brings_no_settled_pair_back(real_jay, tmp_path):
         other.import_from(lines)
         other.parts.backlog.finish()
         assert other.open_conflicts() == []
+
+
+def test_what_waits_to_be_judged_still_does_after_all_vectors_were_rebuilt(real_jay):
+    old, new = real_jay.store_many([{"content": "User lives in Seattle"}, {"content": "User moved to Austin"}])
+
+    real_jay.reembed()
+    real_jay.parts.backlog.finish()
+
+    assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old, new)]

@@ -160,13 +160,18 @@ class Backlog:
                         tx.upkeep.put_off(memory.id, failed=True)
                 raise
             first = vectors[0] if start == 0 else first
-            if not self._write(memory, start, vectors, len(parts)):
+            if not self._write(memory, start, vectors, len(parts), judged=one.judged):
                 return  # the text has changed meanwhile and waits again
         if first is not None and not one.judged:
             self._judge(memory, first)
+            with self._store.writing() as tx:
+                tx.upkeep.end_judgement(memory.id)
 
-    def _write(self, memory: Memory, start: int, vectors: Sequence[Vector], parts: int) -> bool:
+    def _write(self, memory: Memory, start: int, vectors: Sequence[Vector], parts: int, *, judged: bool) -> bool:
         with self._store.writing() as tx:
             if tx.history.fact("model") is None and self._embedding.fingerprint is not None:
                 tx.history.set_fact("model", self._embedding.fingerprint)
-            return tx.add_vectors(memory.id, version=memory.version, first_part=start, vectors=vectors, parts=parts)
+            written = tx.add_vectors(memory.id, version=memory.version, first_part=start, vectors=vectors, parts=parts)
+            if written and not judged and start + len(vectors) >= parts:
+                tx.upkeep.await_judgement(memory.id)  # whoever comes next does it, if this process is killed now
+            return written

@@ -116,9 +116,10 @@ class Ledger:
         stored = self._put(tx, memory, text, None, fingerprint=fingerprint)
         if memory.kind is not Kind.MEMORY and (alias := names.alias_of(stored)) is not None:
             tx.history.alias(alias, stored.id)
-        if judged and not text.complete:
+        waits = len(text.vectors) < text.parts
+        if judged and waits:
             tx.upkeep.put_off(stored.id, judged=True)
-        elif not judged and text.complete and text.vectors:
+        elif not judged and text.vectors and not waits:
             tx.upkeep.await_judgement(stored.id)
         self.record(tx, stored, "stored")
         return stored

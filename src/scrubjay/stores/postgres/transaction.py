@@ -30,7 +30,7 @@ from scrubjay.stores.postgres.sql import COLUMNS, COUNTED, PostgresSql, first_ro
 from scrubjay.stores.postgres.statistics import Counted, Counts, count_reads, log_recalls
 from scrubjay.stores.postgres.values import all_vectors, kept
 from scrubjay.stores.postgres.words import Passage, passages_of, stems_of
-from scrubjay.stores.promises.memories import Change, List, Transaction
+from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
@@ -162,7 +162,8 @@ class PostgresTransaction(PostgresReads, Transaction):
             (first_part + len(vectors), counted.space, seq, first_part),
         )
         self._con.execute(
-            "DELETE FROM pending WHERE space = %s AND memory = %s AND next_part >= %s", (counted.space, seq, parts)
+            "DELETE FROM pending WHERE space = %s AND memory = %s AND next_part BETWEEN %s AND %s",
+            (counted.space, seq, parts, ONLY_TO_JUDGE - 1),
         )
         return True
 

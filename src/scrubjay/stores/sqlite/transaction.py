@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
-from scrubjay.stores.promises.memories import Change, List, Transaction
+from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.sqlite import replication, vec1
 from scrubjay.stores.sqlite.filters import Restriction, audience_of, space_number
@@ -140,7 +140,9 @@ class SqliteTransaction(SqliteReads, Transaction):
             "UPDATE pending SET next_part = max(next_part, ?) WHERE memory = ? AND next_part >= ?",
             (first_part + len(vectors), seq, first_part),
         )
-        self._con.execute("DELETE FROM pending WHERE memory = ? AND next_part >= ?", (seq, parts))
+        self._con.execute(
+            "DELETE FROM pending WHERE memory = ? AND next_part BETWEEN ? AND ?", (seq, parts, ONLY_TO_JUDGE - 1)
+        )
         return True
 
     def _write_second_vectors(self, id: str, version: int, model: str, vectors: Sequence[Vector]) -> bool:
