@@ -408,6 +408,8 @@ def test_the_wrong_way_round_is_refused_with_both_dates_and_the_right_call(jay, 
         assert f'settle(old="{old}", new="{new}", relation="{relation}")' in told
     assert {memory.id for memory in jay.list()} == {old, new}
     ok(jay, "settle", old=new, new=old, relation="both_true")
+    ok(jay, "settle", old=old, new=new, relation="replaces")
+    assert f'undo(id="{old}")' in refused(jay, "settle", old=new, new=old, relation="replaces")
 
 
 def test_what_is_already_superseded_names_the_undo_that_takes_it_back(jay):

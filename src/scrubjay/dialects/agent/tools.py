@@ -389,7 +389,7 @@ def settle(engine: Engine, args: Body) -> Reply:
 
 def check_order(old: Memory, new: Memory, relation: Relation) -> None:
     """:raises InvalidInput: if the newer one is given as the old one"""
-    if new.created_at < old.created_at:
+    if new.created_at < old.created_at and new.superseded_by != old.id:  # that is told by the engine
         told = [f"{one.id} (of {one.created_at:%Y-%m-%d %H:%M})" for one in (new, old)]
         call = f'{served("settle")}(old="{new.id}", new="{old.id}", relation="{relation}")'
         hint = f"The other way round: {call}. If the older one is right, revise or forget the newer one."
