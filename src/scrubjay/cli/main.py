@@ -50,8 +50,8 @@ SECTIONS = {
         "import": "Import JSON lines: an export, or your own list.",
         "copy": "Copy a whole store into a new one: a file or a postgresql:// address.",
         "sync": "Keep several stores in sync: a second machine, a shared drive.",
-        "backup": "Copy the whole memory, every space of it, to a new file.",
-        "restore": "Restore the memory from a backup.",
+        "backup": "Copy the whole store, every space of it, to a new file.",
+        "restore": "Restore the store from a backup.",
     },
     "Serve agents": {
         "install": "Connect Claude Code, Cursor, Codex and other clients on this machine.",

@@ -961,7 +961,7 @@ class Engine:
         return len(kept)
 
     def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
-        """Copy the whole memory, every space of it, to a new file; others may write meanwhile.
+        """Copy the whole store, every space of it, to a new file; others may write meanwhile.
 
         :raises Conflict: if there is something already
         """

@@ -24,7 +24,7 @@ from scrubjay.cli.session import Session
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.pass_obj
 def backup(session: Session, file: str) -> None:
-    """Copy the whole memory, every space of it, to a new file.
+    """Copy the whole store, every space of it, to a new file.
 
     Servers may keep writing meanwhile: the copy contains everything that was acknowledged before it began. It is read
     back in full before it gets its name, and FILE.sha256 is written next to it; `scrubjay restore` checks both.

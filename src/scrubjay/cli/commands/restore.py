@@ -25,7 +25,7 @@ from scrubjay.cli.session import Session
 @click.option("--replace", is_flag=True, help="Replace the current memory, which is moved aside and kept.")
 @click.pass_obj
 def restore(session: Session, file: str, replace: bool) -> None:
-    """Restore the memory from a backup.
+    """Restore the store from a backup.
 
     The backup is read in full first; a damaged one is refused and nothing changes. Stop every server before you
     replace a memory: while one has it open, the command refuses.

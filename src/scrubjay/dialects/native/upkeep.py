@@ -107,7 +107,7 @@ def check(engine: Engine, args: Body) -> Body:
     gives=JOB,
 )
 def backup(engine: Engine, args: Body) -> Body:
-    """Copy the whole memory, every space of it, to a new file; runs as a job, while others keep writing."""
+    """Copy the whole store, every space of it, to a new file; runs as a job, while others keep writing."""
     return {"job": shown(engine.upkeep.backup(args["file"]))}
 
 

@@ -23,7 +23,7 @@ class Upkeep:
         self._engine = engine
 
     def backup(self, file: str) -> Job:
-        """Copy the whole memory to a new file of this machine.
+        """Copy the whole store to a new file of this machine.
 
         :raises Conflict: if there is something already
         """
