@@ -86,7 +86,7 @@ class Server:
     def __init__(self, home: Path) -> None:
         self.begun = time.perf_counter()
         self._child = subprocess.Popen(
-            [*COMMAND, "mcp"],
+            [*COMMAND, "mcp", "--dialect", "memento"],
             env=environment(home),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
