@@ -37,7 +37,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other():
     with zipfile.ZipFile(release()["whl"]) as wheel:
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     files = (path for path in (PROJECT / "src").rglob("*") if path.is_file())
-    ours = {path.relative_to(PROJECT / "src").as_posix() for path in files if path.suffix != ".pyc"}
+    ours = {path.relative_to(PROJECT / "src").as_posix() for path in files if "__pycache__" not in path.parts}
     assert held == ours
 
 
