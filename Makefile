@@ -17,7 +17,7 @@ all: check test
 # Where the model cannot be had just now the server starts all the same: memories are found by words until it is here.
 serve: .venv/ready page-if-newer
 	@$(RUN) -m scrubjay model check > /dev/null 2>&1 \
-	|| { echo "Fetching the embedding model (34 MB), this once ..."; $(RUN) -m scrubjay model pull || true; }
+	|| { echo "Fetching the embedding models (34 MB, and 91 MB for other languages), this once ..."; $(RUN) -m scrubjay model pull || true; }
 	@echo "Starting the server ..."
 	@$(RUN) -m scrubjay serve
 
