@@ -344,6 +344,29 @@ def test_a_client_that_stops_reading_ends_the_server_though_input_stays_open(tmp
         assert process.wait(timeout=60) == 0
 
 
+def test_a_signal_just_before_waiting_for_input_ends_the_server(tmp_path):
+    """Python runs a handler only between two steps of its own: this signal arrives after the last one before read()."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SIGNALLED_BEFORE_READING],
+        stdin=subprocess.PIPE,
+        env=environment(tmp_path),
+        start_new_session=True,
+    ) as process:
+        assert process.wait(timeout=60) == 0
+
+
+SIGNALLED_BEFORE_READING = """
+import os, signal
+from functools import partial
+from operator import call
+from scrubjay.servers.stdio.front import Wire, run_stdio
+
+steps = [partial(os.killpg, os.getpgrp(), signal.SIGTERM), partial(os.read, 0, 1)]
+Wire.read = lambda self: list(map(call, steps)) and b""
+run_stdio([], 0, 1)
+"""
+
+
 def test_a_dead_parent_ends_the_server_though_its_pipes_stay_open(tmp_path):
     """The pipes are held by somebody else, so there is no end of input: only the parent's death tells."""
     to_server, from_us = os.pipe()

@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import time
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from scrubjay.servers.stdio.answers import Answers
 from scrubjay.servers.stdio.frames import MAX_LINE, BadFrame, decoded, encoded, too_long
@@ -115,12 +115,15 @@ class Front:
         self._serving = threading.Event()
         self._closed = threading.Event()
         self._stopping = False
-        self._alarm: SimpleQueue[None] = SimpleQueue()  # unlike an Event, safe to use in a signal handler
+        self._bell, self._rope = os.pipe()  # rung by every signal as it arrives, whatever the main thread is doing
 
     def run(self) -> NoReturn:
         for name in ("SIGTERM", "SIGINT", "SIGHUP"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), self._on_signal)
+        if hasattr(os, "set_blocking"):
+            os.set_blocking(self._rope, False)
+        signal.set_wakeup_fd(self._rope, warn_on_full_buffer=False)
         threading.Thread(target=self._watch, args=(os.getppid(),), daemon=True).start()
         threading.Thread(target=self._serve, daemon=True).start()
         try:
@@ -201,28 +204,43 @@ class Front:
 
     def _on_signal(self, _number: int, _frame: object) -> None:
         self._stopping = True
-        self._alarm.put(None)
         if self._reading:  # raising anywhere else could cut off a line that is being written
             raise Stop
 
     def _watch(self, parent: int) -> None:
-        """Stop when the parent is gone, even if others hold our pipes open; and make sure that stopping ends."""
-        while not self._stopping:
-            try:
-                self._alarm.get(timeout=PARENT_SECONDS)
-            except Empty:
-                if os.getppid() != parent:
-                    self._interrupt()
-        time.sleep(STOP_SECONDS + 0.2)
+        """Stop on a signal or when the parent is gone, even if others hold our pipes open; and make sure that stopping
+        ends.
+
+        A signal that arrives after the main thread last looked and before it waits for input would not be noticed until
+        the next line, so it is repeated.
+        """
+        while not self._rung() and os.getppid() == parent:
+            pass
+        self._stopping = True
+        deadline = time.monotonic() + STOP_SECONDS + 0.2
+        while time.monotonic() < deadline:
+            self._wake_reader()
+            time.sleep(0.1)
         os._exit(0)
 
+    def _rung(self) -> bool:
+        """Whether the bell rings before it is time to look after the parent."""
+        if sys.platform != "win32":  # there a pipe cannot be waited for with a limit, and a parent's id never changes
+            import select
+
+            if not select.select([self._bell], [], [], PARENT_SECONDS)[0]:
+                return False
+        return bool(os.read(self._bell, 1))
+
     def _interrupt(self) -> None:
+        self._stopping = True
+        os.write(self._rope, b"\0")
+
+    def _wake_reader(self) -> None:
         if hasattr(signal, "pthread_kill"):
             main = threading.main_thread().ident
             assert main is not None
             signal.pthread_kill(main, signal.SIGTERM)
-        else:
-            os._exit(0)
 
     def _finish(self) -> NoReturn:
         """Let running calls finish, close the store and exit.
