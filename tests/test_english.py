@@ -12,7 +12,7 @@ SOURCES = Path(__file__).parents[1] / "src" / "scrubjay"
 # Strings there are words to look for and sentences to compare with, not sentences of ours.
 VOCABULARIES = {
     f"{SOURCES}/{file}.py"
-    for file in ("engine/conflicts/fact_kinds", "engine/conflicts/judge", "engine/store/categories",
+    for file in ("engine/conflicts/fact_kinds", "engine/conflicts/reading", "engine/store/categories",
                  "engine/store/enrichment", "engine/trust", "values/words")
 }  # fmt: skip
 

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, TRUE_TOGETHER
 
 from scrubjay.embedders.base import Vector
-from scrubjay.engine.conflicts import judge, weights
+from scrubjay.engine.conflicts import differences, weights
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
+from scrubjay.engine.conflicts.reading import read
 from scrubjay.values.words import rarity_of
 from training.pairs import Store, nearest, open_embedder, stores, vectors_of
 
@@ -65,13 +66,13 @@ class Row:
 
 def seen(new: str, olds: Sequence[str], held: Counter[str], texts: int, *, by: "Eyes") -> list[dict[str, float]]:
     """What the judge sees of a new text beside some old ones, in a store whose words are `held`."""
-    said = judge.read(new)
+    said = read(new)
     rarity = {word: rarity_of(held[word], texts) for word in said.words}
     cosines = [float((by.vectors[old] * by.vectors[new]).sum()) for old in olds]
     profiles = by.attributes.profiles([by.vectors[new], *(by.vectors[old] for old in olds)])
     kinds = same_kinds(profiles[1:], profiles[0])
     return [
-        judge.features(judge.read(old), said, cosine=cosine, behind=max(cosines) - cosine, kinds=kind, rarity=rarity)
+        differences.features(read(old), said, cosine=cosine, behind=max(cosines) - cosine, kinds=kind, rarity=rarity)
         for old, cosine, kind in zip(olds, cosines, kinds, strict=True)
     ]
 
@@ -85,7 +86,7 @@ class Eyes:
 def of_world(store: Store, eyes: Eyes) -> Iterable[Row]:
     olds = store.olds()
     labels = {(pair.old, pair.new): pair.label for pair in store.pairs}
-    held = Counter(word for old in olds for word in judge.read(old).words)
+    held = Counter(word for old in olds for word in read(old).words)
     for new in store.news():
         near = [old for old, _ in nearest(new, olds, eyes.vectors, NEAREST)]
         own = [old for old, of in labels if of == new]
@@ -94,7 +95,7 @@ def of_world(store: Store, eyes: Eyes) -> Iterable[Row]:
             label = labels.get((old, new), "stranger")
             yield Row(world=store.name, new=new, label=label, alone=False, seen=features, near=old in near)
         for old in own:
-            [features] = seen(new, [old], Counter(judge.read(old).words), 1, by=eyes)
+            [features] = seen(new, [old], Counter(read(old).words), 1, by=eyes)
             yield Row(world=store.name, new=new, label=labels[old, new], alone=True, seen=features)
 
 
@@ -105,7 +106,7 @@ def of_facts(stream: Any, embedder: CachedEmbedder, attributes: Attributes) -> I
     place = {memory.id: number for number, memory in enumerate(memories)}
     eyes = Eyes(vectors_of(list(dict.fromkeys(texts.values())), embedder), attributes)
     outdated = {update.new: set(update.old) for update in stream.updates if update.new in place}
-    held = Counter(word for text in texts.values() for word in judge.read(text).words)
+    held = Counter(word for text in texts.values() for word in read(text).words)
     for memory in memories[1::3]:
         olds = [one.text for one in memories[: place[memory.id]] if one.text != memory.text]
         near = [old for old, _ in nearest(memory.text, olds, eyes.vectors, NEAREST)] if olds else []
@@ -119,7 +120,7 @@ def of_our_own(embedder: CachedEmbedder, attributes: Attributes) -> Iterable[Row
     for label, pairs in (("outdates", OUTDATED + LEFT_TO_A_READER), ("compatible", TRUE_TOGETHER)):
         for old, new in pairs:
             eyes = Eyes(vectors_of([old, new], embedder), attributes)
-            [features] = seen(new, [old], Counter(judge.read(old).words), 1, by=eyes)
+            [features] = seen(new, [old], Counter(read(old).words), 1, by=eyes)
             yield Row(world="own", new=new, label=label, alone=True, seen=features)
 
 

@@ -25,8 +25,10 @@ from bench.cached import CachedEmbedder
 from numpy.typing import NDArray
 
 from scrubjay.embedders.base import Vector
-from scrubjay.engine.conflicts import judge
+from scrubjay.engine.conflicts import differences
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
+from scrubjay.engine.conflicts.reading import read
+from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.values.words import rarity_of
 from training.pairs import BUILD, OUTDATES, Pair, Store, nearest, open_embedder, stores, vectors_of
 
@@ -75,20 +77,20 @@ def cases(store: Store, embedder: CachedEmbedder, attributes: Attributes) -> lis
     """Each new text with its nearest earlier ones, as today's judge sees them."""
     olds = store.olds()
     vectors = vectors_of([*olds, *store.news()], embedder)
-    held = Counter(word for old in olds for word in judge.read(old).words)
+    held = Counter(word for old in olds for word in read(old).words)
     found = []
     for new in store.news():
-        said = judge.read(new)
+        said = read(new)
         rarity = {word: rarity_of(held[word], len(olds)) for word in said.words}
         outdated = store.outdated(new)
         near = nearest(new, olds, vectors, NEAREST)
         kinds = kinds_of(vectors[new], [vectors[old] for old, _ in near], attributes)
         candidates = []
         for (old, cosine), kind in zip(near, kinds, strict=True):
-            features = judge.features(
-                judge.read(old), said, cosine=cosine, behind=near[0][1] - cosine, kinds=kind, rarity=rarity
+            features = differences.features(
+                read(old), said, cosine=cosine, behind=near[0][1] - cosine, kinds=kind, rarity=rarity
             )
-            likely = judge.probability(features)
+            likely = differences.probability(features)
             today = math.log(likely / (1 - likely))
             candidates.append(Candidate(old=old, outdated=old in outdated, today=today))
         found.append(
@@ -184,7 +186,7 @@ def odds(scores: NDArray[np.float32]) -> float:
 
 def as_today(case: Case) -> Outcome:
     """What is named without a reader."""
-    sure = [one for one in case.candidates if one.today >= math.log(judge.SURE / (1 - judge.SURE))]
+    sure = [one for one in case.candidates if one.today >= math.log(SURE / (1 - SURE))]
     named = sorted(sure, key=lambda one: -one.today)[:1]
     return Outcome(len(named), sum(one.outdated for one in named), case.outdated)
 

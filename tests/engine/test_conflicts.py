@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.engine.conflicts import fact_kinds, grammar, judge, weights
+from scrubjay.engine.conflicts import fact_kinds, grammar, reading, weights
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import LinkKind, Relation
@@ -99,8 +99,8 @@ def test_who_a_sentence_is_about(text, subject):
 def test_reading_a_hostile_text_is_quick():
     for text in ("a'" * 50_000, "A" * 50_000, "'s " * 20_000, "-." * 40_000, "`" * 9_999, "…", ""):
         assert grammar.read(text) is not None
-        assert judge.read(text) is not None
-        assert judge.is_english(text) in (True, False)
+        assert reading.read(text) is not None
+        assert reading.is_english(text) in (True, False)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from scrubjay.values.memory import Audience, Category, Filter, Kind, LinkKind, M
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-    from scrubjay.engine.conflicts.judge import Kinds
+    from scrubjay.engine.conflicts.differences import Kinds
     from scrubjay.engine.engine import Engine
     from scrubjay.stores.promises.memories import Transaction
 
@@ -81,7 +81,7 @@ def find_neighbours(
 
 def named(text: str) -> str:
     """The names and identifiers of a text, to look for what else holds them."""
-    from scrubjay.engine.conflicts.judge import read
+    from scrubjay.engine.conflicts.reading import read
 
     return " ".join(sorted(read(text).names | read(text).subject_names))
 

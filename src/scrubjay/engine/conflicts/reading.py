@@ -1,0 +1,237 @@
+"""What a text is about and what it says of it, as far as words show.
+
+    The disk alert on pg-main fires at 80 %.
+    ───────── subject ─────── ── predicate ─
+    names: pg-main     numbers: 80
+
+Only English has its grammar here; see `is_english`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
+
+from scrubjay.engine.conflicts.grammar import ANYONE, DETERMINERS, TALK, root
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.words import CALENDAR
+
+READ = 400  # characters of a text that are read
+SUBJECT_AT_MOST = 10  # tokens
+
+TOKEN = re.compile(r"`[^`]+`|[#.]?[^\W_]+(?:[-_'.:/][^\W_]+)*", re.UNICODE)
+START = re.compile(r"(?:^|[.!?:;]\s+|\n+)\W*", re.UNICODE)
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+AUXILIARIES = words(
+    "is are was were be been being has have had does do did will would can could may might must should shall isn't "
+    "aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't won't wouldn't can't cannot couldn't mustn't "
+    "shouldn't"
+)
+PREPOSITIONS = words(
+    "of in on at by for with from to into since until as after before about per over under between against without "
+    "within during through than"
+)
+NOWADAYS = words("now nowadays currently anymore longer lately instead finally again already meanwhile")
+NOWADAYS_PHRASES = ("any more", "from now on", "these days", "as of", "after all")
+ADDED = words("also too another additionally besides addition additional extra both second")
+ADDED_PHRASES = ("as well", "on top", "by contrast")
+NOT_YET = words(
+    "still yet pending undecided waiting planned plans planning provisional temporarily temporary draft open "
+    "considering expected due tentative currently trial until"
+)
+CORRECTED = words("correction wrong mistake error misread typo slip actually corrected mistaken")
+CHANGED = words(
+    "moved move moves changed changes change switched switch replaced replaces replace swapped migrated migrate "
+    "upgraded upgrade raised raise lowered increased decreased reduced cut dropped drop removed remove cancelled "
+    "canceled postponed delayed extended shortened became become turned started stopped quit ended left joined "
+    "retired resigned sold bought closed opened reopened finished done lifted abolished banned allowed approved "
+    "rejected merged fixed solved renamed relocated converted restored recovered healed broke died born married "
+    "divorced passed failed got went gave took reversed reverted adopted gone rose fell grew shrank down up "
+    "bumped doubled halved rescheduled brought forward taken handed hired fired promoted"
+)
+DENIALS = words("no not never without none nobody nothing neither nor cannot")
+SEASONS = words("may spring summer autumn winter")
+# Of each row a thing is one: a text on one of them says nothing about another.
+ROWS = tuple(
+    words(row)
+    for row in (
+        "staging production prod dev development test testing preprod qa",
+        "mother mum father dad brother sister wife husband son daughter aunt uncle cousin grandma grandpa grandmother "
+        "grandfather niece nephew neighbour neighbor colleague boss",
+        "left right",
+        "internal external public private",
+        "read reads write writes",
+        "morning afternoon evening night",
+        "first second third fourth fifth",
+        "breakfast lunch dinner",
+        "frontend backend database",
+        "disk cpu memory network",
+        "north south east west",
+    )
+)
+NUMBER_WORDS = {
+    "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
+    "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14", "fifteen": "15",
+    "sixteen": "16", "seventeen": "17", "eighteen": "18", "nineteen": "19", "twenty": "20", "thirty": "30",
+    "forty": "40", "fifty": "50", "first": "1", "third": "3", "fourth": "4", "fifth": "5", "half": "0.5", "noon": "12",
+    "midnight": "0",
+}  # fmt: skip
+ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
+FUNCTION_WORDS = (
+    AUXILIARIES | PREPOSITIONS | DETERMINERS | ANYONE | NOWADAYS | words("and or but not no who which user")
+)
+FOREIGN = words(
+    "der die das und ist nicht mit von für auf ein eine einen den dem des im zum zur wird sind hat haben wir sich nach "
+    "le la les et est pas une des du dans pour sur avec nous vous il elle au aux ce cette sont ont que qui "
+    "el los las y es una por para con del se su al más como lo está son ya desde "
+    "il gli di che non per della nel sono è o um uma os as não com da na em ao foi mais "
+    "het een van niet op zijn voor aan och att som på är av inte med til ikke af"
+) - FUNCTION_WORDS - words("as die per son il a op")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is compared of a text."""
+
+    order: tuple[str, ...]  # all tokens, lower case
+    end: int  # how many of them the subject has
+    begins_with_name: bool  # "Anna Berg …", "Anna's …", "ledger-api …"
+    tokens: frozenset[str]  # the same, in no order
+    words: frozenset[str]  # stems of content words
+    subject: frozenset[str]  # stems of the subject's content words
+    subject_names: frozenset[str]  # names, identifiers and numbers in the subject
+    names: frozenset[str]  # names and identifiers, wherever; at the start of a sentence only where they must be one
+    maybe: frozenset[str]  # capitalised at the start of a sentence: a name, or any word
+    numbers: frozenset[str]
+    days: frozenset[str]
+    before: Mapping[str, frozenset[str]]  # by content word, what it follows: "alert" -> "disk"
+    denied: bool
+    now: bool
+    since: bool
+    adds: bool
+    corrects: bool
+    not_yet: bool
+    past: bool  # only speaks of what was
+    changes: int  # words of change
+    length: int
+
+
+@lru_cache(maxsize=512)
+def read(text: str) -> Reading:
+    """Look at the first 400 characters: conflicts are between statements, not between essays."""
+    text = text[:READ].replace("’", "'")
+    matches = list(TOKEN.finditer(text))
+    written = [match[0] for match in matches]
+    lower = [token.lower().removesuffix("'s").strip("`") for token in written]
+    starts = {match.end() for match in START.finditer(text)}
+    names, maybe, numbers = set(), set(), set()
+    for match, token, word in zip(matches, written, lower, strict=True):
+        if is_number(word):
+            numbers.add(number(word))
+        elif is_identifier(token):
+            names.add(word)
+        elif token[0].isupper() and len(token) > 1 and word not in FUNCTION_WORDS and not is_day(word):
+            if match.start() not in starts:
+                names.add(word)
+            elif word not in TALK and word not in ADDED:
+                maybe.add(word)
+    end = predicate(written, lower)
+    content = [word for word in lower if is_content(word)]
+    said, plain = frozenset(lower), text.lower()
+    previous = dict[str, set[str]]()
+    for one, other in pairwise(lower):
+        if is_content(one) and is_content(other):
+            previous.setdefault(root(other), set()).add(root(one))
+    return Reading(
+        order=tuple(lower),
+        end=end,
+        begins_with_name=begins_with_name(written, lower, names, maybe, end),
+        tokens=said,
+        words=frozenset(map(root, content)),
+        subject=frozenset(root(word) for word in lower[:end] if is_content(word) and word not in ADDED),
+        subject_names=frozenset(
+            word for word in lower[:end] if word in names or word in maybe or (is_number(word) and number(word))
+        ),
+        names=frozenset(names),
+        maybe=frozenset(maybe),
+        numbers=frozenset(numbers),
+        days=frozenset(word.removesuffix("s") for word in lower if is_day(word)),
+        before={word: frozenset(found) for word, found in previous.items()},
+        denied=not DENIALS.isdisjoint(said) or any(word.endswith("n't") for word in lower),
+        now=not NOWADAYS.isdisjoint(said) or any(phrase in plain for phrase in NOWADAYS_PHRASES),
+        since="since" in said,
+        adds=not ADDED.isdisjoint(said) or any(phrase in plain for phrase in ADDED_PHRASES),
+        corrects=not CORRECTED.isdisjoint(said) or re.search(r",? not \S+\.?$", text) is not None,
+        not_yet=not NOT_YET.isdisjoint(said),
+        past=(bool(said & {"was", "were", "had"}) or any(word.endswith("ed") for word in lower))
+        and said.isdisjoint(("is", "are", "has", "have")),
+        changes=len(said & CHANGED),
+        length=len(lower),
+    )
+
+
+def is_number(word: str) -> bool:
+    return word[0].isdigit() or word in NUMBER_WORDS
+
+
+def number(word: str) -> str:
+    return NUMBER_WORDS.get(word) or ORDINAL.sub("", word)
+
+
+def is_day(word: str) -> bool:
+    return word in CALENDAR or word in SEASONS or word.removesuffix("s") in CALENDAR
+
+
+def is_identifier(token: str) -> bool:
+    """make smoke-mail, `new_basket`, pg-main, TypeScript, API, docs/adr, TS-402."""
+    odd = token[0] in "`#." or "_" in token or "/" in token or any(one.isdigit() for one in token)
+    return odd or (len(token) > 2 and any(one.isupper() for one in token[1:])) or ("-" in token and len(token) > 5)
+
+
+def is_content(word: str) -> bool:
+    return (
+        word not in TALK and word not in AUXILIARIES and word not in DETERMINERS and word not in PREPOSITIONS
+        and not is_number(word)
+    )  # fmt: skip
+
+
+def predicate(written: list[str], lower: list[str]) -> int:
+    """Where the subject ends: at the first auxiliary, or the first word that looks like a verb after a name."""
+    begun = False
+    for place, (token, word) in enumerate(zip(written[:SUBJECT_AT_MOST], lower, strict=False)):
+        if word in AUXILIARIES or (begun and token.islower() and is_verb(word, written[place - 1])):
+            return place
+        begun = begun or (word not in DETERMINERS and word not in PREPOSITIONS)
+    return min(3, len(lower))
+
+
+def begins_with_name(written: list[str], lower: list[str], names: set[str], maybe: set[str], end: int) -> bool:
+    """Whether the first word can only be a name: more of it follows, or a verb, or what belongs to it."""
+    first = next((place for place, word in enumerate(lower[:end]) if word not in DETERMINERS), None)
+    if first is None or not (lower[first] in names or lower[first] in maybe):
+        return False
+    return written[first].endswith("'s") or first + 1 >= end or lower[first + 1] in names
+
+
+def is_verb(word: str, after: str) -> bool:
+    if word in CHANGED or (word.endswith("ed") and len(word) > 4):
+        return True
+    third_person = word.endswith("s") and not word.endswith("ss") and len(word) > 3
+    return third_person and not after.endswith("'s") and (after[0].isupper() or "-" in after)
+
+
+def is_english(text: str) -> bool:
+    """Whether the words that hold a sentence together are English, as far as there are any."""
+    letters = [one for one in text[:READ] if one.isalpha()]
+    if sum(one.isascii() for one in letters) < 0.9 * len(letters):
+        return False
+    tokens = [match.lower() for match in TOKEN.findall(text[:READ])]
+    foreign = sum(token in FOREIGN for token in tokens)
+    return foreign == 0 or foreign < sum(token in FUNCTION_WORDS for token in tokens)
