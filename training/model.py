@@ -76,12 +76,12 @@ def _heads(rows: Tensor) -> Tensor:
 
 
 class Reader(nn.Module):
-    def __init__(self, dropout: float = 0.0) -> None:
+    def __init__(self, dropout: float = 0.0, *, layers: int = LAYERS, outputs: int = len(LABELS)) -> None:
         super().__init__()
         self.embeddings = Embeddings()
-        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(Layer(dropout) for _ in range(LAYERS))})
+        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(Layer(dropout) for _ in range(layers))})
         self.pooler = nn.Linear(WIDTH, WIDTH)
-        self.classifier = nn.Linear(WIDTH, len(LABELS))
+        self.classifier = nn.Linear(WIDTH, outputs)
         self.dropout = dropout
 
     def hidden(self, pieces: Tensor, sides: Tensor, seen: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,14 +100,17 @@ class Questions:
         }
 
 
-def index(store: Store, questions: Questions) -> None:
-    """Word scores as a store computes them, and the rare words that each memory holds."""
+def index(store: Store, questions: Questions, wanted: Collection[int] | None = None) -> None:
+    """Word scores as a store computes them, and the rare words that each memory holds; of the wanted questions."""
     counted = [counted_stems(text) for text in store.texts]
     lengths = [sum(one.values()) for one in counted]
     average = sum(lengths) / len(lengths)
     store.words = np.zeros((len(questions.text), len(counted)))
     store.held = []
     for number, text in enumerate(questions.text):
+        if wanted is not None and number not in wanted:
+            store.held.append([])
+            continue
         asked = stems(query_words(text))
         weights = weights_of({stem: sum(stem in one for one in counted) for stem in asked.values()}, len(counted))
         best = sum(weights.values()) or 1.0
