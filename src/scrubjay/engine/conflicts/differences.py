@@ -7,9 +7,10 @@ the subject of one that the other lacks makes it another thing of the same kind:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from operator import itemgetter, mul
 
-from scrubjay.engine.conflicts.reading import ROWS, Reading, is_number
+from scrubjay.engine.conflicts.reading import Reading
 from scrubjay.engine.conflicts.weights import BIAS, WEIGHTS
 
 # Cosines: of any two facts on one subject; what two different facts reach, and beyond it nearly the same sentence.
@@ -17,7 +18,7 @@ ON_ONE_SUBJECT, SPREAD = 0.85, 0.10
 DIFFERENT, TO_THE_SAME = 0.92, 0.06
 A_STEP = 0.05  # by which one may lie behind the nearest
 
-Rarity = Mapping[str, float]  # how much a word tells, 0..1; what is not in it is as rare as can be
+Rarity = Mapping[str, float]  # how much a word of the new text tells, 0..1; others are as rare as can be
 Kinds = tuple[float, float]  # how far two texts are of the same kind, and of one that has one value at a time
 
 
@@ -25,66 +26,75 @@ def features(
     old: Reading, new: Reading, *, cosine: float, behind: float, kinds: Kinds, rarity: Rarity
 ) -> dict[str, float]:
     """All that the judge sees of a pair, by name; `behind` says how much nearer the nearest candidate is."""
-
-    def weight(words: Iterable[str]) -> float:
-        return sum(rarity.get(word, 1.0) for word in words)
-
-    seen = differences(old, new, weight)
+    seen = differences(old, new, rarity)
     same_kind, exclusive = kinds
     closeness = max(-2.5, min(1.5, (cosine - ON_ONE_SUBJECT) / SPREAD))
-    return seen | {
-        "closeness": closeness,
-        "restated": max(0.0, (cosine - DIFFERENT) / TO_THE_SAME),
-        "behind": behind / A_STEP,
-        "nearest": float(behind == 0),
-        "exclusive": exclusive,
-        "close_subject": closeness * seen["subject_kept"],
-        "close_named": closeness * seen["named"],
-        "kind_subject": same_kind * seen["subject_kept"],
-        "exclusive_equal": exclusive * seen["subject_equal"],
-        "beginning_exclusive": exclusive * seen["same_beginning"],
-        "change_equal": seen["subject_equal"] * max(seen["now"], min(1.0, seen["changes"])),
-    }
+    seen["closeness"] = closeness
+    seen["restated"] = max(0.0, (cosine - DIFFERENT) / TO_THE_SAME)
+    seen["behind"] = behind / A_STEP
+    seen["nearest"] = float(behind == 0)
+    seen["exclusive"] = exclusive
+    seen["close_subject"] = closeness * seen["subject_kept"]
+    seen["close_named"] = closeness * seen["named"]
+    seen["kind_subject"] = same_kind * seen["subject_kept"]
+    seen["exclusive_equal"] = exclusive * seen["subject_equal"]
+    seen["beginning_exclusive"] = exclusive * seen["same_beginning"]
+    seen["change_equal"] = seen["subject_equal"] * max(seen["now"], min(1.0, seen["changes"]))
+    return seen
+
+
+WEIGHED = itemgetter(*WEIGHTS)
 
 
 def probability(seen: Mapping[str, float]) -> float:
-    total = BIAS + sum(weight * seen[name] for name, weight in WEIGHTS.items())
+    total = BIAS + sum(map(mul, WEIGHTS.values(), WEIGHED(seen)))
     return 1 / (1 + math.exp(-total))
 
 
-def differences(old: Reading, new: Reading, weight: Callable[[Iterable[str]], float]) -> dict[str, float]:
-    """How two texts differ, as numbers that the judge's weights are for; `weight` says how much words tell."""
+def differences(old: Reading, new: Reading, rarity: Rarity) -> dict[str, float]:
+    """How two texts differ in what they are about and in what they say of it."""
 
-    def share(part: frozenset[str], whole: frozenset[str]) -> float:
-        return weight(part) / max(0.3, weight(whole)) if whole else 0.5
+    def weight(words: Iterable[str]) -> float:
+        return sum([rarity.get(word, 1.0) for word in words])
 
-    common = old.words & new.words
-    context = min(1.0, weight(common) / 2)
-    shared = {name for name in old.names | old.maybe | new.names | new.maybe if name in old.tokens & new.tokens}
-    named = float(bool(shared))
-    old_only, new_only = old.names - new.tokens, new.names - old.tokens
-    kept = old.subject_names & (new.tokens | new.numbers)
-    begins = new.subject_names & (old.tokens | old.numbers)
-    other_numbers = bool(old.numbers) and bool(new.numbers) and not old.numbers & new.numbers
+    def share(part: float, whole: float, there: object) -> float:
+        return part / max(0.3, whole) if there else 0.5
+
+    # What only the old text has is as rare as can be: its words need no looking up, only counting.
+    common, kept_words = old.words & new.words, old.subject & new.words
+    in_common, in_kept, in_both = weight(common), weight(kept_words), weight(old.subject & new.subject)
+    in_old = in_common + len(old.words) - len(common)
+    in_subject = in_kept + len(old.subject) - len(kept_words)
+    context = min(1.0, in_common / 2)
+    both = old.tokens & new.tokens
+    shared = not (
+        both.isdisjoint(old.names) and both.isdisjoint(new.names)
+        and both.isdisjoint(old.maybe) and both.isdisjoint(new.maybe)
+    )  # fmt: skip
+    named = float(shared)
+    kept = not (old.subject_names.isdisjoint(new.tokens) and old.subject_names.isdisjoint(new.numbers))
+    begins = not (new.subject_names.isdisjoint(old.tokens) and new.subject_names.isdisjoint(old.numbers))
+    other_numbers = bool(old.numbers) and bool(new.numbers) and old.numbers.isdisjoint(new.numbers)
     denial = float(old.denied != new.denied)
-    covered = share(old.subject & new.words, old.subject)
+    covered = share(in_kept, in_subject, old.subject)
+    beginning = same_beginning(old, new)
     return {
         "named": named,
-        "only_others": float(bool(old_only) and bool(new_only) and not shared),
+        "only_others": float(not shared and not old.names <= new.tokens and not new.names <= old.tokens),
         "other_subject": float(bool(old.subject_names) and bool(new.subject_names) and not kept and not begins),
         "subject_lost": float(bool(old.subject_names) and not kept),
         "subject_begins": float(bool(new.subject_names) and not begins),
         "subject_kept": covered,
-        "subject_alike": share(old.subject & new.subject, old.subject | new.subject),
-        "shared": share(common, old.words | new.words),
-        "shared_old": share(common, old.words),
+        "subject_alike": share(in_both, in_subject + weight(new.subject) - in_both, old.subject or new.subject),
+        "shared": share(in_common, in_old + weight(new.words) - in_common, old.words or new.words),
+        "shared_old": share(in_common, in_old, old.words),
         "shared_none": float(not common),
         "numbers_other": float(other_numbers),
         "numbers_other_there": context * other_numbers,
-        "numbers_partly": float(bool(old.numbers & new.numbers) and bool(new.numbers - old.numbers)),
+        "numbers_partly": float(not old.numbers.isdisjoint(new.numbers) and not new.numbers <= old.numbers),
         "numbers_same": float(bool(old.numbers) and old.numbers == new.numbers),
         "numbers_gone": float(bool(old.numbers) and not new.numbers),
-        "days_other": float(bool(old.days) and bool(new.days) and not old.days & new.days),
+        "days_other": float(bool(old.days) and bool(new.days) and old.days.isdisjoint(new.days)),
         "denial": denial,
         "denial_there": context * denial,
         "denied_new": float(new.denied),
@@ -105,13 +115,13 @@ def differences(old: Reading, new: Reading, weight: Callable[[Iterable[str]], fl
         "both_past": float(old.past and new.past),
         "old_length": min(40, old.length) / 20,
         "other_part": float(other_part(old, new, common)),
-        "other_of_row": float(any(of_row(row, old, new) for row in ROWS)),
+        "other_of_row": float(any(other_of_row(old, new, row) for row in old.of_rows)),
         "number_in_subject": float(number_in_subject(old, new)),
         "subject_named": covered * named,
         "subject_equal": float(bool(old.subject) and old.subject == new.subject),
         "other_one": float(other_one(old, new)),
-        "same_beginning": same_beginning(old, new),
-        "only_the_end": float(same_beginning(old, new, at_least=4) >= 0.5),
+        "same_beginning": share_of_both(old, new, beginning) if beginning else 0.0,
+        "only_the_end": float(beginning >= 4 and share_of_both(old, new, beginning) >= 0.5),
     }
 
 
@@ -119,7 +129,7 @@ def other_part(old: Reading, new: Reading, common: frozenset[str]) -> bool:
     """The disk alert, the CPU alert: a word of both follows a word in each that the other has not."""
     for word in common:
         one, other = old.before.get(word), new.before.get(word)
-        if one and other and not one & new.words and not other & old.words:
+        if one and other and one.isdisjoint(new.words) and other.isdisjoint(old.words):
             return True
     return False
 
@@ -128,24 +138,28 @@ def other_one(old: Reading, new: Reading) -> bool:
     """Both begin with the name of what they are about, and it is another."""
     if not (old.begins_with_name and new.begins_with_name):
         return False
-    return not old.subject_names & new.tokens and not new.subject_names & old.tokens
+    return old.subject_names.isdisjoint(new.tokens) and new.subject_names.isdisjoint(old.tokens)
 
 
-def same_beginning(old: Reading, new: Reading, *, at_least: int = 1) -> float:
-    """The share of both that is word for word the same from the start, if the subject and the verb are in it."""
-    same = next(
-        (place for place, (one, other) in enumerate(zip(old.order, new.order, strict=False)) if one != other),
-        min(len(old.order), len(new.order)),
-    )
-    return same / max(len(old.order), len(new.order)) if same > max(old.end, new.end, at_least - 1) else 0.0
+def same_beginning(old: Reading, new: Reading) -> int:
+    """How many tokens are word for word the same from the start; 0 unless the subject and the verb are among them."""
+    same = 0
+    for one, other in zip(old.order, new.order, strict=False):
+        if one != other:
+            break
+        same += 1
+    return same if same > max(old.end, new.end) else 0
 
 
-def of_row(row: frozenset[str], old: Reading, new: Reading) -> bool:
-    one, other = row & old.tokens, row & new.tokens
-    return bool(one) and bool(other) and not one & other
+def share_of_both(old: Reading, new: Reading, tokens: int) -> float:
+    return tokens / max(len(old.order), len(new.order))
+
+
+def other_of_row(old: Reading, new: Reading, row: int) -> bool:
+    return row in new.of_rows and old.of_rows[row].isdisjoint(new.of_rows[row])
 
 
 def number_in_subject(old: Reading, new: Reading) -> bool:
     """Incident 771, incident 784: numbers that say which, not how much."""
-    one, other = ({name for name in side.subject_names if is_number(name)} for side in (old, new))
-    return bool(one) and bool(other) and not one & other
+    one, other = old.subject_numbers, new.subject_numbers
+    return bool(one) and bool(other) and one.isdisjoint(other)

@@ -72,7 +72,8 @@ class Judge:
             if one.id in exact or (neighbours.near(one.id) >= NEAR and same_said(one.text, new.text))
         ]
         twins = [Proposal(memory=memory, score=1.0, same=True) for memory in same]
-        others = [memory for memory in known.values() if memory not in same]
+        repeated = {memory.id for memory in same}
+        others = [memory for memory in known.values() if memory.id not in repeated]
         return [*twins, *self._judged(new, others, neighbours, reads, audience)]
 
     def _judged(

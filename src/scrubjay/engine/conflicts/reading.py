@@ -10,12 +10,12 @@ Only English has its grammar here; see `is_english`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from scrubjay.engine.conflicts.grammar import ANYONE, DETERMINERS, TALK, root
-from scrubjay.values.frozen import dataclass
 from scrubjay.values.words import CALENDAR
 
 READ = 400  # characters of a text that are read
@@ -23,6 +23,7 @@ SUBJECT_AT_MOST = 10  # tokens
 
 TOKEN = re.compile(r"`[^`]+`|[#.]?[^\W_]+(?:[-_'.:/][^\W_]+)*", re.UNICODE)
 START = re.compile(r"(?:^|[.!?:;]\s+|\n+)\W*", re.UNICODE)
+SENTENCE_ENDS = re.compile(r"[.!?:;]\s|\n")
 
 
 def words(text: str) -> frozenset[str]:
@@ -56,6 +57,8 @@ CHANGED = words(
     "divorced passed failed got went gave took reversed reverted adopted gone rose fell grew shrank down up "
     "bumped doubled halved rescheduled brought forward taken handed hired fired promoted"
 )
+PRESENT = words("is are has have")
+PAST = words("was were had")
 DENIALS = words("no not never without none nobody nothing neither nor cannot")
 SEASONS = words("may spring summer autumn winter")
 # Of each row a thing is one: a text on one of them says nothing about another.
@@ -76,6 +79,7 @@ ROWS = tuple(
         "north south east west",
     )
 )
+IN_A_ROW = frozenset[str]().union(*ROWS)
 NUMBER_WORDS = {
     "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
     "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14", "fifteen": "15",
@@ -83,6 +87,7 @@ NUMBER_WORDS = {
     "forty": "40", "fifty": "50", "first": "1", "third": "3", "fourth": "4", "fifth": "5", "half": "0.5", "noon": "12",
     "midnight": "0",
 }  # fmt: skip
+NOT_THAT = re.compile(r",? not \S+\.?$")
 ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 FUNCTION_WORDS = (
     AUXILIARIES | PREPOSITIONS | DETERMINERS | ANYONE | NOWADAYS | words("and or but not no who which user")
@@ -96,8 +101,18 @@ FOREIGN = words(
 ) - FUNCTION_WORDS - words("as die per son il a op")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Word(NamedTuple):
+    """What a token is by itself, wherever it stands."""
+
+    lower: str  # without a possessive's ending
+    number: str  # its digits; "" if it is none
+    identifier: bool
+    capital: bool  # written like a name: neither an identifier nor a word that is often written so
+    day: str  # "" if it is none
+    root: str | None  # of a content word
+
+
+class Reading(NamedTuple):
     """What is compared of a text."""
 
     order: tuple[str, ...]  # all tokens, lower case
@@ -107,11 +122,13 @@ class Reading:
     words: frozenset[str]  # stems of content words
     subject: frozenset[str]  # stems of the subject's content words
     subject_names: frozenset[str]  # names, identifiers and numbers in the subject
+    subject_numbers: frozenset[str]  # of these the numbers
     names: frozenset[str]  # names and identifiers, wherever; at the start of a sentence only where they must be one
     maybe: frozenset[str]  # capitalised at the start of a sentence: a name, or any word
     numbers: frozenset[str]
     days: frozenset[str]
-    before: Mapping[str, frozenset[str]]  # by content word, what it follows: "alert" -> "disk"
+    of_rows: Mapping[int, frozenset[str]]  # by the number of one of the ROWS, what the text has of it
+    before: Mapping[str, set[str]]  # by content word, what it follows: "alert" -> "disk"
     denied: bool
     now: bool
     since: bool
@@ -127,61 +144,91 @@ class Reading:
 def read(text: str) -> Reading:
     """Look at the first 400 characters: conflicts are between statements, not between essays."""
     text = text[:READ].replace("’", "'")
-    matches = list(TOKEN.finditer(text))
-    written = [match[0] for match in matches]
-    lower = [token.lower().removesuffix("'s").strip("`") for token in written]
-    starts = {match.end() for match in START.finditer(text)}
-    names, maybe, numbers = set(), set(), set()
-    for match, token, word in zip(matches, written, lower, strict=True):
-        if is_number(word):
-            numbers.add(number(word))
-        elif is_identifier(token):
-            names.add(word)
-        elif token[0].isupper() and len(token) > 1 and word not in FUNCTION_WORDS and not is_day(word):
-            if match.start() not in starts:
-                names.add(word)
-            elif word not in TALK and word not in ADDED:
-                maybe.add(word)
+    written = TOKEN.findall(text)
+    words = [looked_up(token) for token in written]
+    lower = [word.lower for word in words]
+    names, maybe = names_in(text, written, words)
     end = predicate(written, lower)
-    content = [word for word in lower if is_content(word)]
+    roots = [word.root for word in words]
     said, plain = frozenset(lower), text.lower()
     previous = dict[str, set[str]]()
-    for one, other in pairwise(lower):
-        if is_content(one) and is_content(other):
-            previous.setdefault(root(other), set()).add(root(one))
+    for one, other in pairwise(roots):
+        if one is not None and other is not None:
+            previous.setdefault(other, set()).add(one)
+    begin = words[:end]
     return Reading(
         order=tuple(lower),
         end=end,
         begins_with_name=begins_with_name(written, lower, names, maybe, end),
         tokens=said,
-        words=frozenset(map(root, content)),
-        subject=frozenset(root(word) for word in lower[:end] if is_content(word) and word not in ADDED),
+        words=frozenset([root for root in roots if root is not None]),
+        subject=frozenset([word.root for word in begin if word.root is not None and word.lower not in ADDED]),
         subject_names=frozenset(
-            word for word in lower[:end] if word in names or word in maybe or (is_number(word) and number(word))
+            [word.lower for word in begin if word.number or word.lower in names or word.lower in maybe]
         ),
+        subject_numbers=frozenset([word.lower for word in begin if word.number]),
         names=frozenset(names),
         maybe=frozenset(maybe),
-        numbers=frozenset(numbers),
-        days=frozenset(word.removesuffix("s") for word in lower if is_day(word)),
-        before={word: frozenset(found) for word, found in previous.items()},
-        denied=not DENIALS.isdisjoint(said) or any(word.endswith("n't") for word in lower),
+        numbers=frozenset([word.number for word in words if word.number]),
+        days=frozenset([word.day for word in words if word.day]),
+        of_rows={} if IN_A_ROW.isdisjoint(said) else {at: row & said for at, row in enumerate(ROWS) if row & said},
+        before=previous,
+        denied=not DENIALS.isdisjoint(said) or ("n't" in plain and any(word.endswith("n't") for word in lower)),
         now=not NOWADAYS.isdisjoint(said) or any(phrase in plain for phrase in NOWADAYS_PHRASES),
         since="since" in said,
         adds=not ADDED.isdisjoint(said) or any(phrase in plain for phrase in ADDED_PHRASES),
-        corrects=not CORRECTED.isdisjoint(said) or re.search(r",? not \S+\.?$", text) is not None,
+        corrects=not CORRECTED.isdisjoint(said) or (" not " in text and NOT_THAT.search(text) is not None),
         not_yet=not NOT_YET.isdisjoint(said),
-        past=(bool(said & {"was", "were", "had"}) or any(word.endswith("ed") for word in lower))
-        and said.isdisjoint(("is", "are", "has", "have")),
+        past=said.isdisjoint(PRESENT) and (not said.isdisjoint(PAST) or any(word.endswith("ed") for word in lower)),
         changes=len(said & CHANGED),
         length=len(lower),
     )
+
+
+@lru_cache(maxsize=4096)  # texts of one store share most of their words
+def looked_up(token: str) -> Word:
+    lower = token.lower().removesuffix("'s").strip("`")
+    day = lower.removesuffix("s") if is_day(lower) else ""
+    number, identifier = number_of(lower) if is_number(lower) else "", is_identifier(token)
+    often_so = lower in FUNCTION_WORDS or bool(day)
+    return Word(
+        lower=lower,
+        number=number,
+        identifier=identifier,
+        capital=token[0].isupper() and len(token) > 1 and not (often_so or identifier or number),
+        day=day,
+        root=root(lower) if is_content(lower) else None,
+    )
+
+
+def names_in(text: str, written: list[str], words: list[Word]) -> tuple[set[str], set[str]]:
+    """What can only be names, and what may be one because it begins a sentence."""
+    names = {word.lower for word in words if word.identifier and not word.number}
+    maybe = set[str]()
+    capitals = [at for at, word in enumerate(words) if word.capital]
+    beginning = begins_sentence(text, written) if capitals else ()
+    for at in capitals:
+        lower = words[at].lower
+        if at not in beginning:
+            names.add(lower)
+        elif lower not in TALK and lower not in ADDED:
+            maybe.add(lower)
+    return names, maybe
+
+
+def begins_sentence(text: str, written: list[str]) -> Container[int]:
+    """Which tokens begin a sentence."""
+    if SENTENCE_ENDS.search(text) is None and (start := START.match(text)):  # there is but one
+        return (0,) if text.startswith(written[0], start.end()) else ()
+    starts = {match.end() for match in START.finditer(text)}
+    return {at for at, match in enumerate(TOKEN.finditer(text)) if match.start() in starts}
 
 
 def is_number(word: str) -> bool:
     return word[0].isdigit() or word in NUMBER_WORDS
 
 
-def number(word: str) -> str:
+def number_of(word: str) -> str:
     return NUMBER_WORDS.get(word) or ORDINAL.sub("", word)
 
 
@@ -229,9 +276,12 @@ def is_verb(word: str, after: str) -> bool:
 
 def is_english(text: str) -> bool:
     """Whether the words that hold a sentence together are English, as far as there are any."""
-    letters = [one for one in text[:READ] if one.isalpha()]
-    if sum(one.isascii() for one in letters) < 0.9 * len(letters):
-        return False
-    tokens = [match.lower() for match in TOKEN.findall(text[:READ])]
-    foreign = sum(token in FOREIGN for token in tokens)
-    return foreign == 0 or foreign < sum(token in FUNCTION_WORDS for token in tokens)
+    text = text[:READ]
+    if not text.isascii():
+        letters = [one for one in text if one.isalpha()]
+        if sum(one.isascii() for one in letters) < 0.9 * len(letters):
+            return False
+    tokens = [token.lower() for token in TOKEN.findall(text)]
+    if FOREIGN.isdisjoint(tokens):
+        return True
+    return sum(token in FOREIGN for token in tokens) < sum(token in FUNCTION_WORDS for token in tokens)
