@@ -36,6 +36,7 @@ from scrubjay.values.memory import AccessLevel, Audience, Caller, Category, Cont
 
 DIMENSION = 384
 EVERYONE = Audience("u1", (Scope("default", Sight.SHARED),))
+PROJECT = Audience("u1", (Scope("project", Sight.SHARED),))
 OWNER = Audience("u1", (Scope("default", Sight.ALL),))
 
 
@@ -71,7 +72,7 @@ def memory(number: int, text: str):
         context=Context(user_id=f"u{number % 100}"),
         access_level=AccessLevel.SHARED,
         category=list(Category)[number % 9],
-        tags=(f"t{number % 33}",),
+        tags=(f"t{number % 50}",),
         status=Status.ACTIVE if number % 10 else Status.ARCHIVED,
     )
 
@@ -84,11 +85,13 @@ def batches(data: Data, count: int, size: int = 1_000) -> Iterator[tuple[list[tu
             seq = start + place + 1
             new = memory(seq, text)
             row = row_of(new, space=0, user=0, conversation=None)
-            row |= {"seq": seq, "space": "default", "user": new.context.user_id, "conversation": None, "session": None}
+            space = "project" if seq % 101 == 5 else "default"
+            row |= {"seq": seq, "space": space, "user": new.context.user_id, "session": None}
+            row |= {"conversation": f"c{seq % 499}"}
             row |= {"accessed_at": row["created_at"], "access_count": 0, "text_version": 1, "parts": 1}
             row |= {"category_agreed": None, "repeat": 0, "final": 0, "fingerprint": text.encode()[:32]}
             memories.append(tuple(row[name] for name in MEMORY))
-            placed.append(("default", seq, 0, vectors[place].tobytes()))
+            placed.append((space, seq, 0, vectors[place].tobytes()))
         yield memories, placed
 
 
@@ -96,7 +99,8 @@ def load(store: PostgresStore, data: Data, count: int) -> None:
     target = PostgresCopy(store)
     target.vector_size = 4 * DIMENSION  # as `copy` finds out
     by_name = {table.name: table for table in TABLES}
-    target.take_in(by_name["spaces"], [("default", None, 1, 0, 0, 0, None, None)], "[]")
+    spaces = [(name, None, 1, 0, 0, 0, None, None) for name in ("default", "project")]
+    target.take_in(by_name["spaces"], spaces, "[]")
     spent = cpu = 0.0
     for memories, vectors in batches(data, count):
         began, used = time.perf_counter(), time.process_time()
@@ -104,7 +108,8 @@ def load(store: PostgresStore, data: Data, count: int) -> None:
         target.take_in(by_name["vectors"], vectors, "[]")
         spent, cpu = spent + time.perf_counter() - began, cpu + time.process_time() - used
     began, used = time.perf_counter(), time.process_time()
-    target.finish()
+    target.finish("[]")
+    target.release()
     end, cpu = time.perf_counter() - began, cpu + time.process_time() - used
     print(
         f"bulk load          {count / (spent + end):,.0f} rows/s: {spent:.1f} s for rows, {end:.1f} s for signatures,"
@@ -139,7 +144,9 @@ def timed(store: PostgresStore, work: Callable[[], object], rounds: int = 30) ->
 FILTERS = {
     "all": (Filter(), EVERYONE),
     "user 1 %": (Filter(user_id="u17"), EVERYONE),
-    "tag 3 %": (Filter(tags=frozenset({"t7"})), EVERYONE),
+    "space 1 %": (Filter(), PROJECT),
+    "conversation 0.2 %": (Filter(conversation_id="c7"), EVERYONE),
+    "tag 2 %": (Filter(tags=frozenset({"t7"})), EVERYONE),
     "category 11 %": (Filter(categories=frozenset({Category.GOAL})), EVERYONE),
     "last day 1.4 %": (Filter(created_since=suite.NOW + timedelta(days=68)), EVERYONE),
 }
@@ -173,9 +180,10 @@ def whole_search(store: PostgresStore, data: Data) -> None:
     jay = engine_on(store, Looked(dict(questions)), caller=Caller(user="u1"))  # closed by who opened the store
     for question, _ in questions[30:]:
         jay.search(question)
-    for name, (wanted, _) in FILTERS.items():
+    for name, (wanted, who) in FILTERS.items():
         asked = iter(questions)
-        print(f"search   {name:16}", timed(store, partial(_whole, jay, asked, wanted)))
+        bound = jay.bound_to(spaces=tuple(scope.space for scope in who.scopes if scope.space is not None))
+        print(f"search   {name:18}", timed(store, partial(_whole, bound, asked, wanted)))
 
 
 def _whole(jay: Engine, asked: Iterator[tuple[str, np.ndarray]], wanted: Filter) -> None:
@@ -189,9 +197,9 @@ def search(store: PostgresStore, data: Data) -> None:
     questions = [(data.question(), vector) for vector in data.vectors(30)]
     for name in FILTERS:
         asked = iter(questions)
-        print(f"words    {name:16}", timed(store, partial(_by_words, store, asked, *FILTERS[name])))
+        print(f"words    {name:18}", timed(store, partial(_by_words, store, asked, *FILTERS[name])))
         asked = iter(questions)
-        print(f"meaning  {name:16}", timed(store, partial(_by_meaning, store, asked, *FILTERS[name])))
+        print(f"meaning  {name:18}", timed(store, partial(_by_meaning, store, asked, *FILTERS[name])))
 
 
 def _by_words(store: PostgresStore, asked: Iterator[tuple[str, np.ndarray]], wanted: Filter, who: Audience) -> None:
@@ -216,8 +224,8 @@ def recall(store: PostgresStore, data: Data) -> None:
                 exact = postgres_vectors._exactly(con, vector, limits, 10)
             shares.append(len({one.memory for one in found} & {one.memory for one in exact}) / 10)
         with store._reading() as con:
-            scope = postgres_vectors._scope(con, limits)
-        print(f"recall@10 {name:15}", f"{statistics.mean(shares):.3f}  (of about {scope:,.0f} memories)")
+            scope = postgres_vectors.scope(con, limits)
+        print(f"recall@10 {name:18}", f"{statistics.mean(shares):.3f}  (of about {scope:,.0f} memories)")
 
 
 def write(url: str, threads: int, seconds: float, stored: Queue) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from scrubjay.stores.postgres import signatures as postgres_signatures
+from scrubjay.stores.postgres import store as postgres_store
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.filters import restricted
@@ -27,6 +28,7 @@ from tests.stores.contract.suite import (
     QUERY,
     Reopen,
     StoreContract,
+    put,
     put_all,
     put_in,
     some,
@@ -130,7 +132,7 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
     assert len({match.memory for match in found} & {match.memory for match in exact}) >= 19
     monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
     monkeypatch.setattr(postgres_vectors, "PASSED_OVER", 0)
-    monkeypatch.setattr(store, "_indexes", {})
+    monkeypatch.setattr(store, "_extents", {})
     assert store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=20, model=model) == found
     assert store.nearest(QUERY, Filter(ids=frozenset({"m7"})), EVERYTHING, now=NOW, limit=9, model=model) != []
     store.rebuild()
@@ -161,3 +163,22 @@ def test_signatures_find_what_comparing_every_vector_finds(
             shares.append(len({*exact} & {*found}) / 10)
 
         assert sum(shares) / len(shares) >= 0.95, wanted
+
+
+def test_how_many_memories_are_meant_is_asked_once_in_a_while(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, some("text", id="m"), [QUERY])
+    estimates = []
+    estimate = postgres_vectors.scope
+    monkeypatch.setattr(postgres_vectors, "scope", lambda *given: estimates.append(given) or estimate(*given))
+    for wanted in (Filter(), Filter(), Filter(user_id="u7"), Filter()):
+        store.nearest(QUERY, wanted, EVERYTHING, now=NOW, limit=9)
+
+    assert len(estimates) == 2
+    monkeypatch.setattr(postgres_store, "KNOWN_SECONDS", -1.0)
+    store._extents.clear()
+    for _ in range(3):
+        store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=9)
+
+    assert len(estimates) == 5

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.filters import restricted, seen, views_of
+from scrubjay.stores.postgres.filters import Restriction, restricted, seen, views_of
 from scrubjay.stores.postgres.sql import columns_for
 from scrubjay.stores.postgres.values import Texts
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
@@ -44,8 +44,16 @@ class PostgresReads(Reads):
         """A connection for one call."""
 
     @abstractmethod
-    def _indexed(self, con: Connection, dimension: int, model: str | None) -> int | None:
-        """How many vectors of this length an index holds; None: nothing may be missed."""
+    def _extent(
+        self,
+        con: Connection,
+        restriction: Restriction,
+        asked: tuple[Filter, Audience],
+        dimension: int,
+        model: str | None,
+    ) -> tuple[float, int]:
+        """About how many memories are meant, and how many vectors of this length an index holds; (0, 0): nothing may
+        be missed."""
 
     def _searched(self, search: Callable[[Connection], List[Match]]) -> List[Match]:
         """What a search finds."""
@@ -167,11 +175,12 @@ class PostgresReads(Reads):
         restriction = restricted(filter, audience, now=now)
         if restriction is None:
             return []
-        return self._searched(
-            lambda con: postgres_vectors.nearest(
-                con, vector, restriction, limit, indexed=self._indexed(con, len(vector), model), model=model
-            )
-        )
+
+        def near(con: Connection) -> List[Match]:
+            scope, indexed = self._extent(con, restriction, (filter, audience), len(vector), model)
+            return postgres_vectors.nearest(con, vector, restriction, limit, scope=scope, indexed=indexed, model=model)
+
+        return self._searched(near)
 
     def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
         with self._reading() as con:

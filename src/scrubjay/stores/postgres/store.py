@@ -17,7 +17,7 @@ listening.py      hears what others write
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
@@ -30,6 +30,7 @@ from scrubjay.stores.postgres import checkup as postgres_checkup
 from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connection, Connections, Replica
+from scrubjay.stores.postgres.filters import Restriction
 from scrubjay.stores.postgres.listening import Listener
 from scrubjay.stores.postgres.reads import PostgresReads
 from scrubjay.stores.postgres.sql import PostgresSql
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 WRITE_TIMEOUT_SECONDS = 10.0
-INDEX_KNOWN_SECONDS = 30.0
+KNOWN_SECONDS = 30.0  # an index is made rarely, and a scope grows slowly
+MOST_KNOWN = 1_000
 
 
 class PostgresStore(PostgresReads, Store):
@@ -77,7 +79,7 @@ class PostgresStore(PostgresReads, Store):
         self._replica = Replica(partial(connect, replica)) if replica else None
         self._listener = Listener(self._connections.apart, self._connections.schema)
         self._watch = Watch(self.history.last_events, announced=lambda: self._listener.live)
-        self._indexes: dict[tuple[int, str], tuple[int, float]] = {}
+        self._extents: dict[Hashable, tuple[float, float]] = {}  # of scopes and indexes, and until when they are known
         if not unfinished and self.unfinished:
             self.close()
             raise CopyUnfinished
@@ -91,13 +93,28 @@ class PostgresStore(PostgresReads, Store):
                 return search(con)
         return super()._searched(search)
 
-    def _indexed(self, con: Connection, dimension: int, model: str | None) -> int | None:
-        """As of half a minute ago: an index is made rarely, and without one answers are right too."""
+    def _extent(
+        self,
+        con: Connection,
+        restriction: Restriction,
+        asked: tuple[Filter, Audience],
+        dimension: int,
+        model: str | None,
+    ) -> tuple[float, int]:
+        """As of half a minute ago: it decides how memories are looked for, and either way finds the right ones."""
         table = postgres_vectors.kept(model).name
-        known, until = self._indexes.get((dimension, table), (0, 0.0))
+        return (
+            self._known(asked, lambda: postgres_vectors.scope(con, restriction)),
+            int(self._known((dimension, table), lambda: postgres_vectors.indexed(con, dimension, table))),
+        )
+
+    def _known(self, of: Hashable, count: Callable[[], float]) -> float:
+        known, until = self._extents.get(of, (0.0, 0.0))
         if time.monotonic() >= until:
-            known = postgres_vectors.indexed(con, dimension, table)
-            self._indexes[dimension, table] = known, time.monotonic() + INDEX_KNOWN_SECONDS
+            if len(self._extents) >= MOST_KNOWN:
+                self._extents.clear()
+            known = count()
+            self._extents[of] = known, time.monotonic() + KNOWN_SECONDS
         return known
 
     def match_and_nearest(
@@ -119,7 +136,7 @@ class PostgresStore(PostgresReads, Store):
                 return False
             table, dimension = missing
             postgres_vectors.make_index(con, dimension, table)
-            self._indexes.clear()
+            self._extents.clear()
         return self.needs_tending()
 
     def one_reader(self) -> AbstractContextManager[None]:

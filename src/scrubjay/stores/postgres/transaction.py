@@ -91,8 +91,8 @@ class PostgresTransaction(PostgresReads, Transaction):
         self.write_gathered()
         yield self._con
 
-    def _indexed(self, con: Connection, dimension: int, model: str | None) -> int | None:  # noqa: ARG002 -- the port's
-        return None  # a transaction looks at few memories, and nothing must be missing
+    def _extent(self, *_: object) -> tuple[float, int]:
+        return 0.0, 0  # a transaction looks at few memories, and nothing must be missing
 
     def write_gathered(self) -> None:
         while self.gathered:

@@ -66,13 +66,14 @@ def nearest(
     restriction: Restriction,
     limit: int,
     *,
-    indexed: int | None,
+    scope: float,
+    indexed: int,
     model: str | None = None,
 ) -> list[Match]:
-    """`indexed`: how many vectors the index holds, 0 if there is none; None: nothing may be missed."""
+    """`scope`: about how many memories are meant, 0 if nothing may be missed; `indexed`: how many vectors the index
+    holds, 0 if there is none."""
     own = kept(model)
-    scope = 0.0 if indexed is None or not limit else _scope(con, restriction)
-    if scope <= EXACT_UP_TO:
+    if scope <= EXACT_UP_TO or not limit:
         return _exactly(con, vector, restriction, limit, own)
     if indexed and scope**2 > PASSED_OVER * indexed:
         found = _by_index(con, vector, restriction, limit, own)
@@ -80,7 +81,7 @@ def nearest(
             return found
     # Signatures are of the store's own model.
     return (
-        _by_signatures(con, vector, restriction, limit)
+        _by_signatures(con, vector, restriction, limit, scope)
         if model is None
         else _exactly(con, vector, restriction, limit, own)
     )
@@ -145,16 +146,16 @@ def drop_indexes(con: Connection) -> None:
         con.execute(f"DROP INDEX IF EXISTS {name}")
 
 
-def _scope(con: Connection, restriction: Restriction) -> float:
-    """How many memories are meant, as the planner takes it: counting costs more than a small scope does."""
+def scope(con: Connection, restriction: Restriction) -> float:
+    """About how many memories are meant, as the planner takes it: counting costs more than a small scope does."""
     where, values = restriction.condition()
     [([explained],)] = con.execute(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM memories WHERE {where}", values)
     return float(explained["Plan"]["Plan Rows"])
 
 
-def _by_signatures(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
+def _by_signatures(con: Connection, vector: Vector, restriction: Restriction, limit: int, scope: float) -> list[Match]:
     found: list[Match] = []
-    for rows in postgres_signatures.likely(con, vector, restriction, limit):
+    for rows in postgres_signatures.likely(con, vector, restriction, limit, scope):
         found = [Match(memory, -float(distance)) for memory, distance in rows]
         if len(found) >= limit:
             break  # otherwise long memories took several places each

@@ -71,16 +71,20 @@ def match(con: Connection, text: str, restriction: Restriction, limit: int) -> l
     tables, passages = looked_at("words", where)
     within = None if known_words.most_of_all else restriction.spaces
     found = con.execute(
-        # words_by_term
+        # words_by_term. OFFSET lets the score be taken first: what is grouped and sorted then carries no terms along.
         f"""
-        SELECT id, max({score}) AS score, created_at, seq
+        SELECT id, max(score) AS score, created_at, seq
         FROM (
-            SELECT memories.id, memories.created_at, memories.seq, {passages}.terms,
-                1.2 * (0.25 + 0.75 * {passages}.length / %s) AS damping
-            FROM {tables}
-            WHERE {passages}.terms @@ %s::TSQUERY
-            AND {where}
-        ) AS passages
+            SELECT id, created_at, seq, {score} AS score
+            FROM (
+                SELECT memories.id, memories.created_at, memories.seq, {passages}.terms,
+                    1.2 * (0.25 + 0.75 * {passages}.length / %s) AS damping
+                FROM {tables}
+                WHERE {passages}.terms @@ %s::TSQUERY
+                AND {where}
+            ) AS passages
+            OFFSET 0
+        ) AS scored
         GROUP BY seq, id, created_at
         ORDER BY score DESC, seq DESC
         LIMIT %s
