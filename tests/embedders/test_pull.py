@@ -79,7 +79,7 @@ class LoopbackHub:
                 request.wfile.write(body[start : start + len(body) // 2])
                 request.wfile.flush()
                 self.half_sent.set()
-                self.may_answer.wait(30)
+                self.may_answer.wait(60)
                 start += len(body) // 2
             request.wfile.write(body[start:] if cut is None else body[start : start + cut])
         except OSError:
@@ -196,7 +196,7 @@ def test_the_next_pull_goes_on_where_a_failed_one_stopped(toy, folder, hub):
 def test_a_killed_pull_leaves_neither_a_lock_nor_a_file_but_what_it_had(toy, folder, hub):
     hub.may_answer.clear()
     killed = start_elsewhere(toy, folder)
-    assert hub.half_sent.wait(30)
+    assert hub.half_sent.wait(60)
     killed.kill()
     killed.communicate()
     assert "model.onnx" not in contents(folder)
@@ -262,7 +262,7 @@ def test_two_processes_at_once_both_end_well_and_fetch_once(toy, folder, hub):
         assert process.stdout.readline() == "started\n"
     hub.may_answer.set()
 
-    ends = [(process.communicate(timeout=30)[1], process.returncode) for process in both]
+    ends = [(process.communicate(timeout=60)[1], process.returncode) for process in both]
 
     assert ends == [("", 0), ("", 0)]
     assert sorted(file for file, _ in hub.asked) == ["model.onnx", "vocab.txt"]

@@ -68,7 +68,7 @@ def test_a_failing_embedder_does_not_refuse_a_write(open_engine):
 
 def test_a_slow_embedder_is_waited_for_once_and_then_known_to_be_down(open_engine):
     never = threading.Event()
-    embedder = Faulty(lambda: never.wait(30))
+    embedder = Faulty(lambda: never.wait(60))
     jay = open_engine(embedder, wait_seconds=0.05)
     try:
         assert jay.store("first").degraded == "The embedding model did not answer in time."
@@ -173,7 +173,8 @@ def test_a_text_that_fails_again_and_again_is_left_alone(open_engine):
         with suppress(EmbeddingError):
             jay.parts.backlog.drain()
 
-    calls = embedder.calls
+    jay.close()  # and its thread, which may just be trying once more
+    jay, calls = open_engine(embedder), embedder.calls
     jay.parts.backlog.drain()
 
     assert embedder.calls == calls

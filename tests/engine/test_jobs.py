@@ -11,7 +11,7 @@ from scrubjay.engine import jobs
 from scrubjay.errors import Forbidden, InvalidInput, JobNotFound, Unprocessable
 from scrubjay.values.memory import Caller, JobStatus, Provenance, Role
 
-SECONDS = 20
+SECONDS = 60
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-PATIENCE_MS = 20_000  # a busy machine is no failure
+PATIENCE_MS = 60_000  # a busy machine is no failure
 START_SECONDS = 60
 
 expect.set_options(timeout=PATIENCE_MS)

@@ -68,7 +68,7 @@ def call(request, tmp_path_factory) -> Iterator[Call]:
             peer.greet()
             yield peer.call
         return
-    with real_server(home) as (address, _), httpx.Client(timeout=30) as http:
+    with real_server(home) as (address, _), httpx.Client(timeout=60) as http:
 
         def posted(tool: str, **arguments: object) -> dict:
             request = modern(tool, **arguments)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from scrubjay.servers.http import rate_limits
 from tests.servers.peer import Peer
 
 
@@ -20,3 +23,10 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Peer]]:
     yield start_one
     for peer in peers:
         peer.__exit__()
+
+
+@pytest.fixture
+def within_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long its calls take on a busy machine, to the rate limits they come at once."""
+    now = time.monotonic()
+    monkeypatch.setattr(rate_limits, "time", SimpleNamespace(monotonic=lambda: now, time=time.time))

@@ -61,7 +61,7 @@ def running(app, **options) -> Iterator[str]:
 @contextmanager
 def client_of(app, **options) -> Iterator[httpx.Client]:
     """A client of the app, over real HTTP."""
-    options = {"headers": AS_JSON, "timeout": 30, "verify": authorities(), **options}
+    options = {"headers": AS_JSON, "timeout": 60, "verify": authorities(), **options}
     with running(app) as address, httpx.Client(base_url=address, **options) as client:
         yield client
 

@@ -185,7 +185,7 @@ async def silent(_context, _params):
 
 
 def test_a_model_behind_http_that_never_answers_leaves_it_to_the_rules_before_the_call_is_over(jay):
-    result = over_http(jay, consolidated, "legacy", call_seconds=2.0, sampling_callback=silent)
+    result = over_http(jay, consolidated, "legacy", call_seconds=8.0, sampling_callback=silent)
 
     assert result["provenance"]["synthesis_engine"] == "local"
 

@@ -125,7 +125,7 @@ def house(tmp_path_factory):
         jay.store("Everybody may read this.", access_level=AccessLevel.SHARED)
         windows = Windows()
         app = build_app(jay, TOOLS, only_rest=TABLES[len(TOOLS) :], limits=Limits(windows=windows))
-        with running(app) as address, httpx.Client(base_url=address, headers=AS_JSON, timeout=30) as http:
+        with running(app) as address, httpx.Client(base_url=address, headers=AS_JSON, timeout=60) as http:
             keys = {name: one.secret for name, one in made.items()}
             yield House(jay=jay, http=http, windows=windows, keys=keys, private=private, apart=apart)
 

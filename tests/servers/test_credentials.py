@@ -259,7 +259,7 @@ def test_a_wrong_sign_in_sets_no_cookie(site, jay, body):
     assert "set-cookie" not in reply.headers
 
 
-def test_signing_in_is_not_for_guessing(site, jay):
+def test_signing_in_is_not_for_guessing(site, jay, within_a_minute):
     jay.callers.create("alice", kind=CredentialKind.PASSWORD, password="correct horse!")
     http = site()
 

@@ -85,8 +85,16 @@ def rest_of(sock):
 # --- deadlines -------------------------------------------------------------------------------------------------------
 
 
+def told_to_the_idle(site, said):
+    """What a connection hears that says this much and no more. On a busy machine it may be late even with that."""
+    for seconds in (0.2, 2.0, 20.0):
+        if heard := rest_of(site(idle_seconds=seconds).connected(said)):
+            break
+    return heard
+
+
 def test_a_head_that_is_not_finished_in_time_is_told_so_and_ends(site):
-    said = rest_of(site(idle_seconds=0.2).connected(HALF))
+    said = told_to_the_idle(site, HALF)
 
     assert said.startswith(b"HTTP/1.1 408 ")
     assert b'"code":"too_slow"' in said
@@ -110,14 +118,14 @@ def test_a_head_that_drips_in_has_no_longer(site, first):
 
 
 def test_a_connection_that_was_answered_ends_when_nothing_more_is_asked(site):
-    said = rest_of(site(idle_seconds=0.2).connected(HEALTHZ))
+    said = told_to_the_idle(site, HEALTHZ)
 
     assert said.startswith(b"HTTP/1.1 200 ")
     assert said.count(b"HTTP/1.1") == 1
 
 
 def test_a_call_that_takes_longer_is_answered_all_the_same(site):
-    small = site(idle_seconds=0.1)
+    small = site(idle_seconds=2.0)  # a busy machine may take a while to say the whole request
     sock = small.held()
     assert rest_of(small.connected(b"")) == b""  # by now the deadline of the idle is over
 

@@ -63,7 +63,7 @@ def site(tmp_path_factory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    with httpx.Client(timeout=30, headers=AS_JSON) as client:
+    with httpx.Client(timeout=60, headers=AS_JSON) as client:
         yield client
 
 
@@ -413,11 +413,11 @@ def test_a_running_call_is_finished_before_the_server_ends(jay):
     def wait(engine, args):
         """Waits."""
         entered.set()
-        return {"finished": go_on.wait(30)}
+        return {"finished": go_on.wait(60)}
 
     with running_app(build_app(jay, [small_dialect(wait=wait)])) as (address, server), ThreadPoolExecutor() as pool:
-        reply = pool.submit(httpx.post, address + "/mcp", **modern("wait"), timeout=30)
-        assert entered.wait(30)
+        reply = pool.submit(httpx.post, address + "/mcp", **modern("wait"), timeout=60)
+        assert entered.wait(60)
 
         server.should_exit = True
         while still_takes(address):
@@ -473,7 +473,7 @@ def still_takes(address):
 def running_app(app) -> Iterator[tuple[str, uvicorn.Server]]:
     """An app of our own making on a free port."""
     listener = listening("127.0.0.1", 0)
-    server = uvicorn.Server(config_of(app, timeout_graceful_shutdown=20))
+    server = uvicorn.Server(config_of(app, timeout_graceful_shutdown=60))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

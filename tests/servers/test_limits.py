@@ -209,7 +209,7 @@ def test_the_documentation_has_every_kind_and_its_number():
 
 
 @pytest.fixture
-def http(jay):
+def http(jay, within_a_minute):
     with client_of(build_app(jay, [find("system"), find("memento")])) as client:
         yield client
 
@@ -291,7 +291,7 @@ def test_over_stdio_the_owner_is_limited_only_if_asked_for(start, limits):
     peer = start("--dialect", "system", SCRUBJAY_LIMITS=limits)
     peer.greet()
 
-    results = [peer.call("forget_memory", memory_id="mem_x") for _ in range(51)]
+    results = [peer.call("consolidate_memories", memory_ids=["mem_x", "mem_y"]) for _ in range(11)]
 
     refused = results[-1]["structuredContent"]["error"]["code"] == "RATE_LIMITED"
     assert refused == (limits == "on")

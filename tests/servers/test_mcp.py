@@ -173,7 +173,7 @@ def test_a_write_whose_caller_gave_up_is_whole(jay, mode):
     async def give_up():
         async with Client(server, mode=mode) as client, anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "store_slowly", {})
-            await anyio.to_thread.run_sync(entered.wait, 10)
+            await anyio.to_thread.run_sync(entered.wait, 60)
             tasks.cancel_scope.cancel()
             go_on.set()
 

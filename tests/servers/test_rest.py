@@ -315,4 +315,4 @@ def test_a_stream_ends_when_its_client_leaves(http):
     with http.stream("GET", "/api/test/forever") as reply:
         assert next(reply.iter_lines()) == 'data: "begun"'
 
-    assert left.wait(10)
+    assert left.wait(60)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from contextlib import ExitStack
 
+import anyio
 import httpx
 import pytest
 
@@ -33,7 +33,19 @@ def test_a_client_that_never_reads_loses_its_connection_and_others_are_served(ja
         """A large answer."""
         return {"items": ["x" * 1000] * 900}
 
-    with running(Guard(build_app(jay, [small_dialect(large=large)]), seconds=0.5)) as address:
+    app, given_up = Guard(build_app(jay, [small_dialect(large=large)]), seconds=2.0), threading.Semaphore(0)
+
+    async def watched(scope, receive, send):
+        async def noticed(message):
+            try:
+                await send(message)
+            except anyio.get_cancelled_exc_class():
+                given_up.release()
+                raise
+
+        await app(scope, receive, noticed)
+
+    with running(watched) as address:
         port = int(address.rpartition(":")[2])
         request = b"POST /api/small/large HTTP/1.1\r\nHost: localhost\r\n" + TYPE + b"\r\n"
         deaf = []
@@ -46,7 +58,8 @@ def test_a_client_that_never_reads_loses_its_connection_and_others_are_served(ja
 
         for _ in range(5):
             assert httpx.post(f"{address}/api/small/echo_words", json={"words": ["a"]}, timeout=60).is_success
-        time.sleep(1.5)  # longer than a client may leave an answer unread
+        for _ in deaf:
+            assert given_up.acquire(timeout=60)
         for sock in deaf:
             sock.settimeout(60)
             got = 0

@@ -110,7 +110,7 @@ def test_a_call_that_takes_too_long_is_answered_without_its_result(jay):
 
     def slow(engine, args):
         """Slow."""
-        go_on.wait(30)
+        go_on.wait(60)
         done.set()
         return {}
 
@@ -209,7 +209,7 @@ def test_open_streams_do_not_keep_the_server_from_ending(jay):
         server = Server(config_of(app, timeout_graceful_shutdown=60), streams)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
-        with httpx.stream("GET", f"http://127.0.0.1:{listener.getsockname()[1]}/api/follow", timeout=30) as reply:
+        with httpx.stream("GET", f"http://127.0.0.1:{listener.getsockname()[1]}/api/follow", timeout=60) as reply:
             lines = reply.iter_lines()
             assert next(lines) == 'data: "begun"'
             server.should_exit = True

@@ -126,7 +126,7 @@ def test_a_memory_that_cannot_be_opened_is_said_in_every_answer(start, tmp_path)
 def test_a_command_line_that_is_not_understood_ends_with_a_hint(start, arguments):
     peer = start(*arguments)
 
-    assert peer.end(seconds=10) == 2
+    assert peer.end() == 2
     assert b"--help" in peer.errors
 
 

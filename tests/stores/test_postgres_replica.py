@@ -18,7 +18,7 @@ from tests.stores.contract.suite import EVERYTHING, NOW, QUERY, at_cosine, match
 
 pytestmark = pytest.mark.postgres
 
-SECONDS = 30
+SECONDS = 60
 
 
 @pytest.fixture(scope="module")

@@ -304,7 +304,7 @@ def test_readers_answer_while_another_process_holds_a_transaction(store: SqliteS
 
 
 def test_a_writer_that_waits_too_long_is_told_to_try_again(store: SqliteStore, path: Path) -> None:
-    with child(HOLDING, path) as holder, closing(SqliteStore(path, timeout_seconds=0.05)) as hasty:
+    with closing(SqliteStore(path, timeout_seconds=0.05)) as hasty, child(HOLDING, path) as holder:
         assert said(holder) == "ready"
         with pytest.raises(StorageBusy), hasty.writing():
             pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -35,9 +35,10 @@ def tell(store, space):
 
 def test_each_is_told_of_its_own_space_only(store, tmp_path):
     here, elsewhere = threading.Semaphore(0), threading.Semaphore(0)
-    with store.listening("default", here.release), store.listening("elsewhere", elsewhere.release):
-        assert here.acquire(timeout=PATIENCE)
-        assert elsewhere.acquire(timeout=PATIENCE)  # both look once at the beginning
+    with ExitStack() as stack:
+        stack.enter_context(store.listening("default", here.release))
+        assert here.acquire(timeout=PATIENCE)  # who comes first looks once; who comes later has just looked itself
+        stack.enter_context(store.listening("elsewhere", elsewhere.release))
         with closing(SqliteStore(tmp_path / "memories.db")) as other:
             tell(other, "elsewhere")
         assert elsewhere.acquire(timeout=PATIENCE)
@@ -89,6 +90,8 @@ def test_what_is_announced_is_asked_for_rarely(monkeypatch):
 def test_closing_a_store_ends_the_watching(tmp_path):
     store = SqliteStore(tmp_path / "memories.db")
     with store.listening("default", lambda: None):
+        [watching_thread] = [thread for thread in threading.enumerate() if thread.name == "watching"]
         store.close()
 
-        assert not any(thread.name == "watching" for thread in threading.enumerate())
+        watching_thread.join(PATIENCE)
+        assert not watching_thread.is_alive()

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -286,9 +287,9 @@ def test_a_server_that_never_comes_to_an_end_or_sends_what_was_not_asked_for_is_
 
 @contextmanager
 def listening(answer):
-    """A server on a real port that gives each connection to `answer`; how many came."""
+    """A server on a real port that gives each connection to `answer`; those that came."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        came: list[socket.socket] = []
+        came: SimpleQueue[socket.socket] = SimpleQueue()
 
         def serve():
             while True:
@@ -296,7 +297,7 @@ def listening(answer):
                     connection, _ = listener.accept()
                 except OSError:
                     return
-                came.append(connection)
+                came.put(connection)
                 threading.Thread(target=answer, args=(connection,), daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
@@ -305,7 +306,7 @@ def listening(answer):
 
 
 def silent(connection):
-    connection.settimeout(5)
+    connection.settimeout(60)
     try:
         while connection.recv(1000):
             pass
@@ -315,7 +316,7 @@ def silent(connection):
 
 
 def dripping(connection):
-    connection.settimeout(5)
+    connection.settimeout(60)
     try:
         connection.sendall(b"HTTP/1.1 200 OK\r\n")
         for _ in range(100):
@@ -328,14 +329,16 @@ def dripping(connection):
 
 @pytest.mark.parametrize("answer", [silent, dripping])
 def test_a_server_that_takes_for_ever_is_left(answer):
-    with listening(answer) as (url, came), pytest.raises(EndpointUnreachable, match="does not answer"):
-        RemotePeer("far", HttpLine(url, private=True, seconds=0.2), pause=no_pause)
-    assert len(came) == ATTEMPTS
+    with listening(answer) as (url, came):
+        with pytest.raises(EndpointUnreachable, match="does not answer"):
+            RemotePeer("far", HttpLine(url, private=True, seconds=0.2), pause=no_pause)
+        assert all(came.get(timeout=60) for _ in range(ATTEMPTS))
+    assert came.empty()
 
 
 def answering(told):
     def answer(connection):
-        connection.settimeout(5)
+        connection.settimeout(60)
         connection.recv(100_000)
         connection.sendall(told)
         connection.close()
@@ -365,7 +368,7 @@ def test_a_redirect_is_not_followed():
         moved = f"HTTP/1.1 307 X\r\nlocation: {elsewhere}/\r\ncontent-length: 0\r\n\r\n".encode()
         with listening(answering(moved)) as (url, _), pytest.raises(EndpointUnreachable):
             RemotePeer("far", HttpLine(url, key="secret", private=True), pause=no_pause)
-        assert came == []
+        assert came.empty()
 
 
 class Cutting:
@@ -378,7 +381,7 @@ class Cutting:
     def __call__(self, near):
         with socket.create_connection(("127.0.0.1", self._port)) as far, near:
             for one in (near, far):
-                one.settimeout(10)
+                one.settimeout(60)
             threading.Thread(target=self._carry, args=(near, far, False), daemon=True).start()
             self._carry(far, near, True)
 
@@ -472,7 +475,7 @@ def test_a_server_on_this_machine_is_not_called_unless_a_setting_allows_it(open_
     with listening(silent) as (url, came):
         with pytest.raises(InvalidInput) as caught:
             jay.sync.add("far", url)
-        assert came == []
+        assert came.empty()
     assert "sync_private" in (caught.value.hint or "")
 
 
