@@ -6,6 +6,7 @@ import pytest
 
 from scrubjay.errors import NotFound, StorageError
 from scrubjay.stores.promises.memories import Request
+from scrubjay.stores.tables.history import HistoryChanges
 from scrubjay.values.memory import Caller, Role
 
 SECRET = "The vault code is 7714"
@@ -38,6 +39,36 @@ def test_a_replay_ends_with_the_right_to_see_what_was_changed(jay):
     assert asked(jay, "update").update(memory.id, content="The pier opens at ten") == changed
     with pytest.raises(NotFound):
         asked(jay, "update", spaces=frozenset({"elsewhere"})).update(memory.id, content="The pier opens at ten")
+
+
+def forgotten(ann, memory):
+    ann.forget(memory)
+
+
+def superseded(ann, memory):
+    ann.supersede(old=memory, new=ann.store("The pier opens at eight").memory.id)
+
+
+def revised(ann, memory):
+    ann.update(memory, content="The pier opens at ten")
+
+
+@pytest.mark.parametrize("done", [forgotten, superseded, revised])
+def test_an_undo_and_what_is_kept_of_it_are_written_together_or_not_at_all(jay, monkeypatch, done):
+    """Else a repeated request would undo once more."""
+    ann = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER))
+    memory = ann.store("The pier opens at nine").memory.id
+    done(ann, memory)
+    before = ann.get(memory, deleted=True)
+    with monkeypatch.context() as broken:
+        broken.setattr(HistoryChanges, "keep_result", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            asked(jay, "undo").curation.undo(memory)
+
+    assert ann.get(memory, deleted=True) == before
+    first, again = (asked(jay, "undo").curation.undo(memory) for _ in range(2))
+    assert first == again
+    assert (first.what, first.memory.content) == (done.__name__, "The pier opens at nine")
 
 
 @pytest.mark.parametrize("verb", ["store", "search"])

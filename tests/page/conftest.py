@@ -124,7 +124,8 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Site]]:
 def browser() -> Iterator[Browser]:
     assert CHROMIUM, "Chromium is missing: `make browser` installs it."
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu-sandbox"])
+        args = ["--no-sandbox", "--disable-gpu-sandbox"]
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=args, timeout=2 * PATIENCE_MS)
 
 
 class Looking:

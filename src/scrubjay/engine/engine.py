@@ -46,7 +46,6 @@ from scrubjay.values.memory import (
     Recall,
     Relation,
     Revised,
-    Role,
     Source,
     Space,
     State,
@@ -420,6 +419,7 @@ class Engine:
         `related` names all memories that it is to be linked with; `held` says that the fields are those of a former
         version. What changes nothing makes no version.
         """
+        from scrubjay.engine.lifecycle import revising
         from scrubjay.engine.store.neighbours import NAMES, relink
 
         if (kept := self.earlier_result(Revised)) is not None:
@@ -429,21 +429,12 @@ class Engine:
             known = self.ledger.changeable(self.records, id)
             only_links = related is not None and not fields and tag_change is None
             changed = {} if only_links else intake.revision(known, fields, merge, tag_change, held=held)
-            flags = known.flags
-            if changed.keys() & {"content", "title", "metadata"}:
-                examined = intake.check_trust(self, intake.retitled(known, changed))
-                changed, flags = {name: getattr(examined, name) for name in changed}, examined.flags
-            text = embedding.embed(self, intake.retitled(known, changed))[0] if "content" in changed else None
+            revision = revising.prepared(self, known, changed)
 
-            def write(
-                tx: Transaction, known: Memory = known, changed: Any = changed, flags: Any = flags, text: Any = text
-            ) -> Revised:
-                current = self.ledger.changeable(tx, id)
-                if expected not in (None, current.version) or current.version != known.version:
-                    raise lifecycle.changed_meanwhile(current)
+            def write(tx: Transaction, revision: revising.Revision = revision) -> Revised:
+                current = revision.current(self, tx, expected_version=expected)
                 linked = related is not None and relink(self, tx, current, related)
-                revised = replace(intake.retitled(current, changed), flags=flags)
-                done = self.ledger.revise(tx, current, revised, changed, reason=reason, text=text)
+                done = revision.write(self, tx, current, reason=reason)
                 if not linked:
                     return done
                 self.ledger.record(tx, done.memory, "linked", reason=reason)
@@ -455,8 +446,7 @@ class Engine:
                 if expected is not None:
                     raise
                 continue  # another process was faster: look at what it is now
-            if text is not None and not text.complete:
-                self.parts.backlog.wake()
+            revision.see_to_the_rest(self)
             return revised
         raise lifecycle.changed_meanwhile(known)
 
@@ -672,17 +662,15 @@ class Engine:
 
     def restore_version(self, id: str, version: int | str, *, reason: str | None = None) -> Memory:
         """Make a former state, by its number or its id, the current one again; today's state joins the history."""
+        from scrubjay.engine.lifecycle import revising
+
         if (kept := self.earlier_result(Revised)) is not None:
             return kept.memory
         former = next((one.memory for one in self.history(id) if version in (one.memory.version, one.id)), None)
         if former is None:
             hint = "The memory's history lists them; an update's reply has the previous one."
             raise NotFound(f"Memory {id} has no earlier version {version}.", hint=hint)
-        fields = {name: getattr(former, name) for name in intake.CHANGEABLE}
-        if former.kind is not Kind.MEMORY:
-            del fields["content"]
-        if self.caller.role is not Role.OWNER:
-            del fields["verified_at"]  # not theirs to say
+        fields = revising.fields_of(self, former)
         return self.revise(id, reason=reason or f"restored version {version}", held=True, **fields).memory
 
     def prune(self, *, dry_run: bool = False) -> Sequence[Memory]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
-from scrubjay.engine.lifecycle import lifecycle
-from scrubjay.engine.store.intake import CHANGEABLE, title_of
+from scrubjay.engine.lifecycle import lifecycle, revising
+from scrubjay.engine.store.intake import CHANGEABLE, Merge, title_of
+from scrubjay.engine.store.intake import revision as revision_of
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.codec import plain
@@ -86,13 +87,13 @@ class Curation:
         :raises Conflict: if nothing supersedes it
         """
 
-        def write(tx: Transaction) -> Memory:
-            memory = self._engine.ledger.changeable(tx, id)
-            if memory.superseded_by is None:
-                raise Conflict(f"Memory {memory.id} is not superseded.", memory_id=memory.id)
-            return lifecycle.release(self._engine.ledger, tx, memory)
+        return self._engine.transact(Memory, lambda tx: self._release(tx, id))
 
-        return self._engine.transact(Memory, write)
+    def _release(self, tx: Transaction, id: str) -> Memory:
+        memory = self._engine.ledger.changeable(tx, id)
+        if memory.superseded_by is None:
+            raise Conflict(f"Memory {memory.id} is not superseded.", memory_id=memory.id)
+        return lifecycle.release(self._engine.ledger, tx, memory)
 
     def undo(self, id: str) -> Undone:
         """Take back what was last done to a memory: that it was forgotten, superseded or revised. Each further undo
@@ -102,20 +103,36 @@ class Curation:
         """
         if (kept := self._engine.earlier_result(Undone)) is not None:
             return kept
-        inner = replace(self._engine, request=None)  # the request is for all of this, and its result is an `Undone`
-        memory = inner.get(id, deleted=True)
-        if memory.status is Status.DELETED:
-            undone = Undone(memory=inner.recover(memory.id), what="forgotten")
-        elif memory.superseded_by is not None:
-            undone = Undone(memory=inner.curation.release(memory.id), what="superseded")
-        else:
-            former = before_last_revision(memory, inner.history(memory.id))
-            if former is None:
-                raise Conflict(f"There is nothing to undo on {memory.id}.", memory_id=memory.id)
-            again = inner.restore_version(memory.id, former.id, reason=f"{UNDID}{former.id}")
-            changed = tuple(name for name in changes(memory, again) if name != "title")
-            undone = Undone(memory=again, what="revised", before=memory, fields=changed)
-        return self._engine.transact(Undone, lambda _tx: undone)
+        engine = self._engine
+        memory = engine.get(id, deleted=True)
+        if memory.status is not Status.DELETED and memory.superseded_by is None:
+            return self._undo_revision(memory)
+
+        def write(tx: Transaction) -> Undone:
+            if memory.status is Status.DELETED:
+                return Undone(memory=lifecycle.recover(engine.ledger, tx, memory.id), what="forgotten")
+            return Undone(memory=self._release(tx, memory.id), what="superseded")
+
+        return engine.transact(Undone, write)
+
+    def _undo_revision(self, memory: Memory) -> Undone:
+        engine = self._engine
+        former = before_last_revision(memory, engine.history(memory.id))
+        if former is None:
+            raise Conflict(f"There is nothing to undo on {memory.id}.", memory_id=memory.id)
+        fields = revising.fields_of(engine, former.memory)
+        changed = revision_of(memory, fields, Merge.REPLACE, None, held=True)
+        revision = revising.prepared(engine, memory, changed)
+
+        def write(tx: Transaction) -> Undone:
+            current = revision.current(engine, tx, expected_version=engine.expected_version)
+            again = revision.write(engine, tx, current, reason=f"{UNDID}{former.id}").memory
+            differ = tuple(name for name in changes(memory, again) if name != "title")
+            return Undone(memory=again, what="revised", before=memory, fields=differ)
+
+        undone = engine.transact(Undone, write)
+        revision.see_to_the_rest(engine)
+        return undone
 
     def diff(self, id: str, *, old: int, new: int | None = None) -> Sequence[Difference]:
         """How two versions of a memory differ; without a second one, from what it is now.
