@@ -112,9 +112,10 @@ def test_many_at_once_are_counted_each():
     assert sum(counts) == 50
 
 
-def test_windows_of_the_past_do_not_pile_up(monkeypatch, moved):
-    monkeypatch.setattr(module, "MAX_WINDOWS", 100)
-    windows = module.Windows()
+@pytest.mark.parametrize(
+    "windows", [module.Windows(), module.SharedWindows(lambda *_, **__: (1, 60.0))], ids=["alone", "shared"]
+)
+def test_windows_of_the_past_do_not_pile_up(moved, windows):
     for number in range(100):
         windows.add(f"user {number}", 1)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
@@ -25,7 +26,6 @@ REQUESTS_PER_MINUTE = 6000
 SIGN_INS_PER_MINUTE = 10  # for one user from one address, so that others are not locked out …
 SIGN_INS_OF_AN_ADDRESS = 100  # … and not all names can be tried from there
 WINDOW_SECONDS = 60.0
-MAX_WINDOWS = 10_000  # that are kept; beyond that, expired ones are dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +113,13 @@ class Windows:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._windows: dict[str, tuple[int, float]] = {}  # how many, and until when
+        self._windows: OrderedDict[str, tuple[int, float]] = OrderedDict()  # how many, and until when
 
     def add(self, key: str, amount: int) -> int:
         """How many there are in the window with these."""
         now = time.monotonic()
         with self._lock:
-            if len(self._windows) >= MAX_WINDOWS:
-                self._windows = {name: one for name, one in self._windows.items() if one[1] > now}
+            self._drop_ended(now)
             count, until = self._windows.get(key, (0, 0.0))
             if until <= now:
                 count, until = 0, now + WINDOW_SECONDS
@@ -135,8 +134,13 @@ class Windows:
 
     def clear(self) -> int:
         with self._lock:
-            self._windows, former = {}, self._windows
+            self._windows, former = OrderedDict(), self._windows
         return len(former)
+
+    def _drop_ended(self, now: float) -> None:
+        """All last equally long, so those that began first end first."""
+        while self._windows and next(iter(self._windows.values()))[1] <= now:
+            self._windows.popitem(last=False)
 
 
 class SharedWindows(Windows):
@@ -157,6 +161,8 @@ class SharedWindows(Windows):
         if shared is None:
             return super().add(key, amount)
         count, seconds = shared
+        now = time.monotonic()
         with self._lock:
-            self._windows[key] = (count, time.monotonic() + seconds)
+            self._drop_ended(now)  # one that another server began may go a little later than it ends
+            self._windows[key] = (count, now + seconds)
         return count
