@@ -177,6 +177,24 @@ def test_another_process_goes_on_with_it(path):
         assert lacking(first) == 0
 
 
+class Third(Second):
+    @property
+    def fingerprint(self) -> str:
+        return "third-1"
+
+
+@pytest.mark.parametrize("languages", ["auto", "on"])
+def test_the_store_says_which_model_its_second_vectors_are_of(path, languages):
+    with opened(path, Second(), languages) as engine:
+        engine.store(GERMAN if languages == "auto" else "The user lives in Augsburg.")
+    for second in (Second(), Third()):
+        with opened(path, second, languages) as engine:
+            engine.parts.backlog.fill_second()
+
+            assert engine.records.history.fact(SECOND) == second.fingerprint
+            assert engine.records.upkeep.count_lacking_second(second.fingerprint) == 0
+
+
 # --- without it ---
 
 

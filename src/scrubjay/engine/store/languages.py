@@ -132,6 +132,9 @@ class Languages:
                 after = memory.seq
             if progress:
                 progress(min(done, total), total)
+        if self._store.history.fact(SECOND) != model:  # they were another model's, or nothing needed to say so yet
+            with self._store.writing() as tx:
+                tx.history.set_fact(SECOND, model)
         return done
 
     def _fill(self, memory: Memory, model: str) -> bool:
