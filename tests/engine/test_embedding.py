@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from contextlib import suppress
 
 import numpy as np
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.store.backlog import GIVE_UP
+from scrubjay.engine.store.backlog import GIVE_UP, Backlog
 from scrubjay.errors import EmbeddingError, ModelMissing
 
 
@@ -194,6 +195,27 @@ def test_a_model_that_is_away_for_long_is_no_texts_fault(open_engine):
     jay.parts.backlog.drain()
 
     assert jay.check().pending == 0
+
+
+def test_a_fault_at_one_memory_keeps_no_other_waiting(open_engine, caplog):
+    """Whatever goes wrong with it: the background worker goes on, and leaves that one alone after a while."""
+    open_engine(None).store_many([{"content": "poison"}, {"content": "The pier opens at nine"}])
+    jay, judged = open_engine(), queue.SimpleQueue()
+
+    def judge(memory, _vector):
+        judged.put(memory.content) if memory.content != "poison" else 1 / 0
+
+    backlog = Backlog(jay.records, jay.parts.embedding, jay.parts.languages, judge)
+    backlog.start()
+    assert judged.get(timeout=60) == "The pier opens at nine"
+    open_engine(None).store("The ferry is late")
+    backlog.wake()
+    assert judged.get(timeout=60) == "The ferry is late"
+    backlog.close()
+
+    [left] = jay.records.upkeep.pending(limit=10)
+    assert (left.memory.content, left.attempts) == ("poison", GIVE_UP)
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_the_parts_past_the_first_two_follow_in_the_background(open_engine):

@@ -18,6 +18,8 @@ from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Pending, Store
 from scrubjay.values.memory import Memory, random_suffix
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from scrubjay.embedders.base import Vector
 
 LEASE = "embedding"
@@ -70,7 +72,7 @@ class Backlog:
                         return False
                     if not self._store.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
                         return False
-                    self._embed(one)
+                    self._try_to_embed(one)
             return True
         finally:
             self._store.upkeep.release(LEASE, holder=self._holder)
@@ -131,12 +133,22 @@ class Backlog:
             if self._languages.due(woken=woken):
                 self.fill_second(seconds=seconds)
         except Error as error:  # the store or the model is away; the next look tries again
-            import logging  # rarely needed, and not free
-
-            logging.getLogger(__name__).info("the backlog could not be embedded: %s", error.message)
+            log().info("the backlog could not be embedded: %s", error.message)
+        except Exception:  # noqa: BLE001 -- a fault of ours must not end the thread
+            log().exception("fault in the backlog")
 
     def _other_model(self) -> bool:
         return self._store.history.fact("model") not in (None, self._embedding.fingerprint)
+
+    def _try_to_embed(self, one: Pending) -> None:
+        try:
+            self._embed(one)
+        except Error:
+            raise
+        except Exception:  # noqa: BLE001 -- a fault at one memory must not keep the others waiting
+            log().exception("fault in the backlog, at memory %s", one.memory.id)
+            with self._store.writing() as tx:
+                tx.upkeep.put_off(one.memory.id, failed=True)
 
     def _embed(self, one: Pending) -> None:
         """Embed a text's missing parts a few at a time, so that a long one never holds the model for long."""
@@ -175,3 +187,9 @@ class Backlog:
             if written and not judged and start + len(vectors) >= parts:
                 tx.upkeep.await_judgement(memory.id)  # whoever comes next does it, if this process is killed now
             return written
+
+
+def log() -> Logger:
+    import logging  # rarely needed, and not free
+
+    return logging.getLogger(__name__)
