@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -92,10 +93,25 @@ def states(store: SqliteStore) -> list[str]:
 
 
 def rows(store: SqliteStore, table: Table | None = None) -> dict[int, bytes]:
-    """What a table holds, by number of memory and part."""
-    with store._reading() as con:
+    """The vectors that a table has codes of, by number of memory and part. Its own copies of them are blank."""
+    table = table or known(store)[-1]
+    own = "vectors" if table.model is None else "second_vectors"
+    with closing(apsw.Connection(str(store._connections.path))) as con:
+        con.execute("BEGIN IMMEDIATE")  # ended by closing: nothing of it stays
+        assert con.execute(f"SELECT count(vector) FROM {table.name}_base").get == 0
+        con.execute(
+            f"""
+            UPDATE {table.name}_base
+            SET vector = (
+                SELECT own.vector
+                FROM {own} AS own
+                WHERE own.memory = {table.name}_base.id / 4096 AND own.part = {table.name}_base.id % 4096
+            )
+            """
+        )
         assert vec1.able(con)
-        return dict(con.execute(f"SELECT rowid, vector FROM {(table or known(store)[-1]).name}"))
+        assert con.execute(f"PRAGMA integrity_check({table.name})").fetchall() == [("ok",)]  # each code is its vector's
+        return dict(con.execute(f"SELECT rowid, vector FROM {table.name}"))
 
 
 def expected_rows(store: SqliteStore) -> dict[int, bytes]:
@@ -133,8 +149,6 @@ class TestVec1Store(StoreContract):
 
 @pytest.fixture(scope="module")
 def varied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SqliteStore, list[tuple[Memory, list[Vector]]]]]:
-    import random
-
     chance = random.Random(7)
     with closing(indexed(tmp_path_factory.mktemp("vec1") / "memories.db")) as store:
         create_spaces(store, "work")
@@ -404,6 +418,70 @@ def test_dropped_vectors_take_the_index_along(tmp_path):
 
 
 # --- worse days ------------------------------------------------------------------------------------------------------
+
+
+def test_codes_follow_their_vectors_through_many_changes(tmp_path):
+    """Also where one transaction changes a memory several times, and where nothing but its numbers change."""
+    chance = random.Random(11)
+    with closing(indexed(tmp_path / "memories.db")) as store:
+        alive = [put(store, some(), [unit(n)]) for n in range(30)]
+        for turn in range(60):
+            with store.writing() as tx:
+                for _ in range(chance.randint(1, 4)):
+                    place = chance.randrange(len(alive))
+                    memory, act = alive[place], chance.choice(("new text", "archived", "purged", "new"))
+                    if act == "new text":
+                        longer = [unit(100 * turn + part) for part in range(chance.randint(1, 3))]
+                        newer = replace(memory, content=f"turn {turn}", version=memory.version + 1)
+                        alive[place] = put_in(tx, newer, longer)
+                    elif act == "archived":
+                        newer = replace(memory, importance=chance.random(), version=memory.version + 1)
+                        alive[place] = put_in(tx, newer, None)
+                    elif act == "purged" and len(alive) > 20:
+                        tx.purge(memory.id, at=NOW)
+                        del alive[place]
+                    else:
+                        alive.append(put_in(tx, some(), [unit(7_000 + turn)]))
+
+            assert rows(store) == expected_rows(store)
+        assert states(store) == ["ready"]
+        assert store.check(deep=True).facts["vector index"] == "ready"
+        with store._reading() as con:
+            assert con.execute("SELECT count(*) FROM former_vectors").get == 0
+
+
+def test_an_index_of_an_earlier_version_is_made_anew_without_copies_and_the_file_shrinks(store, tmp_path):
+    fill(store, 1_200)
+    tend(store)
+    with store._changing() as tx:
+        [table] = known(store)
+        tx._con.execute("UPDATE vector_indexes SET lean = 0")
+        tx._con.execute(f"UPDATE {table.name}_base SET vector = zeroblob(8000)")
+    with store._reading() as con:
+        before = con.pragma("page_count")
+    tend(store)
+
+    [anew] = known(store)
+    with store._reading() as con:
+        assert con.pragma("page_count") < before / 2
+    assert (anew.number > table.number, anew.lean, anew.state) == (True, 1, "ready")
+    assert rows(store) == expected_rows(store)
+
+
+EARLIER = (  # what an earlier version does: it counts on the copies
+    "SELECT vec1_l2_distance(zeroblob({1}), vector) FROM {0} WHERE rowid = 4096",
+    "DELETE FROM {0} WHERE rowid = 4096",
+    "UPDATE {0} SET vector = zeroblob({1}) WHERE rowid = 4096",
+)
+
+
+@pytest.mark.parametrize("statement", EARLIER)
+def test_an_earlier_version_is_refused_by_an_index_without_copies(statement, tmp_path):
+    """Then it compares exactly, or retires the index: both cost time only."""
+    with closing(indexed(tmp_path / "memories.db")) as store:
+        put(store, some(), [unit(1)])
+        with store._reading() as con, pytest.raises(vec1.BROKEN):
+            con.execute(statement.format(known(store)[-1].name, 4 * DIMENSION)).fetchall()
 
 
 def test_a_transaction_that_is_undone_leaves_the_index_as_it_was(tmp_path):

@@ -26,9 +26,10 @@ from scrubjay.stores.sqlite.errors import DOCTOR, translated, translated_errors
 from scrubjay.values.memory import random_suffix
 
 APPLICATION_ID = 0x4A61_7931  # "Jay1"
-SCHEMA_VERSION = 14  # the highest number in schema/sqlite
+SCHEMA_VERSION = 15  # the highest number in schema/sqlite
 LEAST_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL that two connections reset at once
-FREE_PAGES = 200  # of 4 kB; less is not worth moving pages about
+FREE_PAGES = 200  # of 4 kB; less is not worth moving pages about …
+FREE_SHARE = 10  # … nor is less than a tenth of the file
 CHECK_SECONDS = 1.0
 BUSY_MILLISECONDS = 10_000  # readers wait only for those who open, recover or close the file
 
@@ -229,10 +230,14 @@ def damaged(path: Path) -> bool:
     return False
 
 
+def much_is_free(con: apsw.Connection) -> bool:
+    free = int(con.pragma("freelist_count"))
+    return free > FREE_PAGES and free * FREE_SHARE > int(con.pragma("page_count"))
+
+
 def give_back_space(con: apsw.Connection) -> None:
     """Shrink the file once a good part of it is free, a bounded piece at a time."""
-    free = int(con.pragma("freelist_count"))
-    if free > FREE_PAGES and free * 4 > int(con.pragma("page_count")):
+    if much_is_free(con):
         for _ in con.execute("PRAGMA incremental_vacuum(500)"):
             pass
 

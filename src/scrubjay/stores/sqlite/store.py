@@ -160,9 +160,13 @@ class SqliteStore(SqliteReads, Store):
 
     def needs_tending(self) -> bool:
         with self._reading() as con:
+            if self._connections.damaged:
+                return False
+            if sqlite_file.much_is_free(con):
+                return True
             unfinished = vec1.tables(con, "filling", "retired")
             wanted = unfinished or vec1.plan(con, from_vectors=self._index_from)
-            return bool(wanted) and not self._connections.damaged and vec1.able(con)
+            return bool(wanted) and vec1.able(con)
 
     def tend(self) -> bool:
         if not self.needs_tending():

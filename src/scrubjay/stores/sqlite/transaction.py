@@ -15,6 +15,7 @@ import apsw
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
+from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import replication, vec1
 from scrubjay.stores.sqlite.filters import Restriction, audience_of, space_number
 from scrubjay.stores.sqlite.reads import SqliteReads
@@ -372,7 +373,11 @@ class SqliteTransaction(SqliteReads, Transaction):
         vec1.retire_all(self._con)
 
     def tend(self, plan: vec1.Plan | None, model: bytes | None) -> bool:
-        """One step towards the index that there should be; False if nothing more can be done here."""
+        """One step towards the index that there should be, or towards a file without much free space; False if nothing
+        more can be done here."""
+        return self._tend_index(plan, model) or self._give_back_space()
+
+    def _tend_index(self, plan: vec1.Plan | None, model: bytes | None) -> bool:
         if not vec1.able(self._con):
             return False
         for table in vec1.tables(self._con, "retired")[:1]:
@@ -385,6 +390,11 @@ class SqliteTransaction(SqliteReads, Transaction):
             vec1.begin(self._con, plan, model)
             return True
         return False
+
+    def _give_back_space(self) -> bool:
+        much = sqlite_file.much_is_free(self._con)
+        sqlite_file.give_back_space(self._con)
+        return much
 
     def _rebuild_totals(self) -> None:
         """As the schema fills them; when memories were handed out is known nowhere else and stays."""

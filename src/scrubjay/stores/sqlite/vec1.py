@@ -5,6 +5,10 @@ and `vectors` and may be thrown away at any time.
 
     rowid = memories.seq × 4096 + part
 
+vec1 keeps a copy of every vector, but searches by codes alone; it needs the vector again only to take its code out. So
+the copy is blanked as soon as it is written (`_blank`) and put back for that moment (`_restore`): from `vectors`, or
+from `former_vectors` if the transaction has replaced it there.
+
 Every transaction brings the tables in step with the memories it has changed (`mirror`), told by their change number,
 before it commits; so a table that is being filled is written twice over meanwhile, and is whole when it is switched to.
 A process that cannot do so (no extension, a damaged table) retires the table instead of leaving it wrong.
@@ -14,7 +18,7 @@ A process that cannot do so (no extension, a damaged table) retires the table in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from math import isqrt
 from typing import Any
@@ -56,6 +60,7 @@ class Table:
     trained: int
     filled: int
     model: str | None = None  # a second one, whose vectors it holds
+    lean: int = 1  # 0: made by an earlier version, with a copy of every vector
 
     @property
     def name(self) -> str:
@@ -78,7 +83,7 @@ def able(con: apsw.Connection) -> bool:
 def tables(con: apsw.Connection, *states: str) -> list[Table]:
     """The tables in these states, oldest first."""
     rows = con.execute(
-        "SELECT number, dimension, state, buckets, trained, filled, model FROM vector_indexes ORDER BY number"
+        "SELECT number, dimension, state, buckets, trained, filled, model, lean FROM vector_indexes ORDER BY number"
     )
     return [table for table in (Table(*row) for row in rows) if table.state in states]
 
@@ -106,6 +111,7 @@ def mirror(con: apsw.Connection, change: int) -> None:
                 _sync(con, table, "memories.change = ?", (change,))  # memories_by_change
         except BROKEN:
             retire(con, table)
+    con.execute("DELETE FROM former_vectors")
 
 
 def retire(con: apsw.Connection, table: Table) -> None:
@@ -123,6 +129,8 @@ def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any])
     for (seq,) in con.execute(f"SELECT seq FROM memories WHERE {where}", values):
         wanted[seq] = {}
     own = kept(table.model)
+    former = "SELECT id, vector FROM former_vectors WHERE second = ?"
+    replaced: dict[int, bytes] = dict(con.execute(former, (table.model is not None,)))
     rows = con.execute(
         f"""
         SELECT seq, part, space, audience, user, state, kind, category, importance, created_at,
@@ -140,29 +148,50 @@ def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any])
         numbers = (space, audience, user, state, code(kind), code(category), thousandths(importance), *rest)
         wanted[seq][part] = (vector, *numbers)
     for seq, parts in wanted.items():
-        _sync_memory(con, table, seq, parts)
+        _sync_memory(con, table, seq, parts, replaced)
 
 
-def _sync_memory(con: apsw.Connection, table: Table, seq: int, wanted: dict[int, Row]) -> None:
+def _sync_memory(
+    con: apsw.Connection, table: Table, seq: int, wanted: dict[int, Row], replaced: Mapping[int, bytes]
+) -> None:
     for part in count():
         rowid = seq * PARTS + part
-        stored = con.execute(f"SELECT vector, {', '.join(COLUMNS)} FROM {table.name} WHERE rowid = ?", (rowid,)).get
+        stored = con.execute(
+            f"SELECT vector, {', '.join(COLUMNS)} FROM {table.name} WHERE rowid = ?", (rowid,)
+        ).fetchone()
         row = wanted.get(part)
         if stored is None and row is None:
             if part >= max(wanted, default=0):
                 return
-        elif row is None:
+            continue
+        if stored is not None:
+            known = stored[0] or replaced.get(rowid) or (None if row is None else row[0])
+            if row is not None and (known, *stored[1:]) == row:
+                continue
+            _restore(con, table, rowid, known)
+        if row is None:
             con.execute(f"DELETE FROM {table.name} WHERE rowid = ?", (rowid,))
         elif stored is None:
             con.execute(
                 f"INSERT INTO {table.name} (rowid, vector, {', '.join(COLUMNS)}) VALUES (?, ?{', ?' * len(COLUMNS)})",
                 (rowid, *row),
             )
-        elif stored != row:
+        else:
             con.execute(
                 f"UPDATE {table.name} SET vector = ?, {', '.join(f'{name} = ?' for name in COLUMNS)} WHERE rowid = ?",
                 (*row, rowid),
             )
+        if row is not None:
+            _blank(con, table, rowid)
+
+
+def _restore(con: apsw.Connection, table: Table, rowid: int, vector: bytes | None) -> None:
+    """Let vec1 know again which vector a row has, to find its code by. Nobody knows it: vec1 calls the row corrupt."""
+    con.execute(f"UPDATE {table.name}_base SET vector = ? WHERE id = ?", (vector, rowid))
+
+
+def _blank(con: apsw.Connection, table: Table, rowid: int) -> None:
+    con.execute(f"UPDATE {table.name}_base SET vector = NULL WHERE id = ?", (rowid,))
 
 
 # --- making and unmaking ---------------------------------------------------------------------------------------------
@@ -198,7 +227,9 @@ def plan(con: apsw.Connection, *, from_vectors: int) -> Plan | None:
 
 def _enough(con: apsw.Connection, dimension: int, model: str | None, from_vectors: int) -> int:
     """How many vectors there must be for a table, or for another one."""
-    ready = [table for table in tables(con, "ready") if (table.dimension, table.model) == (dimension, model)]
+    ready = [
+        table for table in tables(con, "ready") if (table.dimension, table.model, table.lean) == (dimension, model, 1)
+    ]
     return max([from_vectors, *(GROWTH * table.trained for table in ready)])
 
 
@@ -249,8 +280,8 @@ def begin(con: apsw.Connection, plan: Plan, model: bytes) -> None:
         return
     [(number,)] = con.execute(
         """
-        INSERT INTO vector_indexes (dimension, state, buckets, trained, filled, model)
-        VALUES (?, 'filling', ?, ?, 0, ?)
+        INSERT INTO vector_indexes (dimension, state, buckets, trained, filled, model, lean)
+        VALUES (?, 'filling', ?, ?, 0, ?, 1)
         RETURNING number
         """,
         (plan.dimension, plan.buckets, plan.vectors, plan.model),
@@ -293,6 +324,34 @@ def empty(con: apsw.Connection, table: Table) -> None:
     drop(con, table)
 
 
+def complete(con: apsw.Connection, table: Table) -> bool:
+    """Whether it holds a code for each vector that it should, and nothing else.
+
+    Its own check would miss the vectors (`_blank`); so all that it has is asked for.
+    """
+    own = kept(table.model)
+    wanted = {
+        rowid
+        for (rowid,) in con.execute(
+            f"""
+            SELECT memories.seq * {PARTS} + vectors.part
+            FROM {own.table}
+            CROSS JOIN memories ON memories.seq = vectors.memory
+            WHERE memories.state < 4
+            AND {own.condition}
+            AND length(vectors.vector) = ?
+            """,
+            (*own.values, 4 * table.dimension),
+        )
+    }
+    if table.state == "filling":
+        wanted = {rowid for rowid in wanted if rowid // PARTS <= table.filled}
+    options = f'{{"k": {len(wanted) + BATCH}, "nprobe": {table.buckets}}}'
+    anything = b"\0\0\x80\x3f" * table.dimension  # ones
+    found = {rowid for (rowid,) in con.execute(f"SELECT rowid FROM {table.name}(?, ?)", (anything, options))}
+    return wanted == found if table.state == "ready" else wanted <= found
+
+
 def drop(con: apsw.Connection, table: Table) -> None:
     """Remove a table, whatever its condition."""
     try:
@@ -302,6 +361,7 @@ def drop(con: apsw.Connection, table: Table) -> None:
             con.execute(f'DROP TABLE "{shadow}"')
         _forget(con, table)
     con.execute("DELETE FROM vector_indexes WHERE number = ?", (table.number,))
+    con.execute("DELETE FROM former_vectors")  # an earlier version leaves what it replaced
 
 
 def shadows(con: apsw.Connection, table: Table) -> Iterator[str]:

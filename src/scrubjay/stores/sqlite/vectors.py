@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from math import isqrt
-from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -387,20 +386,18 @@ def near(
     wanted = max(CANDIDATES, limit + limit // 4)
     depth, lists = wanted, min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
     while depth <= MOST_CANDIDATES:
-        # Where the table's numbers say all, nearly every candidate passes: score them by the table's own vectors, in
-        # one go. Else first see which ones pass.
-        rowids, scores = candidates(
-            con, table, vector, restriction, depth=depth, lists=lists, scored=not restriction.by_rows
-        )
+        rowids = candidates(con, table, vector, restriction, depth=depth, lists=lists)
         all_of_them = len(rowids) < depth
         if all_of_them and lists < table.buckets:
             lists = table.buckets  # others may be in those that were passed over
             continue
-        if scores is None:
+        # Where the table's numbers say all, nearly every candidate passes: score them first, and look up the best
+        # ones' memories. Else first see which ones pass.
+        if restriction.by_rows:
             found = scored(con, rowids, vector, restriction, model=table.model)
         else:
-            found = admitted(con, dict(zip(rowids, scores, strict=True)), restriction, limit)
-        enough = len(found.scores) >= limit and (scores is not None or len(found.scores) >= wanted)
+            found = admitted(con, cosines(con, rowids, vector, model=table.model), restriction, limit)
+        enough = len(found.scores) >= (wanted if restriction.by_rows else limit)
         if all_of_them or (enough and len(set(found.memories.tolist())) >= limit):
             return found.best(limit).matches(con)
         passed = max(len(found.scores), 1) / len(rowids)
@@ -409,34 +406,43 @@ def near(
 
 
 def candidates(
-    con: apsw.Connection,
-    table: vec1.Table,
-    vector: Vector,
-    restriction: Restriction,
-    *,
-    depth: int,
-    lists: int,
-    scored: bool,
-) -> tuple[list[int], list[float] | None]:
-    """Rows with the nearest codes in so many lists, of all views together; if wanted, with their cosines and best
-    first.
+    con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction, *, depth: int, lists: int
+) -> list[int]:
+    """Rows with the nearest codes in so many lists, of all views together.
 
     Fewer than `depth` are all that there are in these lists.
     """
     options = json.dumps({"k": depth, "nprobe": lists})  # below 1 it would be a share, 1.0 is one list
-    # Vectors have length 1. What vec1 calls the cosine distance has changed between versions, this has not.
-    score = "1.0 - vec1_l2_distance(?1, vector) / 2.0" if scored else "0"
-    found: dict[int, float] = {}
+    found: dict[int, None] = {}
     for view in restriction.views:  # an OR over two columns would be applied after the cut
         where, values = joined(list(conditions(view, restriction)), "AND")
-        rows: list[Any] = con.execute(
-            f"SELECT rowid, {score} FROM {table.name}(?1, ?2) WHERE {where[1:-1]}", (to_blob(vector), options, *values)
-        ).fetchall()
-        found |= dict(rows)
-    if not scored:
-        return list(found), None
-    best = sorted(found.items(), key=itemgetter(1), reverse=True)
-    return [rowid for rowid, _ in best], [cosine for _, cosine in best]
+        rows = con.execute(
+            f"SELECT rowid FROM {table.name}(?1, ?2) WHERE {where[1:-1]}", (to_blob(vector), options, *values)
+        )
+        found |= dict.fromkeys(rowid for (rowid,) in rows)
+    return list(found)
+
+
+def cosines(con: apsw.Connection, rowids: list[int], vector: Vector, *, model: str | None) -> dict[int, float]:
+    """Rows of a table with the cosines of their full vectors, best first."""
+    own = kept(model)
+    rows = con.execute(
+        f"""
+        SELECT wanted.value, vectors.vector
+        FROM json_each(?) AS wanted
+        CROSS JOIN {own.table}
+        ON vectors.memory = wanted.value / {vec1.PARTS} AND vectors.part = wanted.value % {vec1.PARTS}
+        WHERE {own.condition}
+        AND length(vectors.vector) = ?
+        """,
+        (json.dumps(rowids), *own.values, 4 * len(vector)),
+    ).fetchall()
+    if not rows:
+        return {}
+    found, blobs = zip(*rows, strict=True)
+    scores = np.vecdot(matrix(blobs, len(vector)), vector)
+    order = np.argsort(-scores)
+    return dict(zip(np.array(found)[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def admitted(con: apsw.Connection, best: Mapping[int, float], restriction: Restriction, limit: int) -> Candidates:
