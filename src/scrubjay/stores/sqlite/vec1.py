@@ -186,7 +186,7 @@ def _sync_memory(
 
 
 def _restore(con: apsw.Connection, table: Table, rowid: int, vector: bytes | None) -> None:
-    """Let vec1 know again which vector a row has, to find its code by. Nobody knows it: vec1 calls the row corrupt."""
+    """Let vec1 find the code of a row by its vector. If that is not known, vec1 will call the row corrupt."""
     con.execute(f"UPDATE {table.name}_base SET vector = ? WHERE id = ?", (vector, rowid))
 
 
