@@ -144,6 +144,7 @@ LOOKED = 100  # how many of the best are looked at
 LONG = 400  # characters from which a text is long: of many things said in it one will resemble any question …
 LONG_COSTS = 0.07  # … so each doubling costs this …
 MOST_DOUBLINGS = 3  # … at most so often
+NOTE = 0.2  # how much less words weigh in a short memory of no conversation: who asks words it in another way
 TIME = 0.2  # weight of being from the time that the question names
 PERSONAL = 0.1  # for "I" and "my" in a memory, if they are in the question too
 TOLD = 0.05  # what "you" in a memory costs, if it is not in the question: it tells someone of themself
@@ -181,6 +182,8 @@ def second_look(
         said = words_of(glimpse.opening)
         if one.cosine is not None and glimpse.length > LONG:  # the word score has its own way with length
             boosts["length"] = -LONG_COSTS * min(MOST_DOUBLINGS, math.log2(glimpse.length / LONG))
+        if one.cosine is not None and glimpse.conversation is None and glimpse.length < LONG:
+            boosts["note"] = NOTE * (1 - glimpse.length / LONG) * (one.similarity - one.word_score)
         if personal:
             boosts["first person"] = PERSONAL * speaks(FIRST_PERSON, said)
         if not says_you:
