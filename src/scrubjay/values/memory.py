@@ -340,8 +340,7 @@ class Memory:
     @property
     def text(self) -> str:
         """What other dialects show, and what is embedded and indexed: a decision includes its reasoning."""
-        more = self.detail.get("reasoning") or self.detail.get("next_steps")
-        return f"{self.content}\n\n{more}" if more else self.content
+        return text_of(self.content, self.detail)
 
     @property
     def shown_text(self) -> str:
@@ -360,6 +359,11 @@ class Memory:
     def name(self) -> str:
         """What its own dialect calls it: decisions and checkpoints have an id that people can read."""
         return str(self.detail.get("name") or self.id)
+
+
+def text_of(content: str, detail: Mapping[str, Any]) -> str:
+    more = detail.get("reasoning") or detail.get("next_steps")
+    return f"{content}\n\n{more}" if more else content
 
 
 # The fields of a memory that are times.
@@ -661,6 +665,17 @@ class Glimpse(NamedTuple):
     conversation: str | None
     length: int  # of the content, in characters
     opening: str  # the content's first few hundred characters
+
+
+class Sketch(NamedTuple):
+    """What an earlier memory is compared with a new one by."""
+
+    id: str
+    text: str
+    category: Category
+    created_at: datetime
+    seq: int
+    superseded_by: str | None
 
 
 class Period(NamedTuple):

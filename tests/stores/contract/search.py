@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scrubjay.stores.promises.memories import Store
-from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Scope, Sight, Status
+from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Scope, Sight, Sketch, Status
 from tests.stores.contract.samples import (
     DIMENSION,
     EVERY_STATE,
@@ -252,6 +252,22 @@ class SearchContract:
         assert seen["short"].conversation is None
         assert seen["short"].opening == "short"
         assert store.glimpses([]) == {}
+
+    def test_a_sketch_shows_what_a_memory_says_and_when_it_came_to_those_who_see_it(self, store: Store) -> None:
+        first = put(
+            store, some("what", id="first", detail={"reasoning": "why"}, category=Category.GOAL, created_at=NOW)
+        )
+        put(store, some("mine", id="mine", access_level=AccessLevel.PRIVATE, context=Context(user_id="ann")))
+        put(store, some("old", id="old", superseded_by="first"))
+        purge(store, put(store, some("gone", id="gone")).id)
+
+        ben = Audience("ben", (Scope("default", Sight.OWN),))
+        seen = store.sketches(["old", "mine", "gone", "unknown", "first", "old"], ben)
+
+        assert [sketch.id for sketch in seen] == ["old", "first"]
+        assert [sketch.superseded_by for sketch in seen] == ["first", None]
+        assert seen[1] == Sketch("first", "what\n\nwhy", Category.GOAL, NOW, first.seq, None)
+        assert store.sketches([], EVERYTHING) == []
 
     # --- vectors ---
 

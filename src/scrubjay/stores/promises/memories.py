@@ -39,6 +39,7 @@ from scrubjay.values.memory import (
     Match,
     Memory,
     Order,
+    Sketch,
     Topic,
     Version,
 )
@@ -239,6 +240,10 @@ class Reads(ABC):
     @abstractmethod
     def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
         """What ranking wants to know of each of these memories; unknown ones are left out."""
+
+    @abstractmethod
+    def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
+        """What a new memory is compared with those of these by that the audience sees, in the order asked."""
 
     @abstractmethod
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:

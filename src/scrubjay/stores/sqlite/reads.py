@@ -16,8 +16,8 @@ import apsw
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Restriction, among, kept, restricted, seen, views_of
-from scrubjay.stores.sqlite.sql import TABLES, columns_for
-from scrubjay.stores.tables.rows import glimpse_of, memory_of
+from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for
+from scrubjay.stores.tables.rows import SKETCHED, glimpse_of, memory_of, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import (
@@ -29,6 +29,7 @@ from scrubjay.values.memory import (
     Match,
     Memory,
     Order,
+    Sketch,
     State,
     Topic,
 )
@@ -42,6 +43,7 @@ from dataclasses import replace
 from scrubjay.stores.sqlite.filters import Value, space_by_space
 from scrubjay.stores.tables.sql import View
 
+SKETCH = {name: OWN[name] for name in SKETCHED}
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 
@@ -207,6 +209,22 @@ class SqliteReads(Reads):
                 (OPENING, json.dumps(list(ids))),
             )
             return {name: glimpse_of(rest) for name, *rest in rows}
+
+    def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
+        with self._reading() as con:
+            told, told_values = columns_for(con, audience, SKETCH)
+            where, values = seen(views_of(con, audience))
+            rows = con.execute(
+                f"""
+                SELECT {told}
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON memories.id = wanted.value
+                WHERE memories.state < {int(State.PURGED)}
+                AND {where}
+                """,
+                (*told_values, json.dumps(list(dict.fromkeys(ids))), *values),
+            )
+            return [*map(sketch_of, rows)]
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         from scrubjay.stores.sqlite import vectors
