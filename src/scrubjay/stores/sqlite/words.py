@@ -25,9 +25,8 @@ from scrubjay.stores.tables.stems import TOKENIZER
 from scrubjay.values.memory import Match, State
 from scrubjay.values.words import COMMON_FROM_ROWS, SMALL_ROWS, query_words, rarity_of, term, weights_of
 
-COMMON_FROM_COUNT = 1_000  # how often a word stands that is not counted each time …
-STEADY = 20  # … but again when as many rows as a twentieth of that have come or gone
-MOST_REMEMBERED = 10_000  # counts within what callers see, per connection
+STEADY = 20  # a word is counted again when a twentieth of the rows that hold it may have come or gone
+MOST_REMEMBERED = 10_000  # counts of words, per connection
 NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
 DECIMALS = 9  # of a score: what FTS5 computes and what is computed here may differ in the last bit
 Found = tuple[float, int, int, str]  # score, time and order of arrival, id
@@ -92,7 +91,7 @@ class Seen(NamedTuple):
         return ("TRUE", []) if self.views is None else seen(self.views, "passages")
 
 
-_remembered: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str], tuple[int, int]]] = WeakKeyDictionary()
+_remembered: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str], tuple[int, int, int]]] = WeakKeyDictionary()
 _counted: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str, tuple[View, ...]], tuple[int, int]]] = (
     WeakKeyDictionary()
 )
@@ -315,22 +314,24 @@ def _rows_with(con: apsw.Connection, stems: Mapping[str, str], shown: Seen, inde
 
 
 def _common_remembered(con: apsw.Connection, stems: Iterable[str], rows: int, index: Index) -> dict[str, int]:
-    """In how many rows of all: common stems are remembered until the index has so many more rows that it might matter.
-    Counting reads them all."""
+    """In how many rows of all: remembered until so much has changed that it might matter. Counting reads them all."""
     remembered = _remembered.setdefault(con, {})
+    [(change,)] = con.execute("SELECT change FROM counters")
     known: dict[str, int] = {}
     unknown: list[str] = []
     for stem in stems:
-        count, of_rows = remembered.get((index, stem), (0, 0))
-        if count > STEADY * abs(rows - of_rows):
+        count, of_rows, of_change = remembered.get((index, stem), (0, -1, -1))
+        if count >= STEADY * max(abs(rows - of_rows), abs(change - of_change)):
             known[stem] = count
         else:
             unknown.append(stem)
-    for stem, count in _vocabulary(con, unknown, index).items():
-        known[stem] = count
-        if count >= COMMON_FROM_COUNT:
-            remembered[index, stem] = count, rows
-    return known
+    if unknown:
+        if len(remembered) + len(unknown) > MOST_REMEMBERED:
+            remembered.clear()
+        counted = _vocabulary(con, unknown, index)
+        known |= counted
+        remembered.update({(index, stem): (counted.get(stem, 0), rows, change) for stem in unknown})
+    return {stem: count for stem, count in known.items() if count}
 
 
 def _vocabulary(con: apsw.Connection, stems: Iterable[str], index: Index) -> dict[str, int]:
