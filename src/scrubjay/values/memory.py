@@ -28,6 +28,14 @@ class Kind(StrEnum):
     CHECKPOINT = "checkpoint"
 
 
+class Outcome(StrEnum):
+    """What became of a decision."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    PARTIAL = "partial"
+
+
 class Category(StrEnum):
     FACT = "fact"
     PREFERENCE = "preference"
