@@ -86,7 +86,7 @@ def test_a_default_that_could_be_changed_is_refused():
 
         @dataclass(frozen=True, slots=True)
         class Shared:
-            all: list[int] = []  # noqa: RUF008, RUF012 - that is what is tested
+            all: list[int] = []  # noqa: RUF012 - that is what is tested
 
 
 def test_replace_and_copies_work():
