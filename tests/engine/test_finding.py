@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scrubjay.engine.search import ranking
-from scrubjay.engine.search.ranking import Candidate, fresh_first, second_look
-from scrubjay.values.memory import Filter, Glimpse, Link, LinkKind, Query, Weights
+from scrubjay.engine.search.ranking import Candidate
+from scrubjay.values.memory import Filter, Link, LinkKind, Query, Weights
+from tests.engine.columns import Glimpse, fresh_first, second_look
 
 NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ similarity from 0 to 1, higher is better. Everything above and below this file u
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -664,15 +664,33 @@ class Match(NamedTuple):
     score: float
 
 
-class Glimpse(NamedTuple):
-    """What ranking needs to know about a memory besides how well it matches."""
+class Candidates(NamedTuple):
+    """What a store found for a question, by words or by meaning, as columns: row i of each belongs together."""
 
-    created_at: datetime
-    valid_from: datetime | None
-    valid_until: datetime | None
-    conversation: str | None
-    length: int  # of the content, in characters
-    opening: str  # the content's first few hundred characters
+    memories: Sequence[str]  # first those that meaning found, best first
+    word_scores: Sequence[float]  # 0 where words did not find it
+    cosines: Sequence[float]  # not a number where it has no vector
+    near: int  # how many meaning found
+    by_words: Sequence[int]  # rows that words found, best first
+
+
+class Glimpses(NamedTuple):
+    """What ranking needs to know about memories besides how well they match, as columns."""
+
+    memories: Sequence[str]
+    created_at: Sequence[int]  # milliseconds since 1970, as the next two
+    valid_from: Sequence[int | None]
+    valid_until: Sequence[int | None]
+    conversation: Sequence[Hashable]  # the same for those of one; nothing if it is in none
+    length: Sequence[int]  # of the content, in characters
+    opening: Sequence[str]  # the content's first few hundred characters
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Sequence[Any]]) -> Glimpses:
+        return cls(*columns) if (columns := list(zip(*rows, strict=True))) else NO_GLIMPSES
+
+
+NO_GLIMPSES = Glimpses((), (), (), (), (), (), ())
 
 
 class Sketch(NamedTuple):

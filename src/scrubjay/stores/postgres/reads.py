@@ -17,10 +17,10 @@ from scrubjay.stores.postgres.filters import Restriction, restricted, seen, view
 from scrubjay.stores.postgres.sql import OWN, columns_for
 from scrubjay.stores.postgres.values import Texts
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
-from scrubjay.stores.tables.rows import SKETCHED, Row, glimpse_of, memory_of, sketch_of
+from scrubjay.stores.tables.rows import SKETCHED, Row, memory_of, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
-from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpse, Kind, Match, Memory, Order, Sketch, State, Topic
+from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpses, Kind, Match, Memory, Order, Sketch, State, Topic
 from scrubjay.values.times import moment
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class PostgresReads(Reads):
         with self._reading() as con:
             return postgres_words.rarities(con, words, views_of(audience))
 
-    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+    def glimpses(self, ids: Sequence[str]) -> Glimpses:
         with self._reading() as con:
             rows = con.execute(
                 # memories_by_id
@@ -198,7 +198,7 @@ class PostgresReads(Reads):
                 """,
                 (OPENING, Texts(ids)),
             )
-            return {name: glimpse_of(rest) for name, *rest in rows}
+            return Glimpses.of_rows(rows)
 
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         if not ids:

@@ -17,14 +17,14 @@ from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Restriction, among, kept, restricted, seen, views_of
 from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for
-from scrubjay.stores.tables.rows import SKETCHED, glimpse_of, memory_of, sketch_of
+from scrubjay.stores.tables.rows import SKETCHED, memory_of, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import (
     AT_HAND,
     Audience,
     Filter,
-    Glimpse,
+    Glimpses,
     Kind,
     Match,
     Memory,
@@ -195,20 +195,19 @@ class SqliteReads(Reads):
             )
             return vectors.best_cosines(vector, rows)
 
-    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+    def glimpses(self, ids: Sequence[str]) -> Glimpses:
         with self._reading() as con:
             rows = con.execute(
                 """
                 SELECT
-                    memories.id, memories.created_at, memories.valid_from, memories.valid_until, names.name,
-                    memories.content_length, substr(memories.content, 1, ?)
+                    memories.id, created_at, valid_from, valid_until, conversation, content_length,
+                    substr(content, 1, ?)
                 FROM json_each(?) AS wanted
                 CROSS JOIN memories ON memories.id = wanted.value
-                LEFT JOIN names ON names.number = memories.conversation
                 """,
                 (OPENING, json.dumps(list(ids))),
             )
-            return {name: glimpse_of(rest) for name, *rest in rows}
+            return Glimpses.of_rows(rows)
 
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         with self._reading() as con:

@@ -20,7 +20,6 @@ from scrubjay.values.memory import (
     Context,
     CredentialKind,
     Event,
-    Glimpse,
     Kind,
     LinkKind,
     Memory,
@@ -184,11 +183,6 @@ def renamed(known: Memory, memory: Memory) -> Memory:
     """With another's path, title and found tags; of an archived memory only with what its row has."""
     path, title = memory.path if known.path else "", memory.title if known.title else ""
     return replace(known, path=path, title=title, auto_tags=memory.auto_tags)
-
-
-def glimpse_of(row: Row) -> Glimpse:
-    created, since, until, conversation, length, opening = row
-    return Glimpse(moment(created), maybe_moment(since), maybe_moment(until), conversation, length, opening)
 
 
 SKETCHED = ("id", "content", "detail", "category", "created_at", "seq", "superseded_by")
