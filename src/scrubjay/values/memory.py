@@ -664,14 +664,20 @@ class Match(NamedTuple):
     score: float
 
 
+Column = Any  # of numbers: an array, or a list
+
+
 class Candidates(NamedTuple):
     """What a store found for a question, by words or by meaning, as columns: row i of each belongs together."""
 
     memories: Sequence[str]  # first those that meaning found, best first
-    word_scores: Sequence[float]  # 0 where words did not find it
-    cosines: Sequence[float]  # not a number where it has no vector
+    word_scores: Column  # 0 where words did not find it
+    cosines: Column  # not a number where it has no vector
     near: int  # how many meaning found
     by_words: Sequence[int]  # rows that words found, best first
+
+
+NO_CANDIDATES = Candidates((), (), (), 0, ())
 
 
 class Glimpses(NamedTuple):

@@ -23,6 +23,7 @@ from scrubjay.engine.search import verdict
 from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
 from scrubjay.values.memory import (
     Candidates,
+    Column,
     Decay,
     Explanation,
     Factors,
@@ -47,8 +48,6 @@ MEANING = 0.65  # weight of similarity against words
 NOT_EMBEDDED = 0.2  # what counts as the similarity of a memory without a vector, where others have one
 BESIDE = 0.5  # weight of a second model's similarity against the first's …
 FOREIGN = 0.75  # … and if the question is in another language than English
-
-Column = Any  # of numbers: an array, in a search by words alone a list
 
 
 class Candidate(NamedTuple):

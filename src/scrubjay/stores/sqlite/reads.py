@@ -166,17 +166,6 @@ class SqliteReads(Reads):
             restriction = restricted(con, filter, audience, now=now)
             return [] if restriction is None else self._nearest(con, vector, restriction, limit, model)
 
-    def match_and_nearest(
-        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
-    ) -> tuple[List[Match], List[Match]]:
-        with self._reading() as con:
-            restriction = restricted(con, filter, audience, now=now)  # which asks some tables: once for both
-            if restriction is None:
-                return [], []
-            return sqlite_words.match(con, text, restriction, limit), self._nearest(
-                con, vector, restriction, limit, None
-            )
-
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         from scrubjay.stores.sqlite import vectors
 

@@ -12,8 +12,9 @@ formula is computed here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import apsw
@@ -30,6 +31,8 @@ MOST_REMEMBERED = 10_000  # counts of words, per connection
 NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
 DECIMALS = 9  # of a score: what FTS5 computes and what is computed here may differ in the last bit
 Found = tuple[float, int, int, str]  # score, time and order of arrival, id
+Admitted = tuple[int, int, str]  # a memory: order and time of arrival, id
+Admit = Callable[[Restriction, Sequence[int]], list[Admitted]]
 
 
 def register(con: apsw.Connection) -> None:
@@ -104,14 +107,22 @@ ARCHIVED = Index("archived_words", "archived_vocabulary", 1)  # of archived memo
 
 
 def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
-    found = _matched(con, text, restriction, limit, HOT)
+    found = matched(con, text, restriction, limit, partial(admitted, con))
+    return [Match(memory, min(score, 1.0)) for score, _, _, memory in found]
+
+
+def matched(con: apsw.Connection, text: str, restriction: Restriction, limit: int, admit: Admit) -> list[Found]:
+    """The best by words, best first; scores may be above one. `admit` says which memories a restriction lets pass."""
+    found = _matched(con, text, restriction, limit, index=HOT, admit=admit)
     if State.ARCHIVED in restriction.states:
-        found += _matched(con, text, restriction, limit, ARCHIVED)
+        found += _matched(con, text, restriction, limit, index=ARCHIVED, admit=admit)
     found.sort(reverse=True)  # before what is above one becomes one, or the newest of the best would come first
-    return [Match(memory, min(score, 1.0)) for score, _, _, memory in found[:limit]]
+    return found[:limit]
 
 
-def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: int, index: Index) -> list[Found]:
+def _matched(
+    con: apsw.Connection, text: str, restriction: Restriction, limit: int, *, index: Index, admit: Admit
+) -> list[Found]:
     words = index.table
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
     frequencies = _frequencies(con, query_words(text), shown, index)
@@ -143,9 +154,12 @@ def _matched(con: apsw.Connection, text: str, restriction: Restriction, limit: i
             LIMIT {depth}
             """
         passages = [*con.execute(statement, (*asked, *hidden_out, *values))]
-        found = _admitted(con, passages, restriction)
+        scores: dict[int, float] = {}
+        for rowid, score in passages:
+            scores.setdefault(rowid // 256, score)
+        found = admit(restriction, [*scores])
         if len(found) >= limit or len(passages) < depth:
-            return [(round(score / best, DECIMALS), created, seq, memory) for score, created, seq, memory in found]
+            return [(round(scores[seq] / best, DECIMALS), created, seq, memory) for seq, created, memory in found]
         depth *= 4  # filters took many out, or long memories took several places each
         within, values = _within(restriction, words)
 
@@ -198,13 +212,10 @@ def _within(restriction: Restriction, words: str) -> Condition:
     )
 
 
-def _admitted(con: apsw.Connection, passages: Iterable[tuple[int, float]], restriction: Restriction) -> list[Found]:
-    """The memories of these passages that the restriction admits: best score, time and order of arrival, id."""
-    scores: dict[int, float] = {}
-    for rowid, score in passages:
-        scores.setdefault(rowid // 256, score)
+def admitted(con: apsw.Connection, restriction: Restriction, seqs: Sequence[int]) -> list[Admitted]:
+    """Those of these memories that the restriction admits."""
     where, values = restriction.condition()
-    rows = con.execute(
+    rows: list[Any] = con.execute(
         # CROSS JOIN keeps the order: each memory by its primary key.
         f"""
         SELECT memories.seq, memories.created_at, memories.id
@@ -212,9 +223,9 @@ def _admitted(con: apsw.Connection, passages: Iterable[tuple[int, float]], restr
         CROSS JOIN memories ON memories.seq = wanted.value
         WHERE {where}
         """,
-        (json.dumps(list(scores)), *values),
-    )
-    return [(scores[seq], created, seq, memory) for seq, created, memory in rows]
+        (json.dumps(seqs), *values),
+    ).fetchall()
+    return rows
 
 
 def rarities(
