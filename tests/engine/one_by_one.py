@@ -17,6 +17,7 @@ from scrubjay.engine.search.ranking import (
     MEANING,
     MOST_DOUBLINGS,
     NOT_EMBEDDED,
+    NOTE,
     PAST,
     PERSONAL,
     RECENT,
@@ -64,6 +65,8 @@ def second_look(candidates, glimpses, question, periods):
         said = words_of(glimpse.opening)
         if one.cosine is not None and glimpse.length > LONG:
             boosts["length"] = -LONG_COSTS * min(MOST_DOUBLINGS, math.log2(glimpse.length / LONG))
+        if one.cosine is not None and glimpse.conversation is None and glimpse.length < LONG:
+            boosts["note"] = NOTE * (1 - glimpse.length / LONG) * (one.similarity - one.word_score)
         if personal:
             boosts["first person"] = PERSONAL * speaks(FIRST_PERSON, said)
         if not says_you:
