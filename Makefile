@@ -76,6 +76,7 @@ format: .venv/ready-dev
 simulate: .venv/ready-dev
 	SCRUBJAY_SIMULATIONS=10000 $(RUN) -m pytest tests/sync/test_simulation.py --timeout=14400
 
+# Ends with one table: every figure beside its floor in this run, what it was before, and its goal.
 bench: .venv/ready-dev model
 	$(RUN) -m bench.speed
 	$(RUN) -m bench.system
@@ -83,7 +84,9 @@ bench: .venv/ready-dev model
 	$(RUN) -m bench.sync
 	$(RUN) -m bench.bulk
 	$(RUN) -m bench.large
+	$(RUN) -m bench.postgres
 	$(RUN) -m bench.load
+	$(RUN) -m bench.figures
 
 # A million memories: a quarter of an hour of one core, and 9 GB of disk.
 bench-million: .venv/ready-dev model

@@ -14,15 +14,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import scrubjay
 from bench import report, sentences
+from bench.figures import Figure
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.settings import load
 
 TURNS = 5
-GOAL = 0.8
+GOAL = 0.95
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -58,7 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ["goal", f"≥ {GOAL}"],
     ]
     report.table(f"Bulk loading of {count:,} memories (best of {TURNS})", ["", ""], rows)
-    shares = {"share": share, "share_of_cpu": share_of_cpu, "goal": GOAL}
+    shares: dict[str, Any] = {"share": share, "share_of_cpu": share_of_cpu, "goal": GOAL}
+    figure = Figure(
+        name="import, beside two threads that only embed",
+        value=max(stored),
+        unit="memories/s",
+        floor=max(alone),
+        goal=GOAL * max(alone),
+        more_is_better=True,
+    )
+    shares["figures"] = [figure.as_json()]
     report.write("bulk", {"alone": alone, "stored": stored, **shares}, report.machine())
 
 

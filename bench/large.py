@@ -1,12 +1,14 @@
 """Large stores: what a search costs when there is much to search, and whether it still finds the right things.
 
-    python -m bench.large                       10,000 and 100,000 memories, some minutes
+    python -m bench.large                       1,000, 10,000 and 100,000 memories, some minutes
     python -m bench.large --memories 1000000    a quarter of an hour of one core and 9 GB of disk the first time
 
 Texts are made up; past 10,000 they repeat, with numbers of their own (grown.py). Their vectors are mixed from those of
 10,000 sentences that the real model has embedded, so that they lie as real ones do; embedding a hundred thousand texts
-would measure the model. Times are milliseconds of processor, medians, of everything but embedding the question; the
-floor is bare vec1 and bare FTS5 over the same rows.
+would measure the model. Times are milliseconds of processor, medians, of everything but embedding. The floor of a
+search is bare FTS5 and a comparison with every vector, or bare vec1 where the store has an index; of a filtered one the
+same over the memories that the filter admits, as if nothing else were there; of a store the comparison and a synced
+append.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import isqrt
 from pathlib import Path
@@ -33,6 +35,8 @@ import numpy as np
 
 from bench import children, report, sentences
 from bench.cached import CachedEmbedder, say
+from bench.figures import Figure
+from bench.floors import BareProgram
 from bench.grown import grow
 from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.catalogue import DEFAULT, find
@@ -40,6 +44,7 @@ from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.settings import load
+from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import LOOKED_THROUGH
@@ -48,10 +53,24 @@ from scrubjay.values.words import query_words
 
 ROUNDS = 40
 QUESTIONS = 200  # for recall
+PAGE = 1_000
 STORED = 10_000  # memories that are stored one by one
 START = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = START + timedelta(days=3650)
 EVERYONE = Audience("", (Scope(None, Sight.ALL),))
-GOALS = {100_000: {"whole": 12.0, "scope": 4.0, "recall": 0.98}, 1_000_000: {"whole": 25.0, "recall": 0.97}}
+PROJECT = Audience("", (Scope("project", Sight.ALL),))
+SEARCH_GOALS = {1_000: 1.5, 10_000: 3.0, 100_000: 12.0, 1_000_000: 40.0}
+STORE_GOALS = {10_000: 4.0, 100_000: 5.0}
+SCOPE_GOALS = {100_000: 4.0}
+SCOPES = {
+    "one of 100 users": Filter(user_id="user17"),
+    "one of 50 tags": Filter(tags=frozenset({"tag7"})),
+    "one conversation": Filter(conversation_id="c7"),
+    "a space with 1 %": Filter(),  # asked there
+    "a rare tag": Filter(tags=frozenset({"rare"})),
+    "one category and half the importance": Filter(categories=frozenset({Category.GOAL}), min_importance=0.5),
+}
+WITH_GOALS = list(SCOPES)[:4]
 
 
 class MixedEmbedder(Embedder):
@@ -65,7 +84,7 @@ class MixedEmbedder(Embedder):
         real.fill(texts, label="sentences to mix from")
         self._real = np.stack(real.embed(texts))
         self._mean = self._real.mean(axis=0)
-        self.calibration = real.calibration
+        self._calibrate = real.calibrate
         self.dimension = real.dimension
 
     @property
@@ -85,6 +104,9 @@ class MixedEmbedder(Embedder):
         mixed += 0.01 * chance.standard_normal(self.dimension).astype(np.float32)
         return (mixed / np.linalg.norm(mixed)).astype(np.float32)
 
+    def calibrate(self, cosine: float) -> float:
+        return self._calibrate(cosine)
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.large", description="Measure large stores.")
@@ -92,20 +114,59 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--folder", type=Path, help="where stores are made, and kept for the next time")
     options = parser.parse_args(arguments)
-    counts = options.memories or [10_000, 100_000]
+    counts = options.memories or [1_000, 10_000, 100_000]
     facts, embedder = report.machine(), MixedEmbedder()
     children.compile_package()
     results: dict[str, Any] = {}
+    summary: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder:
         for count in counts:
             home = filled(options.folder or Path(folder), count, embedder)
-            results[f"{count:,}"] = measured(home, count, embedder, options.rounds)
+            results[f"{count:,}"] = measured(home, embedder, options.rounds)
+            summary += summed_up(count, results[f"{count:,}"])
     rows = [
         [name, *(shown(results[f"{count:,}"].get(name)) for count in counts)] for name in results[f"{counts[-1]:,}"]
     ]
     report.table("Large stores", ["", *(f"{count:,}" for count in counts)], rows)
     facts["load_after"] = [round(value, 2) for value in os.getloadavg()]
+    results["figures"] = [one.as_json() for one in summary]
     report.console.print(f"\nWritten: {report.write('large', results, facts)}")
+
+
+def summed_up(count: int, measured: Mapping[str, float]) -> list[Figure]:
+    """What `bench.figures` shows."""
+    figures = [
+        Figure(
+            name=f"search, {count:,} memories",
+            value=measured["search, whole store, ms"],
+            floor=measured["floor: search, whole store, ms"],
+            goal=SEARCH_GOALS.get(count),
+        ),
+        Figure(
+            name=f"store without embedding, {count:,} memories",
+            value=measured["store with made vectors, ms"],
+            floor=measured["floor: store, ms"],
+            goal=STORE_GOALS.get(count),
+        ),
+        Figure(
+            name=f"file, {count:,} memories",
+            value=measured["store file, MB"],
+            unit="MB",
+            floor=measured["floor: texts and vectors, MB"],
+            goal=1.7 * measured["floor: texts and vectors, MB"],
+        ),
+    ]
+    if count in SCOPE_GOALS:
+        figures[1:1] = [
+            Figure(
+                name=f"search, {count:,} memories, {scope}",
+                value=measured[f"search, {scope}, ms"],
+                floor=measured[f"floor: search, {scope}, ms"],
+                goal=SCOPE_GOALS[count],
+            )
+            for scope in WITH_GOALS
+        ]
+    return figures
 
 
 def shown(value: object) -> str:
@@ -136,7 +197,7 @@ def filled(folder: Path, count: int, embedder: Embedder) -> Path:
         return home
     draft = folder / f"large-{count}.draft"
     shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir()
+    draft.mkdir(parents=True)
     with engine_on(SqliteStore(draft / "memories.db"), embedder) as jay:
         jay.create_space("project")
         project = jay.bound_to(spaces=("project",))
@@ -152,7 +213,7 @@ def filled(folder: Path, count: int, embedder: Embedder) -> Path:
 # --- measuring -------------------------------------------------------------------------------------------------------
 
 
-def measured(home: Path, count: int, embedder: Embedder, rounds: int) -> dict[str, Any]:
+def measured(home: Path, embedder: Embedder, rounds: int) -> dict[str, Any]:
     path = home / "memories.db"
     figures: dict[str, Any] = {"store file, MB": sum(file.stat().st_size for file in home.iterdir()) / 1e6}
     figures |= opening(path)
@@ -162,11 +223,9 @@ def measured(home: Path, count: int, embedder: Embedder, rounds: int) -> dict[st
         with engine_on(SqliteStore(copy), embedder) as jay:
             figures |= searches(jay, rounds)
             figures |= recalls(jay, copy, embedder)
-            figures |= floors(copy, embedder, rounds)
+            figures |= floors(jay, copy, embedder, rounds)
             figures |= stores(jay, rounds)
         figures["resident of a searching process, MB"] = resident(copy)
-    for name, goal in GOALS.get(count, {}).items():
-        figures[f"goal: {name}"] = goal
     return figures
 
 
@@ -184,21 +243,12 @@ def searches(jay: Engine, rounds: int) -> dict[str, float]:
     project = jay.bound_to(spaces=("project",))
     vectors = cost(lambda n: jay.parts.embedding.embedder.embed_query(asked[n]), rounds)  # type: ignore[union-attr]
 
-    def search(filter: Filter, engine: Engine = jay) -> float:
+    def search(filter: Filter, engine: Engine) -> float:
         return cost(lambda n: engine.search(Query(text=asked[n], limit=10, filter=filter)), rounds) - vectors
 
-    scopes = {
-        "search, whole store, ms": Filter(),
-        "search, one of 100 users, ms": Filter(user_id="user17"),
-        "search, one category and half the importance, ms": Filter(
-            categories=frozenset({Category.GOAL}), min_importance=0.5
-        ),
-        "search, one of 50 tags, ms": Filter(tags=frozenset({"tag7"})),
-        "search, a rare tag, ms": Filter(tags=frozenset({"rare"})),
-        "search, one conversation, ms": Filter(conversation_id="c7"),
-    }
-    figures = {name: search(filter) for name, filter in scopes.items()}
-    figures["search, a space with 1 %, ms"] = search(Filter(), project)
+    figures = {"search, whole store, ms": search(Filter(), jay)}
+    for name, filter in SCOPES.items():
+        figures[f"search, {name}, ms"] = search(filter, project if name.startswith("a space") else jay)
     return figures
 
 
@@ -235,24 +285,84 @@ def recalls(jay: Engine, path: Path, embedder: Embedder) -> dict[str, float]:
         scope = np.flatnonzero(mask)
         for vector in asked:
             best = scope[np.argsort(-np.vecdot(matrix[scope], vector))[:10]]
-            near = store.nearest(vector, filter, EVERYONE, now=START + timedelta(days=3650), limit=10)
+            near = store.nearest(vector, filter, EVERYONE, now=LATER, limit=10)
             found += len(set(ids[best]) & {match.memory for match in near})
         figures[name] = found / (10 * len(asked))
     return figures
 
 
-def floors(path: Path, embedder: Embedder, rounds: int) -> dict[str, float]:
-    """What bare vec1 and bare FTS5 need for the same question, in the same file."""
+def floors(jay: Engine, path: Path, embedder: Embedder, rounds: int) -> dict[str, float]:
+    """What bare programs need for the same questions and texts."""
     asked = sentences.questions(rounds + 3)
-    vectors = [embedder.embed_query(question).tobytes() for question in asked]
-    with apsw.Connection(str(path)) as con:
+    making = cost(lambda n: embedder.embed_query(asked[n]), rounds)
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        for name, filter in {"whole store": Filter(), **SCOPES}.items():
+            audience = PROJECT if name.startswith("a space") else EVERYONE
+            bare, size = program(Path(folder) / name, jay.records, filter, audience, embedder)
+            figures[f"floor: search, {name}, ms"] = cost(lambda n: bare.search(asked[n]), rounds) - making  # noqa: B023
+            if name == "whole store":
+                figures["floor: store, ms"] = cost(lambda n: bare.store(asked[n]), rounds) - making  # noqa: B023
+                figures["floor: texts and vectors, MB"] = size / 1e6
+    if indexed := bare_index(path, [embedder.embed_query(question) for question in asked], rounds):
+        words = bare_words(path, asked, rounds)
+        figures["floor: search, whole store, ms"] = indexed["search"] + words
+        figures["floor: store, ms"] = min(figures["floor: store, ms"], indexed["store"])
+    return figures
+
+
+def program(
+    folder: Path, records: Store, filter: Filter, audience: Audience, embedder: Embedder
+) -> tuple[BareProgram, int]:
+    """One that holds what a filter admits, and how many bytes its texts and vectors are."""
+    folder.mkdir()
+    memories = records.list(filter, audience, now=LATER, limit=10**9)
+    texts, known = [memory.content for memory in memories], dict[str, Vector]()
+    for start in range(0, len(memories), PAGE):
+        known |= records.vectors([memory.id for memory in memories[start : start + PAGE]])
+    vectors = [known[memory.id] for memory in memories]
+    (folder / "texts.json").write_text(json.dumps(texts))
+    np.save(folder / "vectors.npy", np.stack(vectors))
+    return BareProgram(folder, embedder), sum(len(text.encode()) for text in texts) + sum(one.nbytes for one in vectors)
+
+
+def bare_index(path: Path, vectors: Sequence[Vector], rounds: int) -> dict[str, float]:
+    """Bare vec1 in the store's own file, if it has an index, and its candidates compared exactly: of a search, and of
+    a store with a synced append."""
+    with apsw.Connection(str(path)) as con, (path.parent / "appended").open("ab", buffering=0) as file:
         con.pragma("cache_size", -8 * 1024)
         ready = vec1.tables(con, "ready")
         if not ready:
             return {}
         vec1.able(con)
-        name = ready[0].name
-        options = json.dumps({"k": 300, "nprobe": LOOKED_THROUGH * isqrt(ready[0].buckets)})
+        name, buckets = ready[0].name, ready[0].buckets
+
+        def near(number: int, kept: int) -> None:
+            options = json.dumps({"k": kept, "nprobe": min(buckets, LOOKED_THROUGH * isqrt(buckets))})
+            rows = con.execute(
+                f"""
+                SELECT vectors.vector
+                FROM {name}(?1, ?2) AS found
+                CROSS JOIN vectors
+                ON vectors.memory = found.rowid / {vec1.PARTS} AND vectors.part = found.rowid % {vec1.PARTS}
+                """,
+                (vectors[number].tobytes(), options),
+            ).fetchall()
+            found = np.frombuffer(b"".join(vector for (vector,) in rows), np.float32).reshape(len(rows), -1)
+            np.argsort(-np.vecdot(found, vectors[number]))
+
+        def store(number: int) -> None:
+            near(number, 30)
+            file.write(vectors[number].tobytes())
+            os.fsync(file.fileno())
+
+        return {"search": cost(lambda n: near(n, 300), rounds), "store": cost(store, rounds)}
+
+
+def bare_words(path: Path, asked: Sequence[str], rounds: int) -> float:
+    """Bare FTS5 in the store's own file."""
+    with apsw.Connection(str(path)) as con:
+        con.pragma("cache_size", -8 * 1024)
         [(rows,)] = con.execute("SELECT count(*) FROM words_docsize")
         common = {
             term for (term,) in con.execute("SELECT term FROM vocabulary WHERE col = 'text' AND doc > ?", (rows / 10,))
@@ -261,24 +371,12 @@ def floors(path: Path, embedder: Embedder, rounds: int) -> dict[str, float]:
             " OR ".join(f'"{word}"' for word in query_words(question) if word.lower() not in common) or '"nothing"'
             for question in asked
         ]
-        return {
-            "floor: bare vec1, 300 rescored, ms": cost(
-                lambda n: con.execute(
-                    f"""
-                    SELECT rowid, vec1_cos_distance(?1, vector) FROM {name}(?1, ?2)
-                    ORDER BY 2 LIMIT 200
-                    """,
-                    (vectors[n], options),
-                ).fetchall(),
-                rounds,
-            ),
-            "floor: bare FTS5, ms": cost(
-                lambda n: con.execute(
-                    "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY 2 LIMIT 200", (words[n],)
-                ).fetchall(),
-                rounds,
-            ),
-        }
+        return cost(
+            lambda n: con.execute(
+                "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY 2 LIMIT 200", (words[n],)
+            ).fetchall(),
+            rounds,
+        )
 
 
 def opening(path: Path) -> dict[str, float]:

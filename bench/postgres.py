@@ -1,10 +1,17 @@
-"""Figures of the PostgreSQL store: loading, searching, writing by many. Run by hand: python -m bench.postgres
+"""Figures of the PostgreSQL store: loading, searching, writing by many.
 
-    --url URL       a database of one's own; default: a server that is started for this
-    --memories N    how many memories, each with a vector of 384 numbers (default 100,000)
+    python -m bench.postgres
+
+    --url URL              a database of one's own; default: a server that is started for this
+    --shared-buffers SIZE  of that server; 128MB is PostgreSQL's own default
+    --memories N           how many memories, each with a vector of 384 numbers (default 100,000)
+    --writers              also how many can be stored by many at once
 
 Vectors are mixtures of 200 topics, words follow Zipf's law, 100 users share the space. Times are the fastest of several
-runs and their median, in milliseconds; a shared machine makes everything else noise.
+runs and their median, in milliseconds; a shared machine makes everything else noise. Processor time is that of the
+client and of its connections' processes on the server. The floor of a search is the same question in plain SQL: the
+nearest 200 among those that the filter admits, and 200 by their words; the floor of loading a plain COPY of texts and
+vectors.
 """
 
 from __future__ import annotations
@@ -15,26 +22,35 @@ import random
 import statistics
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
 from multiprocessing.queues import Queue
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from tests.stores.contract import suite
 
+from bench import report
+from bench.figures import Figure
 from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.copying import MEMORY, TABLES
 from scrubjay.stores.postgres.copying import PostgresCopy
 from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.postgres.values import vector_bytes
 from scrubjay.stores.sqlite.sql import row_of
+from scrubjay.stores.tables.stems import stems
 from scrubjay.values.memory import AccessLevel, Audience, Caller, Category, Context, Filter, Query, Scope, Sight, Status
+from scrubjay.values.times import milliseconds
+from scrubjay.values.words import query_words
 
 DIMENSION = 384
+LAST_DAY = suite.NOW + timedelta(days=68)
 EVERYONE = Audience("u1", (Scope("default", Sight.SHARED),))
 PROJECT = Audience("u1", (Scope("project", Sight.SHARED),))
 OWNER = Audience("u1", (Scope("default", Sight.ALL),))
@@ -95,26 +111,65 @@ def batches(data: Data, count: int, size: int = 1_000) -> Iterator[tuple[list[tu
         yield memories, placed
 
 
-def load(store: PostgresStore, data: Data, count: int) -> None:
+def load(store: PostgresStore, data: Data, count: int) -> Figure:
     target = PostgresCopy(store)
     target.vector_size = 4 * DIMENSION  # as `copy` finds out
     by_name = {table.name: table for table in TABLES}
     spaces = [(name, None, 1, 0, 0, 0, None, None) for name in ("default", "project")]
     target.take_in(by_name["spaces"], spaces, "[]")
-    spent = cpu = 0.0
+    bare, spent, cpu, when = copied(store, Data(), count), 0.0, 0.0, Counter[tuple]()
     for memories, vectors in batches(data, count):
         began, used = time.perf_counter(), time.process_time()
         target.take_in(by_name["memories"], memories, "[]")
         target.take_in(by_name["vectors"], vectors, "[]")
         spent, cpu = spent + time.perf_counter() - began, cpu + time.process_time() - used
+        when.update(created_when(memories))
+    activity = [(*key, created, 0, 0, 0) for key, created in sorted(when.items())]
     began, used = time.perf_counter(), time.process_time()
+    for start in range(0, len(activity), 1_000):
+        target.take_in(by_name["activity"], activity[start : start + 1_000], "[]")
     target.finish("[]")
-    target.release()
     end, cpu = time.perf_counter() - began, cpu + time.process_time() - used
+    target.release()
     print(
         f"bulk load          {count / (spent + end):,.0f} rows/s: {spent:.1f} s for rows, {end:.1f} s for signatures,"
-        f" totals and indexes; {count / cpu:,.0f} per second of the client's CPU"
+        f" totals and indexes; {count / cpu:,.0f} per second of the client's CPU;"
+        f" a plain COPY {count / bare:,.0f} rows/s"
     )
+    return Figure(
+        name=f"PostgreSQL, copy of {count:,}",
+        value=count / (spent + end),
+        unit="rows/s",
+        floor=count / bare,
+        goal=5_000.0,
+        more_is_better=True,
+    )
+
+
+def created_when(memories: Sequence[tuple]) -> Iterator[tuple]:
+    """The keys of `activity` that count these memories, as a copy brings them along."""
+    names = ("space", "user", "category", "conversation", "created_at")
+    for row in memories:
+        space, user, category, conversation, at = (row[MEMORY.index(name)] for name in names)
+        for part in ("", f"user:{user}", f"category:{category}", f"conversation:{conversation}"):
+            for hours in (1, 24):
+                yield space, part, hours, at // 3_600_000 // hours * hours, "shared"
+
+
+def copied(store: PostgresStore, data: Data, count: int) -> float:
+    """Seconds that it takes to have texts and vectors in a table, and nothing else."""
+    ids, texts, spent = MEMORY.index("id"), MEMORY.index("content"), 0.0
+    with store._connections.apart() as con:
+        con.execute("CREATE TABLE bare (id TEXT, content TEXT, vector VECTOR)")
+        for memories, vectors in batches(data, count):
+            began = time.perf_counter()
+            with con.cursor().copy("COPY bare FROM STDIN (FORMAT BINARY)") as copying:
+                copying.set_types(("text", "text", "vector"))
+                for row, (*_, vector) in zip(memories, vectors, strict=True):
+                    copying.write_row((row[ids], row[texts], vector_bytes(np.frombuffer(vector, np.float32))))
+            spent += time.perf_counter() - began
+        con.execute("DROP TABLE bare")
+    return spent
 
 
 def server_cpu(store: PostgresStore) -> float:
@@ -128,17 +183,29 @@ def server_cpu(store: PostgresStore) -> float:
     return used
 
 
-def timed(store: PostgresStore, work: Callable[[], object], rounds: int = 30) -> str:
+class Timed(NamedTuple):
+    """Milliseconds of one round: waited for, and of processor."""
+
+    least: float
+    median: float
+    server: float
+    client: float
+
+    def __str__(self) -> str:
+        return (
+            f"min {self.least:6.1f}   median {self.median:6.1f}   "
+            f"cpu: server {self.server:5.1f}, client {self.client:4.1f}"
+        )
+
+
+def timed(store: PostgresStore, work: Callable[[], object], rounds: int = 30) -> Timed:
     took, client, server = [], time.process_time(), server_cpu(store)
     for _ in range(rounds):
         began = time.perf_counter()
         work()
         took.append((time.perf_counter() - began) * 1_000)
     client, server = time.process_time() - client, server_cpu(store) - server
-    return (
-        f"min {min(took):6.1f}   median {statistics.median(took):6.1f}   "
-        f"cpu: server {server / rounds * 1_000:5.1f}, client {client / rounds * 1_000:4.1f}"
-    )
+    return Timed(min(took), statistics.median(took), server / rounds * 1_000, client / rounds * 1_000)
 
 
 FILTERS = {
@@ -148,7 +215,7 @@ FILTERS = {
     "conversation 0.2 %": (Filter(conversation_id="c7"), EVERYONE),
     "tag 2 %": (Filter(tags=frozenset({"t7"})), EVERYONE),
     "category 11 %": (Filter(categories=frozenset({Category.GOAL})), EVERYONE),
-    "last day 1.4 %": (Filter(created_since=suite.NOW + timedelta(days=68)), EVERYONE),
+    "last day 1.4 %": (Filter(created_since=LAST_DAY), EVERYONE),
 }
 
 
@@ -170,17 +237,73 @@ class Looked(Embedder):
     def embed_query(self, text: str) -> Vector:
         return self._known[text]
 
+    def calibrate(self, cosine: float) -> float:
+        return max(0.0, cosine)
 
-def whole_search(store: PostgresStore, data: Data) -> None:
+
+def whole_search(store: PostgresStore, data: Data, count: int) -> list[Figure]:
     """What a caller waits for, all but embedding: both ways of finding, a second look, the page, counting its reads."""
     questions = [(data.question(), vector) for vector in data.vectors(40)]
     jay = engine_on(store, Looked(dict(questions)), caller=Caller(user="u1"))  # closed by who opened the store
-    for question, _ in questions[30:]:
-        jay.search(question)
+    figures = []
     for name, (wanted, who) in FILTERS.items():
-        asked = iter(questions)
         bound = jay.bound_to(spaces=tuple(scope.space for scope in who.scopes if scope.space is not None))
-        print(f"search   {name:18}", timed(store, partial(_whole, bound, asked, wanted)))
+        for question in iter(questions[30:]):
+            _whole(bound, iter([question]), wanted)
+            _bare(store, iter([question]), name)
+        took = timed(store, partial(_whole, bound, iter(questions), wanted))
+        floor = timed(store, partial(_bare, store, iter(questions), name))
+        print(f"search   {name:18}", took)
+        print(f"bare SQL {name:18}", floor)
+        figures.append(
+            Figure(
+                name=f"PostgreSQL, search, {count:,} memories, {name}",
+                value=took.server + took.client,
+                floor=floor.server + floor.client,
+                goal=15.0,
+            )
+        )
+    return figures
+
+
+BARE = {  # what someone would write who has one table of memories
+    "all": "TRUE",
+    "user 1 %": "user_id = 'u17'",
+    "space 1 %": "space = 'project'",
+    "conversation 0.2 %": "conversation_id = 'c7'",
+    "tag 2 %": "EXISTS (SELECT FROM tags WHERE (tags.space, memory, tag) = (memories.space, seq, 't7'))",
+    "category 11 %": "category = 'goal'",
+    "last day 1.4 %": f"created_at >= {milliseconds(LAST_DAY)}",
+}
+
+
+def _bare(store: PostgresStore, asked: Iterator[tuple[str, np.ndarray]], name: str) -> None:
+    question, vector = next(asked)
+    where = f"state = 0 AND {BARE[name]}"
+    with store._reading() as con:
+        con.execute(
+            f"""
+            SELECT id
+            FROM vectors
+            JOIN memories ON memories.space = vectors.space AND memories.seq = vectors.memory
+            WHERE {where} AND vector_dims(vector) = {DIMENSION}
+            ORDER BY vector::HALFVEC({DIMENSION}) <#> %s::HALFVEC({DIMENSION})
+            LIMIT 200
+            """,
+            (vector_bytes(vector),),
+        ).fetchall()
+        terms = " | ".join(stems(query_words(question)).values())
+        con.execute(
+            f"""
+            SELECT memories.id
+            FROM words
+            JOIN memories ON memories.space = words.space AND memories.seq = words.memory
+            WHERE terms @@ %s::TSQUERY AND {where.replace("state", "memories.state")}
+            ORDER BY ts_rank(terms, %s::TSQUERY) DESC
+            LIMIT 200
+            """,
+            (terms, terms),
+        ).fetchall()
 
 
 def _whole(jay: Engine, asked: Iterator[tuple[str, np.ndarray]], wanted: Filter) -> None:
@@ -190,7 +313,6 @@ def _whole(jay: Engine, asked: Iterator[tuple[str, np.ndarray]], wanted: Filter)
 
 
 def search(store: PostgresStore, data: Data) -> None:
-    whole_search(store, data)
     questions = [(data.question(), vector) for vector in data.vectors(30)]
     for name in FILTERS:
         asked = iter(questions)
@@ -272,29 +394,37 @@ def writers(url: str, processes: int, threads: int, seconds: float = 6.0) -> Non
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--url")
+    options.add_argument("--shared-buffers", default="128MB")
     options.add_argument("--memories", type=int, default=100_000)
+    options.add_argument("--writers", action="store_true")
     given = options.parse_args()
     if given.url is None:
         from tests.postgres import Server
 
-        given.url = Server(shared_buffers="128MB").url
+        server = Server(shared_buffers=given.shared_buffers)
+        server.restart()
+        given.url = server.url
     url = f"{given.url}{'&' if '?' in given.url else '?'}schema=bench"
-    data = Data()
+    data, facts = Data(), report.machine()
+    figures: list[Figure] = []
     with closing(PostgresStore(url)) as store:
         if not store.count(Filter(), OWNER, now=suite.NOW):
-            load(store, data, given.memories)
+            figures.append(load(store, data, given.memories))
         size = store.check().bytes_on_disk
         print(f"on disk            {size / 1e6:,.0f} MB, {size / given.memories:,.0f} bytes a memory")
-        search(store, data)
         began = time.perf_counter()
         while store.tend():
             pass
         grown = (store.check().bytes_on_disk - size) / 1e6
         print(f"index of vectors   {time.perf_counter() - began:.0f} s, {grown:,.0f} MB")
+        figures += whole_search(store, data, given.memories)
         search(store, data)
         recall(store, data)
-    for processes, threads in ((1, 1), (1, 8), (2, 4), (1, 1), (2, 4)):
-        writers(f"{url}_writers", processes, threads)
+    if given.writers:
+        for processes, threads in ((1, 1), (1, 8), (2, 4), (1, 1), (2, 4)):
+            writers(f"{url}_writers", processes, threads)
+    results = {"figures": [one.as_json() for one in figures], "shared_buffers": given.shared_buffers}
+    print("Written:", report.write("postgres", results, facts))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from typing import Any
 import scrubjay
 from bench import children, report, sentences, sizes
 from bench.cached import CachedEmbedder, say
+from bench.figures import Figure
 from bench.floors import Floor
 from bench.timing import WARM_UP, Compared, Step, in_turn
 from scrubjay.dialects.memento import memento
@@ -36,6 +37,7 @@ SEARCH_GOAL = 1.5
 START_GOAL = 3.0
 WORDS_GOAL = 8.0
 RESIDENT_GOAL_MB = 250.0
+SUMMED_UP = ("first search of a new server at 10,000",)  # beside what has a goal
 FLEET = 10  # servers of one user: a window each
 BARE_PACKAGES = ("apsw", "numpy", "onnxruntime")  # nobody does this with less
 
@@ -66,6 +68,9 @@ class Weight:
     subject: float
     goal_mb: float | None = None
 
+    def figure(self) -> Figure:
+        return Figure(name=self.name, value=self.subject, unit="MB", floor=self.floor, goal=self.goal_mb)
+
     def figures(self) -> dict[str, Any]:
         met = None if self.goal_mb is None else self.subject <= self.goal_mb
         return {"floor_mb": self.floor, "scrubjay_mb": self.subject, "goal_mb": self.goal_mb, "met": met}
@@ -91,7 +96,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print_compared(compared)
     print_weights(weights, installed)
     facts["load_after"] = [round(value, 2) for value in os.getloadavg()]
+    summary = [
+        *(one.figure() for one in compared if one.name in SUMMED_UP or one.goal is not None),
+        *(one.figure() for one in weights),
+    ]
     results = {
+        "figures": [one.as_json() for one in summary],
         "times": {one.name: one.figures() for one in compared},
         "sizes": {one.name: one.figures() for one in weights},
         "packages_mb": installed,

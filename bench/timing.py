@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from bench.figures import Figure
+
 Step = Callable[[], tuple[float, float] | None]  # does it once; gives (cpu, wall) if it has measured itself
 
 WARM_UP = 3
@@ -50,6 +52,12 @@ class Compared:
     @property
     def wall_ratio(self) -> float:
         return median(self.subject.wall) / median(self.floor.wall)
+
+    def figure(self) -> Figure:
+        """Milliseconds of processor, medians."""
+        floor, subject = (1_000 * median(samples.cpu) for samples in (self.floor, self.subject))
+        goal = None if self.goal is None else self.goal * floor
+        return Figure(name=self.name, value=subject, floor=floor, goal=goal)
 
     def figures(self) -> dict[str, Any]:
         return {

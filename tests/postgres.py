@@ -60,6 +60,11 @@ class Server:
         log = self.folder / "log"
         self._run("pg_ctl", "-D", self.folder, "-o", listening, "-l", log, "-w", "start", folder=self.folder)
 
+    def restart(self) -> None:
+        """For options that are read only then."""
+        self._run("pg_ctl", "-D", self.folder, "-m", "fast", "-w", "stop", folder=self.folder)
+        self.start()
+
     def copied(self, folder: Path) -> str:
         """Start a replica in a folder, and give its address; `stop` stops it too."""
         data = folder / "data"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
-from bench import sentences
+from bench import figures, sentences
 from bench.cached import CachedEmbedder
+from bench.figures import Figure
 from bench.retrieval import auroc
 from bench.timing import WARM_UP, in_turn
 
@@ -86,3 +89,23 @@ def test_auroc_counts_a_tie_as_half():
     assert auroc([0.5], [0.5]) == 0.5
     assert auroc([0.1], [0.9]) == 0.0
     assert auroc([], [0.9]) is None
+
+
+def test_a_figure_is_shown_beside_its_floor_what_it_was_and_its_goal() -> None:
+    search = Figure(name="search", value=6.0, floor=1.5, goal=5.0)
+    rate = Figure(name="copy", value=5_200.0, unit="rows/s", floor=10_400.0, goal=5_000.0, more_is_better=True)
+    before = {"search": {"value": 12.0, "times": 8.0}}
+
+    assert figures.row(search, before) == [
+        "search, ms", "1.50", "6", "4", "12", "8", "≤ 5", "[red]missed[/red]"
+    ]  # fmt: skip
+    assert figures.row(rate, before) == ["copy, rows/s", "10,400", "5,200", "0.50", "", "", "≥ 5,000", "ok"]
+
+
+def test_what_figures_were_before_are_numbers() -> None:
+    before = json.loads(figures.BEFORE.read_text())
+
+    assert before
+    for name, was in before.items():
+        assert set(was) <= {"value", "times"}, name
+        assert all(number > 0 for number in was.values()), name

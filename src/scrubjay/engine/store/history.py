@@ -28,7 +28,6 @@ from scrubjay.values.memory import (
     Provenance,
     Revised,
     Role,
-    Sketch,
     Status,
     Version,
 )
@@ -197,7 +196,7 @@ class Ledger:
         tx: Transaction,
         kind: LinkKind,
         source: Memory,
-        target: Memory | Sketch,
+        target: Memory,
         *,
         score: float | None = None,
         given: bool = True,

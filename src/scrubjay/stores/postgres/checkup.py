@@ -16,7 +16,7 @@ from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.sql import COLUMNS, COUNTED
-from scrubjay.stores.postgres.statistics import Counted, count_from_memories
+from scrubjay.stores.postgres.statistics import Counted, count_created, count_totals
 from scrubjay.stores.postgres.words import passages_of, stems_of
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
@@ -194,6 +194,7 @@ def rebuild(tx: PostgresTransaction) -> None:
     _rebuild_words(tx)
     postgres_signatures.sign_all(tx._con)
     count_again(tx)
+    count_created(tx._con)
     tx._con.execute(
         # The first part without a vector is where embedding goes on; what had all its vectors was judged.
         """
@@ -227,7 +228,7 @@ def count_again(tx: PostgresTransaction) -> None:
         AND kept.size <> memories.vector_bytes
         """
     )
-    count_from_memories(tx._con)
+    count_totals(tx._con)
 
 
 def _rebuild_words(tx: PostgresTransaction) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -145,7 +146,7 @@ class PostgresCopy(Copyable):
                 yield list(row[: len(key)]), _plain(table, row[len(key) :])
 
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
-        with self._store._changing() as transaction:
+        with _uncollected(), self._store._changing() as transaction:
             _take_in(transaction, table, rows, self.vector_size)
             transaction.history.set_fact("copy", progress)
 
@@ -172,7 +173,7 @@ class PostgresCopy(Copyable):
             )
             postgres_signatures.sign_all(con)
             postgres_words.count_anew(con)
-            transaction.count_again()
+            transaction.count_again()  # but not what was created when: that was copied
             for definition in json.loads(transaction.history.fact("copy_indexes") or "[]"):
                 con.execute(definition)
             con.execute("DELETE FROM facts WHERE key = 'copy_indexes'")
@@ -206,6 +207,18 @@ def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None
         for left in path.parent.glob(f"{draft.name}*"):
             left.unlink()
     return checkup
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """For one batch: of what it makes nothing refers to itself, and looking for what does takes a tenth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row], vector_size: int) -> None:

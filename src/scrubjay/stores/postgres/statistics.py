@@ -138,8 +138,8 @@ _ADD_UP = f"""
     """
 
 
-def count_from_memories(con: Connection) -> None:
-    """Totals, and what was created when, from all memories. When they were handed out is known nowhere else and stays.
+def count_totals(con: Connection) -> None:
+    """Totals from all memories.
 
     This is `Counted` in the server's words: reading a hundred thousand rows takes longer than counting them there.
     """
@@ -156,6 +156,10 @@ def count_from_memories(con: Connection) -> None:
         GROUP BY {", ".join(_TOTALS_KEY)}
         """
     )
+
+
+def count_created(con: Connection) -> None:
+    """What was created when, from all memories. When they were handed out is known nowhere else and stays."""
     con.execute("UPDATE activity SET created = 0 WHERE created <> 0")
     con.execute(
         f"""
