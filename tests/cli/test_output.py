@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.cli.output import ago, safe
+from scrubjay.cli.output import safe
+from scrubjay.values.times import ago
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jred \x1b[31m \x9b31m \u202etxt.exe [bold]not markup[/bold] [/]"
 

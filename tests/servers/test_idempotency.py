@@ -135,6 +135,50 @@ def test_if_match_counts_over_mcp_too(jay, app):
     assert jay.get(memory.id).content == "Tea"
 
 
+@pytest.mark.parametrize(
+    ("path", "several", "one"),
+    [
+        ("/api/system/archive_memory", lambda ids: {"memory_ids": ids}, True),
+        ("/api/system/archive_memory", lambda _: {"auto_archive_criteria": {"low_importance": 1.0}}, False),
+        ("/api/system/restore_memory", lambda ids: {"memory_ids": ids}, True),
+        ("/api/v1/bulk/forget", lambda ids: {"ids": ids}, True),
+        ("/api/v1/bulk/update", lambda ids: {"filter": {"ids": ids}, "importance": 0.9}, True),
+        ("/api/v1/bulk/update", lambda _: {"filter": {"categories": ["fact"]}, "importance": 0.9}, False),
+    ],
+)
+def test_if_match_is_for_one_memory_and_never_ignored(jay, app, path, several, one):
+    ids = [jay.store(f"The pier opens at {hour}", category="fact").memory.id for hour in ("nine", "ten")]
+    if "restore" in path:
+        jay.cold_storage.archive(ids)
+    before = [jay.get(id) for id in ids]
+    with client_of(app) as http:
+        many = http.post(path, json=several(ids), headers={"if-match": '"1"'})
+        other = http.post(path, json=several(ids[:1]), headers={"if-match": '"7"'})
+
+        assert (many.status_code, other.status_code) == (400, 409 if one else 400)
+        assert "If-Match" in many.text
+        assert [jay.get(id) for id in ids] == before
+        if one:
+            version = f'"{before[0].version}"'
+            assert http.post(path, json=several(ids[:1]), headers={"if-match": version}).status_code == 200
+
+
+def test_a_category_described_again_with_its_key_keeps_what_it_was_given_since(jay, app):
+    jay.create_space("notes")
+    with client_of(app) as http:
+
+        def describe(text, **headers):
+            body = {"store": "notes", "path": "project/api", "description": text}
+            return http.post("/api/cortex/set_category_description", json=body, headers=headers).json()
+
+        first = describe("Routes", **{"idempotency-key": "once"})
+        describe("Routes and their errors")
+        again = describe("Routes", **{"idempotency-key": "once"})
+
+    assert first == again == {"path": "project/api", "description": "Routes"}
+    assert jay.records.files.sections("notes")["project/api"] == "Routes and their errors"
+
+
 def test_a_category_created_again_with_its_key_is_answered_alike(jay, app):
     jay.create_space("notes")
     with client_of(app) as http:

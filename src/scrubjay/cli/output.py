@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,8 +38,6 @@ BEGIN = (
     "The memory is empty. Store something with `scrubjay store TEXT`, import a list with `scrubjay import FILE`, or "
     "connect your agents with `scrubjay install`."
 )
-AGES = {7200: (60, "min"), 172_800: (3600, "h"), 1_209_600: (86_400, "days"), 6_048_000: (604_800, "weeks"),
-        63_072_000: (2_628_000, "months"), 10**12: (31_536_000, "years")}  # fmt: skip  # up to this many seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +65,6 @@ def safe(text: str, *, lines: bool = False) -> str:
 def when(moment: datetime | None) -> str:
     """A time for people, in UTC like every time that they type."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if moment else ""
-
-
-def ago(moment: datetime, now: datetime) -> str:
-    """How long ago, or in how long: 5 min ago, in 3 days."""
-    seconds = int(abs(now - moment) / timedelta(seconds=1))
-    if seconds < 60:
-        return "just now" if moment <= now else "in a moment"
-    unit, name = next(age for until, age in AGES.items() if seconds < until)
-    number = seconds // unit
-    length = f"{number:,} {name.removesuffix('s') if number == 1 else name}"
-    return f"{length} ago" if moment <= now else f"in {length}"
 
 
 def written(cell: Cell) -> str:

@@ -8,10 +8,10 @@ from difflib import SequenceMatcher
 
 from rich.text import Text
 
-from scrubjay.cli.output import ago, clipped, safe
+from scrubjay.cli.output import clipped, safe
 from scrubjay.cli.tables import console, shortened, styled, wrapped
 from scrubjay.values.memory import Memory
-from scrubjay.values.times import utc_now
+from scrubjay.values.times import ago, utc_now
 
 Span = tuple[int, int]
 WORD = re.compile(r"[A-Za-z0-9_']+|.", re.DOTALL)  # scripts without spaces are compared letter by letter

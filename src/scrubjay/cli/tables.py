@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scrubjay.cli.output import Cell, Marked, ago, clipped, safe, when
-from scrubjay.values.times import utc_now
+from scrubjay.cli.output import Cell, Marked, clipped, safe, when
+from scrubjay.values.times import ago, utc_now
 
 WIDE = 100  # columns
 NARROWEST = 20  # columns of a text in a table

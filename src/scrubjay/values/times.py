@@ -17,18 +17,19 @@ def iso(when: datetime) -> str:
     return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
-UNITS = (("year", 365 * 86_400), ("month", 30 * 86_400), ("week", 7 * 86_400), ("day", 86_400), ("hour", 3_600))
+AGES = {7200: (60, "min"), 172_800: (3600, "h"), 1_209_600: (86_400, "days"), 6_048_000: (604_800, "weeks"),
+        63_072_000: (2_628_000, "months"), 10**12: (31_536_000, "years")}  # fmt: skip  # up to this many seconds
 
 
-def ago(then: datetime, now: datetime) -> str:
-    """How long ago that was, in the largest unit that fits: 3 days ago, in 2 weeks."""
-    seconds = (now - then).total_seconds()
-    for unit, length in (*UNITS, ("minute", 60)):
-        count = int(abs(seconds) // length)
-        if count:
-            said = f"{count} {unit}{'s' if count > 1 else ''}"
-            return f"{said} ago" if seconds > 0 else f"in {said}"
-    return "just now"
+def ago(moment: datetime, now: datetime) -> str:
+    """How long ago, or in how long: 5 min ago, in 3 days."""
+    seconds = int(abs(now - moment) / timedelta(seconds=1))
+    if seconds < 60:
+        return "just now" if moment <= now else "in a moment"
+    unit, name = next(age for until, age in AGES.items() if seconds < until)
+    number = seconds // unit
+    length = f"{number:,} {name.removesuffix('s') if number == 1 else name}"
+    return f"{length} ago" if moment <= now else f"in {length}"
 
 
 def parse_time(text: str, *, field: str) -> datetime:

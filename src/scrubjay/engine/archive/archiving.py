@@ -113,20 +113,22 @@ class Archiving(Archives):
         """
         engine, terms = self._engine, terms or Terms()
         check_count(ids, MOST)
+        lifecycle.check_names_one(ids, engine.expected_version)
         if (kept := engine.earlier_result(Archived)) is not None:
             return kept
         names = [self._archivable(name).id for name in ids]
         if dry_run:
             return self._preview(self._read(names), terms)
         with self._prepared(names, terms) as (held, prepared):
-            if len(prepared) == 1:
-                lifecycle.check_version(prepared[0].memory, engine.expected_version)
+            for one in prepared:
+                lifecycle.check_version(one.memory, engine.expected_version)
             return engine.transact(Archived, lambda tx: self._finish(tx, terms, held.put_away(tx, prepared, terms)))
 
     def archive_matching(self, criteria: Criteria, terms: Terms | None = None, *, dry_run: bool = False) -> Archived:
         """Archive what meets all criteria and the caller may change, a batch at a time; what is held by others is
         passed over. An error leaves the batches before it archived."""
         engine, terms = self._engine, terms or Terms()
+        lifecycle.check_names_one(None, engine.expected_version)
         if (kept := engine.earlier_result(Archived)) is not None:
             return kept
         engine.records.flush_reads()

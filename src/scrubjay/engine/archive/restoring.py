@@ -89,7 +89,10 @@ class Restoring(Archives):
             return restored_by(engine.jobs.get(begun.id), mode, ids)
         if not background and (kept := engine.earlier_result(Restored)) is not None:
             return kept
+        lifecycle.check_names_one(ids, engine.expected_version)
         memories = [self._restorable(name, mode) for name in ids]
+        for memory in memories:
+            lifecycle.check_version(memory, engine.expected_version)
         names = list(dict.fromkeys(memory.id for memory in memories))
         if background:
             return self._restore_later(names, mode, embed=embed, reason=reason)

@@ -243,8 +243,12 @@ class Paths:
         """Say what belongs into a section; it is made if it was not there. Blank takes the description away."""
         space, place = self._changeable_section(store, section)
         text = checked_description(description)
-        with self._records.writing() as tx:
+
+        def write(tx: Transaction) -> bool:
             self._put_section(tx, space, place, text)
+            return True
+
+        self._engine.transact(bool, write)
         return place, text
 
     def _put_section(self, tx: Transaction, space: str, place: str, description: str | None) -> None:

@@ -151,14 +151,14 @@ class Bulk:
             (known := engine.records.history.bulk_operation(operation)) is None or known.user != engine.caller.user
         ):
             raise NotFound(f"No bulk operation {operation[:100]}.")
+        lifecycle.check_names_one(filter.ids, engine.expected_version)
         audience = engine.audience(filter)
 
         def write(tx: Transaction) -> Done:
             found = tx.list(filter, audience, now=engine.now(), limit=MOST)
             left = max(0, tx.count(filter, audience, now=engine.now()) - len(found))
             for memory in found:
-                if filter.ids == frozenset({memory.id}):
-                    lifecycle.check_version(memory, engine.expected_version)
+                lifecycle.check_version(memory, engine.expected_version)
                 change(tx, memory)
             ids = tuple(memory.id for memory in found)
             name = operation or f"deed_{random_suffix()}"

@@ -5,6 +5,7 @@ Superseded, expired and deleted are three things that never mix. What it means t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
 
@@ -169,6 +170,16 @@ def check_version(memory: Memory, expected: int | None) -> None:
     """:raises Conflict: if the memory is not at the version that a change expects"""
     if expected not in (None, memory.version):
         raise changed_meanwhile(memory)
+
+
+def check_names_one(ids: Collection[str] | None, expected: int | None) -> None:
+    """:raises InvalidInput: if a version is expected of several memories, or of those that a filter finds"""
+    if expected is not None and (ids is None or len(set(ids)) != 1):
+        raise InvalidInput(
+            "An expected version (If-Match) needs exactly one memory id.",
+            hint="Change one memory at a time, or do not send it.",
+            field="If-Match",
+        )
 
 
 def changed_meanwhile(memory: Memory) -> Conflict:
