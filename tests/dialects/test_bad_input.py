@@ -158,11 +158,37 @@ def bodies(reply):
     return [piece["data"] for piece in said] if reply.stream.kind is Pieces.EVENTS else said
 
 
+STORES = {
+    "scrubjay.remember": lambda text: {"facts": [{"content": text}]},
+    "memento.store_memory": lambda text: {"content": text},
+    "system.store_memory": lambda text: {"content": text},
+    "chimera.remember": lambda text: {"content": text},
+    "mama.save": lambda text: {"type": "decision", "topic": "pier", "decision": text, "reasoning": "It opens."},
+    "cortex.add_memory": lambda text: {"store": "default", "path": "a/b", "content": text},
+    "native.store_memory": lambda text: {"content": text},
+}
+
+
+@pytest.mark.parametrize("text", ["\x00", "\u200b", "\u200b \ufeff"], ids=ascii)
+@pytest.mark.parametrize("name", STORES)
+def test_a_text_in_which_nothing_is_to_be_seen_is_refused_as_an_empty_one(jay, name, text):
+    dialect, _, operation = name.partition(".")
+
+    before = counted(jay)
+
+    blank, unseen = (find(dialect).call(jay, operation, STORES[name](one)) for one in ("  ", text))
+
+    assert blank.failed
+    assert unseen.body == blank.body
+    assert counted(jay) == before
+
+
 @pytest.mark.parametrize("text", STRANGE, ids=ascii)
 def test_strange_text_is_refused_or_kept_byte_for_byte(jay, text):
     reply = find("memento").call(jay, "store_memory", {"content": text})
 
-    keepable = text.strip() and len(text) <= 50_000 and not any("\ud800" <= character <= "\udfff" for character in text)
+    visible = text.strip("\x00\u200b \r\n")
+    keepable = visible and len(text) <= 50_000 and not any("\ud800" <= character <= "\udfff" for character in text)
     assert reply.failed is not bool(keepable)
     if keepable:
         assert reply.body["created"]["content"] == text

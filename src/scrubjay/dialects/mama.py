@@ -21,6 +21,7 @@ from scrubjay.dialects.base import (
     text,
 )
 from scrubjay.errors import Error, InvalidInput
+from scrubjay.values.letters import is_blank
 from scrubjay.values.memory import MAX_CONTENT, MAX_LIMIT, Kind
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def search(engine: Engine, args: Body) -> Body:
     """Search decisions and checkpoints. Semantic search with query, or list recent items without query."""
     query, limit, kind = args.get("query", ""), int(args.get("limit", 10)), args.get("type", "all")
     kinds = {} if kind == "all" else {"kinds": (Kind(kind),)}
-    if query.strip():
+    if not is_blank(query):
         found = engine.decisions.search(query, limit=limit, **kinds)
     else:
         found = engine.decisions.recent(limit=limit, **kinds)
@@ -382,7 +383,7 @@ def given(args: Body, fields: tuple[str, ...], *, needed: tuple[str, ...], forei
 
     :raises InvalidInput: naming the missing ones, or those that belong to the other type
     """
-    missing = [name for name in needed if not str(args.get(name, "")).strip()]
+    missing = [name for name in needed if is_blank(str(args.get(name, "")))]
     if missing:
         raise InvalidInput(f"A {args['type']} needs {' and '.join(missing)}.", field=missing[0])
     if wrong := [name for name in foreign if args.get(name)]:

@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Literal
-from unicodedata import combining, normalize
+from unicodedata import category, combining, normalize
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 LONGEST_RUN = 64  # marks that stay together; a text without a longer run comes out as `unicodedata` gives it
+FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters and marks that nothing is drawn for
 # Two characters that each expand to a sentence (a blessing, a praise): a text of them would grow eighteenfold. For code
 # that looks for certain words in a text, which these sentences do not contain.
 SENTENCES = {0xFDFA: " ", 0xFDFB: " "}
@@ -44,6 +45,11 @@ def _starts_late(text: str, place: int) -> bool:
 
 def _is_mark(letter: str) -> bool:
     return combining(normalize("NFKD", letter)[0]) > 0  # some letters decompose into marks, and count as marks
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to see in it: only white space, control characters, zero-width ones, fillers."""
+    return all(letter.isspace() or category(letter) in ("Cc", "Cf") or letter in FILLERS for letter in text)
 
 
 def slug(text: str) -> str:

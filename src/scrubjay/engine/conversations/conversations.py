@@ -25,6 +25,7 @@ from scrubjay.engine.store.enrichment import enrich
 from scrubjay.errors import Conflict, InvalidInput, NotFound, ProviderError
 from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.values.frozen import dataclass
+from scrubjay.values.letters import is_blank
 from scrubjay.values.memory import (
     AT_HAND,
     DEFAULT_SPACE,
@@ -358,7 +359,7 @@ class Conversations:
             text = text.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
             raise ProviderError("The provider's answer is not valid text.") from None
-        if not text.strip() or len(text) > MAX_ANSWER:
+        if is_blank(text) or len(text) > MAX_ANSWER:
             raise ProviderError("The provider's answer is empty or too long to store.")
         answer = Message(
             id=f"msg-{random_suffix()}",

@@ -34,6 +34,7 @@ from scrubjay.folders.registry import Registered, Registry
 from scrubjay.machine.paths import expanded
 from scrubjay.stores.promises.files import File
 from scrubjay.values.frozen import dataclass
+from scrubjay.values.letters import is_blank
 from scrubjay.values.memory import DEFAULT_SPACE, Provenance, Role
 
 if TYPE_CHECKING:
@@ -542,7 +543,7 @@ def not_registered(name: object) -> SpaceNotFound:
 
 def checked_description(text: str | None) -> str | None:
     """Trimmed; blank is none at all."""
-    if text is None or not text.strip():
+    if text is None or is_blank(text):
         return None
     intake.check_text(text.strip(), "description", maximum=MAX_DESCRIPTION)
     return text.strip()

@@ -21,7 +21,7 @@ from scrubjay.engine import access
 from scrubjay.errors import Conflict, Duplicate, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.values import plain_json
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.letters import normalised, slug
+from scrubjay.values.letters import is_blank, normalised, slug
 from scrubjay.values.memory import (
     MAX_CONTENT,
     MAX_LIMIT,
@@ -368,7 +368,7 @@ def check_text(text: object, field: str, *, maximum: int = MAX_CONTENT) -> None:
         raise InvalidInput(f"{field} must be text.", field=field)
     if len(text) > maximum:
         raise InvalidInput(f"{field} is too long: {len(text):,} characters (maximum {maximum:,}).", field=field)
-    if not text.strip():
+    if is_blank(text):
         raise InvalidInput(f"{field} must not be empty or blank.", field=field)
     check_writable(text, field)
 
@@ -394,7 +394,7 @@ def check_whole(value: object, field: str, *, least: int, most: int = 2**31 - 1)
 def check_name(value: str | None, field: str, *, maximum: int = MAX_NAME) -> None:
     if value is None:
         return
-    if not isinstance(value, str) or not value.strip() or len(value) > maximum:
+    if not isinstance(value, str) or is_blank(value) or len(value) > maximum:
         raise InvalidInput(f"{field} must be 1 to {maximum} characters and not blank.", field=field)
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
         raise InvalidInput(f"{field} must not contain control characters.", field=field)
