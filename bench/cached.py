@@ -30,7 +30,7 @@ class CachedEmbedder(Embedder):
     """Another embedder's vectors, each made once."""
 
     def __init__(self, inner: Embedder, path: Path | None = None) -> None:
-        self.name, self.dimension = inner.name, inner.dimension
+        self.name, self.dimension, self.calibration = inner.name, inner.dimension, inner.calibration
         self._inner = inner
         self._lock = Lock()
         self._parts: dict[str, list[str]] = {}
@@ -57,9 +57,6 @@ class CachedEmbedder(Embedder):
     def embed_query(self, text: str) -> Vector:
         [vector] = self._known("query", [text], lambda texts: [self._inner.embed_query(one) for one in texts])
         return vector
-
-    def calibrate(self, cosine: float) -> float:
-        return self._inner.calibrate(cosine)
 
     def fill(self, texts: Iterable[str] = (), queries: Iterable[str] = (), label: str = "") -> None:
         """Make the missing vectors of these texts (all parts of them) and questions ahead, saying how far it is."""

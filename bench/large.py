@@ -84,7 +84,7 @@ class MixedEmbedder(Embedder):
         real.fill(texts, label="sentences to mix from")
         self._real = np.stack(real.embed(texts))
         self._mean = self._real.mean(axis=0)
-        self._calibrate = real.calibrate
+        self.calibration = real.calibration
         self.dimension = real.dimension
 
     @property
@@ -103,9 +103,6 @@ class MixedEmbedder(Embedder):
         mixed = 0.75 * one + 0.25 * other + 0.35 * (third - self._mean)
         mixed += 0.01 * chance.standard_normal(self.dimension).astype(np.float32)
         return (mixed / np.linalg.norm(mixed)).astype(np.float32)
-
-    def calibrate(self, cosine: float) -> float:
-        return self._calibrate(cosine)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -237,9 +237,6 @@ class Looked(Embedder):
     def embed_query(self, text: str) -> Vector:
         return self._known[text]
 
-    def calibrate(self, cosine: float) -> float:
-        return max(0.0, cosine)
-
 
 def whole_search(store: PostgresStore, data: Data, count: int) -> list[Figure]:
     """What a caller waits for, all but embedding: both ways of finding, a second look, the page, counting its reads."""

@@ -41,9 +41,6 @@ class RandomEmbedder(HashingEmbedder):
     def embed_query(self, text):  # type: ignore[no-untyped-def]
         return drawn(text)
 
-    def calibrate(self, cosine: float) -> float:
-        return max(0.0, cosine)
-
 
 def drawn(text: str) -> np.ndarray:
     vector = np.random.default_rng(crc32(text.encode())).standard_normal(384).astype(np.float32)

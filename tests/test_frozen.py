@@ -81,6 +81,14 @@ def test_a_default_made_by_a_factory_is_not_shared():
     assert Ours(a=1, c={"x": 1}).c == {"x": 1}
 
 
+def test_a_default_that_could_be_changed_is_refused():
+    with pytest.raises(ValueError, match="mutable default"):
+
+        @dataclass(frozen=True, slots=True)
+        class Shared:
+            all: list[int] = []  # noqa: RUF012 - that is what is tested
+
+
 def test_replace_and_copies_work():
     value = Ours(a=1)
 

@@ -88,6 +88,19 @@ def test_what_was_changed_meanwhile_is_not_overwritten_and_what_was_written_is_s
     assert call("show", id, "--json").json["memory"]["content"] == "Theirs"
 
 
+def test_what_an_editor_wrote_in_another_encoding_is_shown_and_not_saved(call, stored, editor):
+    id = stored("User lives in Seattle")
+    editor("file.write_bytes('User lives in Orléans'.encode('latin-1'))")
+
+    done = call("edit", id)
+
+    assert done.code == 1
+    assert "not UTF-8, at byte 17" in done.err
+    assert "User lives in Orl" in done.err
+    assert "internal" not in done.err
+    assert call("show", id, "--json").json["memory"]["version"] == 1
+
+
 def test_the_page_needs_a_server(call):
     done = call("open", "--print")
 

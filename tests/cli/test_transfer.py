@@ -194,11 +194,14 @@ def test_a_device_is_written_to_and_not_replaced(call, stored):
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
-def test_an_export_into_a_missing_folder_is_an_error_of_one_line(call, stored, tmp_path):
-    done = call("export", str(tmp_path / "missing" / "all.jsonl"))
+def test_an_export_into_a_missing_folder_is_an_error_of_one_line_that_names_it(call, tmp_path):
+    place = tmp_path / "missing" / "all.jsonl"
+
+    done = call("export", str(place))
 
     assert done.code == 1
-    assert "No such file" in done.err
+    assert done.err.startswith(f"Error: {place} cannot be written: there is no folder {place.parent}.\n")
+    assert ".all.jsonl" not in done.err
 
 
 def test_an_export_holds_one_space(call, stored):

@@ -164,6 +164,18 @@ def test_what_was_restored_and_then_deleted_again_is_not_restored_with_the_rest(
     assert set(undone.memories) == set(world.evil[1:])
 
 
+def test_what_was_undone_and_forgotten_again_under_the_same_deed_is_undone_again(world, clock):
+    done = world.bulk.forget(EVIL)
+    for _ in range(2):
+        clock.move(seconds=1)
+        assert world.bulk.undo(done.deed).count == 3
+        clock.move(seconds=1)
+        assert world.bulk.forget(EVIL, operation=done.deed).count == 3
+
+    assert world.bulk.undo(done.deed).count == 3
+    assert world.bulk.preview(EVIL).total == 3
+
+
 def test_one_memory_named_by_id_is_forgotten_only_at_the_version_that_is_expected(world):
     with pytest.raises(Conflict, match="version 1"):
         world.bound_to(expected_version=7).bulk.forget(Filter(ids=frozenset({world.good})))

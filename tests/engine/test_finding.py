@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scrubjay.engine.search import ranking
-from scrubjay.engine.search.ranking import Candidate, fresh_first, second_look
-from scrubjay.values.memory import Filter, Glimpse, Link, LinkKind, Query, Weights
+from scrubjay.engine.search.ranking import Candidate
+from scrubjay.values.memory import Filter, Link, LinkKind, Query, Weights
+from tests.engine.columns import Glimpse, fresh_first, second_look
 
 NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
 
@@ -17,8 +18,8 @@ def candidate(name, score, cosine=0.6):
     return Candidate(name, score, 0.0, cosine, 0.5)
 
 
-def glimpse(opening="Something was said", *, days=0, talk=None, length=None):
-    return Glimpse(NOW - timedelta(days=days), None, None, talk, length or len(opening), opening)
+def glimpse(opening="Something was said", *, days=0, talk=None, length=ranking.LONG):
+    return Glimpse(NOW - timedelta(days=days), None, None, talk, length, opening)
 
 
 def order(candidates):
@@ -151,6 +152,16 @@ def test_length_costs_no_more_the_longer_it_gets():
     ]
 
     assert scores[0] == scores[1]
+
+
+def test_in_a_short_note_meaning_counts_more_than_a_shared_word_and_in_a_conversation_it_does_not():
+    meant, worded = Candidate("meant", 0.44, 0.0, 0.7, 0.7), Candidate("worded", 0.45, 0.5, 0.6, 0.42)
+    short = {"meant": glimpse(length=50), "worded": glimpse(length=50)}
+    said = {"meant": glimpse(length=50, talk="c"), "worded": glimpse(length=50, talk="d")}
+    long = {"meant": glimpse(length=400), "worded": glimpse(length=400)}
+
+    assert looked([worded, meant], short) == ["meant", "worded"]
+    assert looked([worded, meant], said) == looked([worded, meant], long) == ["worded", "meant"]
 
 
 def test_what_one_says_of_oneself_answers_a_question_about_oneself():

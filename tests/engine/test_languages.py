@@ -11,7 +11,6 @@ import pytest
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
-from scrubjay.engine.search import ranking
 from scrubjay.engine.store.enrichment import auto_tags
 from scrubjay.engine.store.languages import SECOND
 from scrubjay.engine.sync import wire
@@ -23,6 +22,7 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.languages import in_another_language
 from scrubjay.values.memory import Match
 from scrubjay.values.times import utc_now
+from tests.engine import columns
 
 GERMAN = "Der Nutzer wohnt seit März in Augsburg und arbeitet dort."
 
@@ -259,7 +259,7 @@ def test_a_sync_carries_them(path, tmp_path):
 def test_both_similarities_are_added_and_a_missing_one_is_left_out():
     near = [Match("a", 0.6), Match("b", 0.6), Match("c", 0.6)]
 
-    found = ranking.fuse((), near, {}, lambda cosine: cosine, {"a": 0.9, "b": 0.3}, weight=0.5)
+    found = columns.fuse((), near, {}, {"a": 0.9, "b": 0.3}, weight=0.5)
 
     assert {one.memory: round(one.similarity, 2) for one in found} == {"a": 0.75, "c": 0.6, "b": 0.45}
 

@@ -7,12 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from scrubjay.engine.conflicts.weights import SURE
-from scrubjay.engine.search.ranking import Candidate, fresh_first, fuse, holders_first
+from scrubjay.engine.search.ranking import Candidate
 from scrubjay.values.memory import Link, LinkKind, Match
-
-
-def identity(cosine: float) -> float:
-    return cosine
+from tests.engine.columns import fresh_first, fuse, holders_first
 
 
 def ids(candidates):
@@ -20,7 +17,7 @@ def ids(candidates):
 
 
 def test_nothing_found_is_an_empty_list():
-    assert fuse([], [], {}, identity) == []
+    assert fuse([], [], {}) == []
 
 
 def test_a_memory_found_both_ways_outranks_one_found_once():
@@ -28,46 +25,46 @@ def test_a_memory_found_both_ways_outranks_one_found_once():
     words = [Match("tea", 0.6), Match("both", 0.6)]
     meaning = [Match("milk", 0.6), Match("both", 0.6)]
 
-    fused = fuse(words, meaning, {"tea": 0.3}, identity)
+    fused = fuse(words, meaning, {"tea": 0.3})
 
     assert ids(fused)[0] == "both"
 
 
 def test_nothing_is_dropped_for_being_far():
-    fused = fuse([Match("some-word", 0.01)], [Match("unrelated", 0.0)], {"some-word": 0.0}, identity)
+    fused = fuse([Match("some-word", 0.01)], [Match("unrelated", 0.0)], {"some-word": 0.0})
 
     assert ids(fused) == ["some-word", "unrelated"]
 
 
 def test_a_second_model_is_heard_as_much_as_the_first():
-    fused = fuse([], [Match("first", 0.6), Match("second", 0.5)], {}, identity, {"first": 0.1, "second": 0.9})
+    fused = fuse([], [Match("first", 0.6), Match("second", 0.5)], {}, {"first": 0.1, "second": 0.9})
 
     assert ids(fused) == ["second", "first"]
     assert fused[0].similarity == pytest.approx(0.7)
 
 
 def test_a_memory_without_a_vector_is_found_by_its_words_alone():
-    fused = fuse([Match("not-embedded-yet", 0.1)], [], {}, identity)
+    fused = fuse([Match("not-embedded-yet", 0.1)], [], {})
 
     assert ids(fused) == ["not-embedded-yet"]
     assert fused[0].score == 0.1
 
 
 def test_scores_stay_between_nothing_and_one():
-    fused = fuse([Match("best", 1.0)], [Match("best", 1.0)], {}, identity)
+    fused = fuse([Match("best", 1.0)], [Match("best", 1.0)], {})
 
     assert fused[0].score == 1.0
 
 
 def test_the_same_evidence_gives_the_same_score_whatever_else_was_found():
-    alone = fuse([Match("it", 0.5)], [Match("it", 0.7)], {}, identity)
-    in_company = fuse([Match("other", 1.0), Match("it", 0.5)], [Match("other", 0.9), Match("it", 0.7)], {}, identity)
+    alone = fuse([Match("it", 0.5)], [Match("it", 0.7)], {})
+    in_company = fuse([Match("other", 1.0), Match("it", 0.5)], [Match("other", 0.9), Match("it", 0.7)], {})
 
     assert alone[0].score == next(one.score for one in in_company if one.memory == "it")
 
 
 def test_each_memory_appears_once():
-    fused = fuse([Match("a", 0.9), Match("b", 0.5)], [Match("b", 0.8), Match("a", 0.7)], {}, identity)
+    fused = fuse([Match("a", 0.9), Match("b", 0.5)], [Match("b", 0.8), Match("a", 0.7)], {})
 
     assert sorted(ids(fused)) == ["a", "b"]
 
@@ -76,14 +73,14 @@ def test_a_memory_without_a_vector_does_not_outrank_one_that_is_near_by_both():
     """An archived memory that holds all the words once got 1.0, and an active one with the same words 0.67."""
     words = [Match("archived", 1.0), Match("active", 1.0)]
 
-    found = fuse(words, [Match("active", 0.5)], {}, calibrate=lambda cosine: cosine)
+    found = fuse(words, [Match("active", 0.5)], {})
 
     assert [one.memory for one in found] == ["active", "archived"]
     assert found[1].score < 0.5
 
 
 def test_without_any_vectors_words_speak_alone():
-    found = fuse([Match("tea", 0.8)], [], {}, calibrate=lambda cosine: cosine)
+    found = fuse([Match("tea", 0.8)], [], {})
 
     assert [one.score for one in found] == [0.8]
 

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scrubjay.engine.search import verdict
-from scrubjay.engine.search.ranking import Candidate, likelihood
+from scrubjay.engine.search.ranking import Candidate
 from scrubjay.engine.search.verdict import FIRST, SIGN, STRONG, WEAK, Heard, Words, rare_words
-from scrubjay.values.memory import Glimpse, Query, Verdict, Weights
+from scrubjay.values.memory import Query, Verdict, Weights
+from tests.engine.columns import Glimpse, likelihood
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 SURE = verdict.likelihood([Heard(None, (), [0.6])], 0.5, Words())

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from scrubjay.hooks import log
-from scrubjay.hooks.asking import address
+from scrubjay.hooks.asking import address, sockets
 from scrubjay.hooks.checkpoint import Session
+from scrubjay.hooks.listening import listen
 from scrubjay.machine.projects import project_space
+from scrubjay.settings import load
 
 
 def logged(home):
@@ -42,6 +47,25 @@ def test_an_unknown_moment_does_not_refuse_the_prompt(run):
     """To Claude Code status 2 means: refuse."""
     assert run("hook", "no-such-moment").code == 0
     assert run("hook").code == 0
+
+
+@pytest.mark.parametrize("before", [("--json",), ("--debug",), ("--json", "--space", "default")])
+def test_options_before_its_name_do_not_refuse_the_prompt_either(run, stored, before):
+    stored("The demo runs on port 8080.")
+
+    done = run(*before, "hook", "session-start", "--deadline", "60", stdin=b"{}")
+
+    assert done.code == 0, done.err
+    assert "port 8080" in done.out
+
+
+def test_options_are_read_wherever_they_stand(run, stored, home):
+    stored("The demo runs on port 8080.")
+
+    done = run("hook", "session-start", "--json", "--client=codex", "--deadline", "60", stdin=b"{}")
+
+    assert "port 8080" in done.out
+    assert logged(home)["client"] == "codex"
 
 
 def test_without_a_memory_none_is_made(hook, home):
@@ -76,6 +100,36 @@ def test_a_client_that_keeps_standard_input_open_is_not_waited_for(start):
     with start("hook", "prompt") as process:
         assert process.wait(timeout=60) == 0
         assert process.stdout.read() == b""
+
+
+def test_a_log_that_stalls_holds_nobody_up(run, stored, home):
+    """As on a disk that does not answer: here it is a pipe that no one reads."""
+    stored("The demo runs on port 8080.")
+    os.mkfifo(home / "hooks.log")
+
+    answered = run("hook", "session-start", "--deadline", "5", stdin=b"{}")
+    late = run("hook", "session-start", "--deadline", "0", stdin=b"{}")
+
+    assert answered.code == late.code == 0
+    assert "port 8080" in answered.out
+    assert late.out == ""
+
+
+def test_a_client_that_does_not_take_the_answer_is_not_waited_for(start, stored):
+    stored("The demo runs on port 8080.")
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 65536)
+    os.set_blocking(writing, True)
+
+    with start("hook", "session-start", "--deadline", "5", stdout=writing) as process:
+        process.stdin.write(b"{}")
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+    os.close(reading)
+    os.close(writing)
 
 
 def test_no_process_outlives_it_and_no_model_is_started(run, stored, environment):
@@ -165,6 +219,43 @@ def test_a_running_server_is_asked(hook, home, stored, start):
     assert "port 8080" in said
     assert how == "server"
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_a_link_that_leads_nowhere_does_not_hide_a_server(home):
+    run = home / "run"
+    run.mkdir(parents=True)
+    (run / "1.sock").symlink_to("gone")
+    with socket.socket(socket.AF_UNIX) as living, address(run / "2.sock") as name:
+        living.bind(name)
+
+    assert sockets(home) == [run / "2.sock"]
+
+
+def test_a_caller_that_sends_a_byte_now_and_then_does_not_hold_a_server_up(open_engine, tmp_path):
+    """All of a line has to come in time, not each piece of it."""
+    pause = threading.Event()
+    close = listen(load(home=tmp_path, embedder="none"), open_engine)
+    [place] = sockets(tmp_path)
+    with socket.socket(socket.AF_UNIX) as slow, address(place) as name:
+        slow.connect(name)
+        slow.settimeout(0.1)
+        sent = 0
+        while not ended(slow):
+            with suppress(BrokenPipeError):
+                slow.send(b" ")
+            sent += 1
+            assert sent < 600, "it is listened to for a minute"
+            pause.wait(0.05)
+    close()
+
+
+def ended(line):
+    try:
+        return line.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True
 
 
 def test_what_a_killed_server_left_is_removed(hook, home, stored):

@@ -32,7 +32,6 @@ from scrubjay.errors import (
 from scrubjay.stores.promises.memories import Position
 from scrubjay.stores.promises.statistics import Level, Of, Part
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.errors import translated_errors
 from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
@@ -957,18 +956,21 @@ def test_results_past_their_time_go_little_by_little(store: SqliteStore) -> None
 # --- words in a large index ---
 
 
-def test_a_common_word_is_counted_anew_once_the_store_has_grown(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite_words, "COMMON_FROM_COUNT", 5)
-    with store.writing() as tx:
-        for number in range(10):
-            put_in(tx, some(f"harbour {number}"), ())
+def test_a_word_is_counted_again_once_the_store_has_grown(store: SqliteStore) -> None:
+    put_all(store, [some(f"harbour {number}") for number in range(10)])
     first = store.rarity(["harbour"], EVERYTHING)
-    with store.writing() as tx:
-        for number in range(40):
-            put_in(tx, some(f"quay {number}"), ())
+    put_all(store, [some(f"quay {number}") for number in range(40)])
     assert store.rarity(["harbour"], EVERYTHING) != first
+    with closing(SqliteStore(store._connections.path)) as fresh:
+        assert store.rarity(["harbour"], EVERYTHING) == fresh.rarity(["harbour"], EVERYTHING)
+
+
+def test_a_word_is_counted_again_once_texts_have_changed_though_there_are_as_many(store: SqliteStore) -> None:
+    memories = put_all(store, [some(f"harbour {number}") for number in range(10)])
+    first = store.rarity(["harbour"], EVERYTHING)
+    for memory in memories[:5]:
+        put(store, replace(memory, content="quay", title="quay", version=2))
+    assert store.rarity(["harbour"], EVERYTHING)["harbour"] > first["harbour"]
     with closing(SqliteStore(store._connections.path)) as fresh:
         assert store.rarity(["harbour"], EVERYTHING) == fresh.rarity(["harbour"], EVERYTHING)
 

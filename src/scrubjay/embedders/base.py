@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from scrubjay.values.vectors import Vector
+from scrubjay.values.vectors import PLAIN, Knots, Vector, interpolate
 
 __all__ = ["Embedder", "Vector"]
 
@@ -19,6 +19,7 @@ class Embedder(ABC):
 
     name: str
     dimension: int
+    calibration: Knots = PLAIN  # what its cosines are worth
 
     @property
     @abstractmethod
@@ -46,9 +47,9 @@ class Embedder(ABC):
         :raises EmbeddingError: as :meth:`embed`
         """
 
-    @abstractmethod
     def calibrate(self, cosine: float) -> float:
         """Map this model's cosine of a query and a stored text to 0..1: unrelated near 0, the same fact near 1."""
+        return interpolate(cosine, self.calibration)
 
     # Both may do nothing: an embedder without a model has nothing to load or release.
     def load(self, progress: Callable[[str], None] | None = None) -> None:  # noqa: B027

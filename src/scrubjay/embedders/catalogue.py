@@ -19,12 +19,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.machine.paths import expanded
 
-Knots = tuple[tuple[float, float], ...]
+if TYPE_CHECKING:
+    from scrubjay.values.vectors import Knots
+
 Pooling = Literal["cls", "mean"]
 
 VOCABULARY = "vocab.txt"
@@ -56,7 +58,7 @@ class Wheel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """One embedding model. `calibration` holds (cosine, shown value) pairs, rising, for :func:`interpolate`."""
+    """One embedding model. `calibration` holds (cosine, shown value) pairs, rising."""
 
     name: str
     files: Mapping[str, str]  # file name -> SHA-256
@@ -103,21 +105,6 @@ def digest(path: Path) -> str | None:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return None
-
-
-def interpolate(cosine: float, knots: Knots) -> float:
-    """The straight line between the two knots around `cosine`; flat before the first and after the last.
-
-    Called some hundreds of times in a search, mostly for cosines of the first knots: hence a plain loop.
-    """
-    x0, y0 = knots[0]
-    if cosine <= x0:
-        return y0
-    for x1, y1 in knots:
-        if cosine < x1:
-            return y0 + (y1 - y0) * (cosine - x0) / (x1 - x0)
-        x0, y0 = x1, y1
-    return y0
 
 
 DEFAULT = "arctic-embed-s"

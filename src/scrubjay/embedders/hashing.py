@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from scrubjay.embedders.base import Embedder, Vector
-from scrubjay.values.vectors import parts_of, share_of
+from scrubjay.values.vectors import parts_of
 
 WORD = re.compile(r"\w+")
 WORD_WEIGHT = 2.0  # whole words say more than the triples they share with others
@@ -45,9 +45,6 @@ class HashingEmbedder(Embedder):
         if length == 0:  # no letters, or each met its opposite
             vector[0] = length = 1.0
         return vector / np.float32(length)
-
-    def calibrate(self, cosine: float) -> float:
-        return share_of(cosine)
 
     def _add(self, vector: Vector, feature: str, weight: float) -> None:
         # The built-in hash() differs from process to process.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.embedders.base import Embedder, Vector
-from scrubjay.embedders.catalogue import Model, Pooling, interpolate
+from scrubjay.embedders.catalogue import Model, Pooling
 from scrubjay.embedders.networks import Network, Vocabulary, open_network, open_vocabulary
 from scrubjay.embedders.wordpiece import LONGEST_WORD, spans, words
 from scrubjay.errors import EmbeddingError, ModelMissing
@@ -38,6 +38,7 @@ class LocalEmbedder(Embedder):
     def __init__(self, model: Model, folder: Path) -> None:
         self.name = model.name
         self.dimension = model.dimension
+        self.calibration = model.calibration
         self._model = model
         self._folder = folder
         self._lock = Lock()
@@ -64,9 +65,6 @@ class LocalEmbedder(Embedder):
 
     def embed_query(self, text: str) -> Vector:
         return self._vector(self._model.query_prefix + text)
-
-    def calibrate(self, cosine: float) -> float:
-        return interpolate(cosine, self._model.calibration)
 
     def load(self, progress: Callable[[str], None] | None = None) -> None:
         self._ready(progress)

@@ -23,7 +23,7 @@ from scrubjay.embedders.local import checked
 from scrubjay.errors import EmbeddingError, InvalidInput
 from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, Limits, TooLong, ask_again
 from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
-from scrubjay.values.vectors import PART, parts_of, share_of
+from scrubjay.values.vectors import PART, parts_of
 
 BATCH = 64  # texts per request
 TIMEOUT_SECONDS = 30.0
@@ -69,9 +69,6 @@ class RemoteEmbedder(Embedder):
     def embed_query(self, text: str) -> Vector:
         [vector] = self._vectors([text[:PART]])
         return vector
-
-    def calibrate(self, cosine: float) -> float:
-        return share_of(cosine)
 
     def _vectors(self, texts: Sequence[str]) -> list[Vector]:
         given = [text if text.strip() else "." for text in texts]  # most servers refuse an empty text

@@ -21,11 +21,10 @@ from scrubjay.engine import access
 from scrubjay.engine.conflicts.duplicates import words
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import on_one_line
-from scrubjay.engine.decisions.decisions import Outcome
 from scrubjay.engine.search.ranking import recency_of
 from scrubjay.errors import InvalidInput
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Decay, Filter, Kind, Memory, Order
+from scrubjay.values.memory import Decay, Filter, Kind, Memory, Order, Outcome
 from scrubjay.values.times import ago
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Position, Reads, Store
-from scrubjay.values.memory import Audience, Filter, Memory, Order, Status
+from scrubjay.values.memory import NO_GLIMPSES, Audience, Filter, Memory, Order, Status
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -83,7 +83,8 @@ def behind(engine: Engine, last: Memory, order: Order, question: str) -> str:
 def lengths(reads: Reads, memories: Sequence[Memory]) -> dict[str, int]:
     """How long the contents are that are kept elsewhere."""
     away = [memory.id for memory in memories if not memory.content and memory.status is not Status.ACTIVE]
-    return {name: glimpse.length for name, glimpse in reads.glimpses(away).items()} if away else {}
+    known = reads.glimpses(away) if away else NO_GLIMPSES
+    return dict(zip(known.memories, known.length, strict=True))
 
 
 def signing_key(records: Store) -> bytes:

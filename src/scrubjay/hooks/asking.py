@@ -24,12 +24,12 @@ LONGEST = 90  # letters of a path that every system takes as an address
 
 def sockets(home: Path) -> list[Path]:
     """The newest first: the session that a hook belongs to has probably just begun."""
-    try:
-        found = [
-            (entry.stat().st_mtime, entry.name) for entry in os.scandir(home / "run") if entry.name.endswith(".sock")
-        ]
-    except OSError:
-        return []
+    found = []
+    with suppress(OSError):
+        for entry in os.scandir(home / "run"):
+            if entry.name.endswith(".sock"):
+                with suppress(OSError):  # it has just gone, or leads nowhere; the others are still there
+                    found.append((entry.stat().st_mtime, entry.name))
     return [home / "run" / name for _, name in sorted(found, reverse=True)]
 
 
@@ -56,17 +56,27 @@ def exchanged(path: Path, question: dict[str, Any], seconds: float) -> dict[str,
         line.settimeout(seconds)
         line.connect(name)
         line.sendall(json.dumps(question).encode() + b"\n")
-        got = b""
-        while not got.endswith(b"\n") and len(got) < LARGEST:
-            line.settimeout(max(0.001, until - time.monotonic()))
-            piece = line.recv(65536)
-            if not piece:
-                raise ConnectionResetError
-            got += piece
-    reply: dict[str, Any] = json.loads(got)
+        reply: dict[str, Any] = json.loads(received(line, until))
     if not isinstance(reply.get("text"), str):
         raise ValueError("not an answer")
     return reply
+
+
+def received(line: socket.socket, until: float) -> bytes:
+    """What the other side sends until the end of a line, all of it by then.
+
+    :raises OSError: if there is no more, or not in time
+    """
+    got = b""
+    while not got.endswith(b"\n") and len(got) < LARGEST:
+        line.settimeout(max(0.001, until - time.monotonic()))
+        piece = line.recv(65536)
+        if not piece:
+            raise ConnectionResetError
+        got += piece
+        if time.monotonic() > until:
+            raise TimeoutError
+    return got
 
 
 @contextmanager

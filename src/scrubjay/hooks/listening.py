@@ -10,26 +10,28 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from scrubjay.engine.engine import Engine
 from scrubjay.hooks.answers import answer
-from scrubjay.hooks.asking import LARGEST, address, sockets
+from scrubjay.hooks.asking import address, received, sockets
 from scrubjay.settings import Settings
 
 log = logging.getLogger(__name__)
-READ_SECONDS = 0.5  # what a hook gets to send its line
+READ_SECONDS = 0.5  # what a hook gets to send its line, and to take the answer
 
 
 def listen(settings: Settings, engine: Callable[[], Engine]) -> Callable[[], None]:
     """Answer hooks from now on, in a thread; the result ends it. Without sockets of this kind nothing happens."""
-    if not hasattr(socket, "AF_UNIX") or not settings.home.is_dir():
+    if not hasattr(socket, "AF_UNIX"):
         return lambda: None
     path = settings.home / "run" / f"{os.getpid()}.sock"
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
+        for folder in (settings.home, path.parent):  # with PostgreSQL there may be no home so far
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         clean(settings)
         with address(path) as name:
             line.bind(name)
@@ -69,8 +71,7 @@ def serve(line: socket.socket, store: str, engine: Callable[[], Engine]) -> None
         except OSError:  # closed
             return
         with caller, suppress(Exception):
+            question = json.loads(received(caller, time.monotonic() + READ_SECONDS))
             caller.settimeout(READ_SECONDS)
-            with caller.makefile("rb") as lines:
-                question = json.loads(lines.readline(LARGEST))
             if question["store"] == store:  # else another memory in the same home
                 caller.sendall(json.dumps(answer(engine(), question)).encode() + b"\n")

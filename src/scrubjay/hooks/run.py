@@ -12,6 +12,7 @@ Every prompt pays for what is imported here, so that is little.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 DEADLINE_SECONDS = 0.3
 SERVER_SHARE = 0.5  # of these; enough is left to look by words
+GRACE_SECONDS = 0.05  # beyond these, for writing the answer and the log: a disk or a client may stall
 LARGEST = 1_000_000  # bytes of input
 MOMENTS = ("session-start", "prompt", "pre-compact", "session-end")
 HELP = """\
@@ -52,7 +54,7 @@ class Hook:
     def __init__(self, arguments: list[str], began: float) -> None:
         self.began = began
         self.moment = arguments[0] if arguments else ""
-        options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
+        options = options_in(arguments)
         self.client = options.get("--client", "")
         self.space = options.get("--space", "auto")
         self.home = options.get("--home")
@@ -66,22 +68,36 @@ class Hook:
         return self.began + self.seconds - time.monotonic()
 
     def watch(self) -> None:
-        """End in time, whatever the other thread is waiting for; never in the middle of what it writes."""
+        """End in time, whatever the other thread is waiting for; if it is writing, that gets a moment more."""
         time.sleep(max(0.0, self.left()))
         self.leave("", gave={"how": "late"})
 
     def leave(self, answer: str, gave: dict[str, Any] | None = None) -> NoReturn:
-        with self._end:
-            try:
-                self.gave = gave or self.gave
-                if answer:
-                    os.write(1, answer.encode())
-                if self.log is not None:
-                    from scrubjay.hooks.log import write
-
-                    write(self.log, self)
-            finally:
+        """Write and end. Only one thread writes; the other one ends the process if that takes too long."""
+        try:
+            if not self._end.acquire(timeout=max(0.0, self.left()) + GRACE_SECONDS):
                 os._exit(0)
+            self.gave = gave or self.gave
+            if answer:
+                os.write(1, answer.encode())
+            if self.log is not None:
+                from scrubjay.hooks.log import write
+
+                writer = threading.Thread(target=write, args=(self.log, self), daemon=True)
+                writer.start()
+                writer.join(max(0.0, self.left()) + GRACE_SECONDS)
+        finally:
+            os._exit(0)
+
+
+def options_in(arguments: list[str]) -> dict[str, str]:
+    """Names and values, as `--name value` or `--name=value`; anything else is passed over."""
+    found = {}
+    for place, word in enumerate(arguments):
+        name, equals, value = word.partition("=")
+        if name.startswith("--"):
+            found[name] = value if equals else next(iter(arguments[place + 1 :]), "")
+    return found
 
 
 def seconds_of(text: str) -> float:
@@ -96,6 +112,7 @@ def main(arguments: list[str]) -> NoReturn:
     if hook.moment not in MOMENTS or "--help" in arguments:
         os.write(1 if "--help" in arguments or "-h" in arguments else 2, HELP.encode())
         os._exit(0)  # to some clients any other status means that the prompt is refused
+    gc.disable()  # there is hardly any garbage, and it ends soon
     threading.Thread(target=hook.watch, daemon=True).start()
     answer = ""
     try:

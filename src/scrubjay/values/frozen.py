@@ -1,38 +1,41 @@
-"""`@dataclass(frozen=True, slots=True, …)`, defined four times as fast.
+"""`@dataclass(frozen=True, slots=True, …)`, defined many times as fast.
 
-The standard one compiles six methods for each class, which for our fifty values is a third of a command's total time,
-and every editor window pays it. This one only compiles `__init__`; the other methods are shared. The result is still a
-dataclass: `fields`, `replace` and type checkers see no difference.
+The standard one compiles six methods for each class, which for our ninety values is a third of a command's total time,
+and every editor window and every hook pays it. Here `__init__` is compiled when the first value is made, and the other
+methods are shared. The result is still a dataclass: `fields`, `replace` and type checkers see no difference.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, FrozenInstanceError
-from dataclasses import dataclass as standard
+from dataclasses import _FIELD, MISSING, Field, FrozenInstanceError, field  # type: ignore[attr-defined]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from dataclasses import Field
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - what type checkers are to see
     from typing import Any
 else:
 
     def dataclass(*, frozen: bool, slots: bool, kw_only: bool = False) -> Callable[[type], type]:
-        """Only for frozen values with slots; the standard one handles the others."""
+        """Only for frozen values with slots, without bases; the standard one handles the others."""
         assert frozen
         assert slots
         return lambda cls: _frozen(cls, kw_only)
 
 
 def _frozen(cls: type, kw_only: bool) -> type:
-    names = tuple(cls.__dict__.get("__annotations__", ()))  # noqa: RUF063 - inspect is slow to import
-    made: Any = standard(init=False, repr=False, eq=False, match_args=False)(cls)
-    fields: dict[str, Field[Any]] = made.__dataclass_fields__
-    body = {name: value for name, value in made.__dict__.items() if name not in {*names, "__dict__", "__weakref__"}}
+    types = cls.__dict__.get("__annotations__", {})  # noqa: RUF063 - inspect is slow to import
+    fields = {name: _field(cls, name, types[name], kw_only) for name in types}
+    body = {name: value for name, value in cls.__dict__.items() if name not in {*fields, "__dict__", "__weakref__"}}
+
+    def first(self: Any, *args: Any, **given: Any) -> None:
+        made.__init__ = _init(fields, kw_only)  # type: ignore[misc]
+        made.__init__(self, *args, **given)  # type: ignore[misc]
+
     body |= {
-        "__slots__": names,
-        "__init__": _init(fields, kw_only),
+        "__slots__": tuple(fields),
+        "__dataclass_fields__": fields,
+        "__init__": first,
         "__setattr__": _refuse,
         "__delattr__": _refuse,
         "__eq__": _equal,
@@ -41,20 +44,30 @@ def _frozen(cls: type, kw_only: bool) -> type:
         "__getstate__": _values,
         "__setstate__": _restore,
     }
-    return type(cls)(cls.__name__, cls.__bases__, body)
+    made = type(cls)(cls.__name__, cls.__bases__, body)
+    return made
+
+
+def _field(cls: type, name: str, kind: Any, kw_only: bool) -> Field[Any]:
+    given = cls.__dict__.get(name, MISSING)
+    made: Any = given if isinstance(given, Field) else field(default=given)
+    if made.default.__class__.__hash__ is None:
+        raise ValueError(f"mutable default for field {name}: use default_factory")
+    made.name, made.type, made.kw_only, made._field_type = name, kind, kw_only, _FIELD
+    return made  # type: ignore[no-any-return]
 
 
 def _init(fields: dict[str, Field[Any]], kw_only: bool) -> Callable[..., None]:
     """An initialiser as written by hand: `def __init__(self, *, a, b=default)`, setting each."""
     known: dict[str, Any] = {"put": object.__setattr__, "unset": MISSING}
     parameters, lines = ["self", *(["*"] if kw_only else [])], ["pass"]
-    for name, field in fields.items():
+    for name, one in fields.items():
         value = name
-        if field.default is not MISSING:
-            known[f"default_{name}"] = field.default
+        if one.default is not MISSING:
+            known[f"default_{name}"] = one.default
             parameters.append(f"{name}=default_{name}")
-        elif field.default_factory is not MISSING:
-            known[f"factory_{name}"] = field.default_factory
+        elif one.default_factory is not MISSING:
+            known[f"factory_{name}"] = one.default_factory
             parameters.append(f"{name}=unset")
             value = f"factory_{name}() if {name} is unset else {name}"
         else:

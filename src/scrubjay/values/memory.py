@@ -7,7 +7,7 @@ similarity from 0 to 1, higher is better. Everything above and below this file u
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -26,6 +26,14 @@ class Kind(StrEnum):
     MEMORY = "memory"
     DECISION = "decision"
     CHECKPOINT = "checkpoint"
+
+
+class Outcome(StrEnum):
+    """What became of a decision."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    PARTIAL = "partial"
 
 
 class Category(StrEnum):
@@ -340,8 +348,7 @@ class Memory:
     @property
     def text(self) -> str:
         """What other dialects show, and what is embedded and indexed: a decision includes its reasoning."""
-        more = self.detail.get("reasoning") or self.detail.get("next_steps")
-        return f"{self.content}\n\n{more}" if more else self.content
+        return text_of(self.content, self.detail)
 
     @property
     def shown_text(self) -> str:
@@ -360,6 +367,11 @@ class Memory:
     def name(self) -> str:
         """What its own dialect calls it: decisions and checkpoints have an id that people can read."""
         return str(self.detail.get("name") or self.id)
+
+
+def text_of(content: str, detail: Mapping[str, Any]) -> str:
+    more = detail.get("reasoning") or detail.get("next_steps")
+    return f"{content}\n\n{more}" if more else content
 
 
 # The fields of a memory that are times.
@@ -652,15 +664,50 @@ class Match(NamedTuple):
     score: float
 
 
-class Glimpse(NamedTuple):
-    """What ranking needs to know about a memory besides how well it matches."""
+Column = Any  # of numbers: an array, or a list
 
+
+class Candidates(NamedTuple):
+    """What a store found for a question, by words or by meaning, as columns: row i of each belongs together."""
+
+    memories: Sequence[str]  # first those that meaning found, best first
+    word_scores: Column  # 0 where words did not find it
+    cosines: Column  # not a number where it has no vector
+    near: int  # how many meaning found
+    by_words: Sequence[int]  # rows that words found, best first
+
+
+NO_CANDIDATES = Candidates((), (), (), 0, ())
+
+
+class Glimpses(NamedTuple):
+    """What ranking needs to know about memories besides how well they match, as columns."""
+
+    memories: Sequence[str]
+    created_at: Sequence[int]  # milliseconds since 1970, as the next two
+    valid_from: Sequence[int | None]
+    valid_until: Sequence[int | None]
+    conversation: Sequence[Hashable]  # the same for those of one; nothing if it is in none
+    length: Sequence[int]  # of the content, in characters
+    opening: Sequence[str]  # the content's first few hundred characters
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Sequence[Any]]) -> Glimpses:
+        return cls(*columns) if (columns := list(zip(*rows, strict=True))) else NO_GLIMPSES
+
+
+NO_GLIMPSES = Glimpses((), (), (), (), (), (), ())
+
+
+class Sketch(NamedTuple):
+    """What an earlier memory is compared with a new one by."""
+
+    id: str
+    text: str
+    category: Category
     created_at: datetime
-    valid_from: datetime | None
-    valid_until: datetime | None
-    conversation: str | None
-    length: int  # of the content, in characters
-    opening: str  # the content's first few hundred characters
+    seq: int
+    superseded_by: str | None
 
 
 class Period(NamedTuple):

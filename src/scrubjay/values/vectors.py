@@ -17,5 +17,18 @@ def parts_of(text: str) -> list[str]:
     return [text[start : start + PART] for start in starts]
 
 
-def share_of(cosine: float) -> float:
-    return min(max(cosine, 0.0), 1.0)
+Knots = tuple[tuple[float, float], ...]  # (cosine, what it is worth from 0 to 1), rising
+
+PLAIN: Knots = ((0.0, 0.0), (1.0, 1.0))
+
+
+def interpolate(cosine: float, knots: Knots) -> float:
+    """The straight line between the two knots around `cosine`; flat before the first and after the last."""
+    return float(interpolated(np.array([cosine]), knots)[0])
+
+
+def interpolated(cosines: NDArray[np.float64], knots: Knots) -> NDArray[np.float64]:
+    """The same for many at once; what is not a number stays so."""
+    known, worth = zip(*knots, strict=True)
+    found: NDArray[np.float64] = np.interp(cosines, known, worth)
+    return found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from math import nan
 
 import numpy as np
 import pytest
 
 from scrubjay.stores.promises.memories import Store
-from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Scope, Sight, Status
+from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Scope, Sight, Sketch, Status
+from scrubjay.values.times import milliseconds
 from tests.stores.contract.samples import (
     DIMENSION,
     EVERY_STATE,
@@ -246,12 +248,61 @@ class SearchContract:
 
         seen = store.glimpses(["long", "short", "unknown"])
 
-        assert seen.keys() == {"long", "short"}
-        assert seen["long"][:5] == (NOW, None, tomorrow, "talk", 2_000)
-        assert 0 < len(seen["long"].opening) < 2_000
-        assert seen["short"].conversation is None
-        assert seen["short"].opening == "short"
-        assert store.glimpses([]) == {}
+        assert set(seen.memories) == {"long", "short"}
+        rows = {name: row for name, *row in zip(*seen, strict=True)}
+        created, valid_from, valid_until, conversation, length, opening = rows["long"]
+        assert (created, valid_from, valid_until) == (milliseconds(NOW), None, milliseconds(tomorrow))
+        assert conversation
+        assert length == 2_000
+        assert 0 < len(opening) < 2_000
+        assert not rows["short"][3]
+        assert rows["short"][5] == "short"
+        assert [*zip(*store.glimpses([]), strict=True)] == []
+
+    def test_glimpses_tell_conversations_apart(self, store: Store) -> None:
+        for name, talk in {"one": "a", "two": "a", "three": "b"}.items():
+            put(store, some(id=name, context=Context(conversation_id=talk)))
+
+        seen = store.glimpses(["one", "two", "three"])
+        talks = dict(zip(seen.memories, seen.conversation, strict=True))
+
+        assert talks["one"] == talks["two"] != talks["three"]
+
+    def test_candidates_are_what_words_and_meaning_find_each_with_both_scores(self, store: Store) -> None:
+        put(store, some("tea at four", id="both"), [at_cosine(0.2), at_cosine(0.4)])
+        put(store, some("coffee at five", id="near"), [at_cosine(0.9)])
+        put(store, some("green tea", id="bare"), (), parts=1)
+        for number in range(3):
+            put(store, some(f"water {number}"), [at_cosine(0.5)])
+        put(store, some("black tea and white tea", id="far"), [at_cosine(-0.3), at_cosine(0.1)])
+
+        found = store.candidates("tea", QUERY, Filter(), EVERYTHING, now=NOW, limit=4)
+
+        scored = dict(store.match("tea", Filter(), EVERYTHING, now=NOW, limit=4))
+        near = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=4)
+        assert [*found.memories[: found.near]] == ids(near)
+        assert {*found.memories} == {*ids(near), "both", "bare", "far"}
+        assert [found.memories[row] for row in found.by_words] == [*scored]
+        for memory, words, cosine in zip(found.memories, found.word_scores, found.cosines, strict=True):
+            assert words == pytest.approx(scored.get(memory, 0.0))
+            expected = {"both": 0.4, "near": 0.9, "far": 0.1, "bare": nan}.get(memory, 0.5)
+            assert cosine == pytest.approx(expected, abs=1e-6, nan_ok=True)
+
+    def test_a_sketch_shows_what_a_memory_says_and_when_it_came_to_those_who_see_it(self, store: Store) -> None:
+        first = put(
+            store, some("what", id="first", detail={"reasoning": "why"}, category=Category.GOAL, created_at=NOW)
+        )
+        put(store, some("mine", id="mine", access_level=AccessLevel.PRIVATE, context=Context(user_id="ann")))
+        put(store, some("old", id="old", superseded_by="first"))
+        purge(store, put(store, some("gone", id="gone")).id)
+
+        ben = Audience("ben", (Scope("default", Sight.OWN),))
+        seen = store.sketches(["old", "mine", "gone", "unknown", "first", "old"], ben)
+
+        assert [sketch.id for sketch in seen] == ["old", "first"]
+        assert [sketch.superseded_by for sketch in seen] == ["first", None]
+        assert seen[1] == Sketch("first", "what\n\nwhy", Category.GOAL, NOW, first.seq, None)
+        assert store.sketches([], EVERYTHING) == []
 
     # --- vectors ---
 

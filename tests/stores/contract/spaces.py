@@ -232,7 +232,9 @@ class SpacesContract:
             tx.history.note_operation(replace(deed, at=later(1), memories=("mem_b", "mem_c")))
 
         assert store.history.bulk_operation("deed_2") is None
-        assert reopen().history.bulk_operation("deed_1") == replace(deed, memories=("mem_a", "mem_b", "mem_c"))
+        assert reopen().history.bulk_operation("deed_1") == replace(
+            deed, at=later(1), memories=("mem_a", "mem_b", "mem_c")
+        )
 
     def test_open_conflicts_are_between_living_memories(self, store: Store) -> None:
         old, new, expired, deleted = put_all(

@@ -8,6 +8,7 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.ids import meant
 from scrubjay.cli.output import note, safe, show, tell_flags
 from scrubjay.cli.session import Session
+from scrubjay.errors import InvalidInput
 
 
 @click.command(
@@ -28,8 +29,7 @@ def edit(session: Session, id: str, reason: str | None) -> None:
     """
     with session.engine(meaning=False, known_space=True) as engine:
         memory = engine.get(meant(engine, id, session))
-    written = click.edit(f"{memory.content}\n", extension=".md", require_save=False)
-    content = (written or "").removesuffix("\n")
+    content = edited(memory.content)
     if content.strip() in ("", memory.content.strip()):
         note("Nothing was changed.", session)
         return
@@ -37,7 +37,25 @@ def edit(session: Session, id: str, reason: str | None) -> None:
         with session.engine() as engine:
             changed = engine.revise(memory.id, reason=reason, expected_version=memory.version, content=content).memory
     except Exception:
-        click.echo(f"Not saved. This is what you wrote:\n{safe(content, lines=True)}", err=True)
+        tell_unsaved(content)
         raise
     show(changed, f"{safe(changed.id)} is now at version {changed.version}.", session)
     tell_flags(changed, session)
+
+
+def edited(text: str) -> str:
+    """What the user's editor makes of it.
+
+    :raises InvalidInput: if that is not UTF-8
+    """
+    try:
+        written = click.edit(f"{text}\n", extension=".md", require_save=False)
+    except UnicodeDecodeError as error:
+        tell_unsaved(error.object.decode("utf-8", "replace"))
+        hint = "Let it write UTF-8."
+        raise InvalidInput(f"Your editor wrote a text that is not UTF-8, at byte {error.start}.", hint=hint) from None
+    return (written or "").removesuffix("\n")
+
+
+def tell_unsaved(text: str) -> None:
+    click.echo(f"Not saved. This is what you wrote:\n{safe(text, lines=True)}", err=True)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -18,7 +18,7 @@ from scrubjay.cli.filters import ALL_STATES
 from scrubjay.cli.output import counted, note, print_json, safe
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
-from scrubjay.errors import Conflict
+from scrubjay.errors import Conflict, InvalidInput
 from scrubjay.values.memory import Filter
 
 Write = Callable[[bytes], object]
@@ -113,7 +113,7 @@ def destination(file: str) -> Iterator[Write]:
         with path.open("wb") as stream:
             yield stream.write
     else:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as draft:
+        with drafted(path) as draft:
             try:
                 yield draft.write
                 draft.flush()
@@ -122,3 +122,16 @@ def destination(file: str) -> Iterator[Write]:
             except BaseException:  # also Ctrl-C: a partial file never gets the name, and is removed
                 os.unlink(draft.name)
                 raise
+
+
+def drafted(path: Path) -> IO[bytes]:
+    """An open file next to the one that it will become.
+
+    :raises InvalidInput: if there can be none
+    """
+    try:
+        return tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False)
+    except FileNotFoundError:
+        raise InvalidInput(f"{path} cannot be written: there is no folder {path.parent}.") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from None

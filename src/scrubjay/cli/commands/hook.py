@@ -13,7 +13,6 @@ from scrubjay.cli.session import Session
 
 @click.command(
     cls=Elsewhere,
-    without=("--json",),
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     examples="""

@@ -69,7 +69,8 @@ user or the code, they are right: say so, and correct it.
 # What a memory is, in one word: System's categories, or one of the two kinds with fields of their own.
 CATEGORIES = [str(one) for one in Category if one is not Category.CUSTOM]
 KINDS = [*CATEGORIES, "decision", "checkpoint"]
-ID_ALONE = re.compile(r"(?:mem_|memory-|decision_|checkpoint_)\w+", re.ASCII)
+LIKE_AN_ID = re.compile(r"(?:mem_|memory-|decision_|checkpoint_)\w+", re.ASCII)  # memory-leak is like one, too
+AN_ID = re.compile(r"(?:mem_|memory-)(?=.*\d)[0-9a-z]{12}|decision_\w+_\d{9,}_[0-9a-z]{4}|checkpoint_\d+", re.ASCII)
 MOST_FACTS = 20
 MOST_HITS = 30  # that are looked at; the budget decides how many are told
 HINTS = {"not_found": "`recall` and `recent` show ids."}
@@ -294,15 +295,27 @@ def recall(engine: Engine, args: Body) -> Reply:
     past work or decisions, and before asking what they may have told you. Says how far to trust the result: verdict
     strong, weak or none; and each memory's age, state and space."""
     question, budget = args["question"], int(args.get("budget", 1_000))
-    if ID_ALONE.fullmatch(question.strip()):
-        with telling_what_is_forgotten(engine, question.strip()):
-            memory = engine.get(question.strip())
+    memory = named(engine, question.strip())
+    if memory is not None:
         engine.count_reads([memory])
         return replies.one(memory, budget, engine.now(), engine.doubts([memory]))
     hits = engine.search(Query(text=question, limit=MOST_HITS, filter=wanted(args)))
     doubts = engine.doubts([hit.memory for hit in hits])
     filtered = len(args.keys() - {"question", "budget", "limit"}) > 0
     return replies.recalled(hits, budget, engine.now(), filtered=filtered, limit=args.get("limit"), doubts=doubts)
+
+
+def named(engine: Engine, asked: str) -> Memory | None:
+    """The memory with this id; None if what is asked is a question, or a word that no memory has for an id."""
+    if not LIKE_AN_ID.fullmatch(asked):
+        return None
+    try:
+        with telling_what_is_forgotten(engine, asked):
+            return engine.get(asked)
+    except NotFound:
+        if AN_ID.fullmatch(asked):
+            raise
+        return None
 
 
 @scrubjay.reads(

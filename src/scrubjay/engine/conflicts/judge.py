@@ -8,9 +8,8 @@ the one sure hint, what is less likely is left to whoever reads it. Where it has
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import access
 from scrubjay.engine.conflicts.differences import Kinds, features, other_one, probability
@@ -22,7 +21,7 @@ from scrubjay.engine.store import intake
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Kind, LinkKind, Memory, Status, Stored
+from scrubjay.values.memory import Audience, Kind, LinkKind, Memory, Sketch, State, Stored
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -43,42 +42,39 @@ class Proposal:
     same: bool = False  # it says the same: nothing is outdated
 
 
+class Judged(NamedTuple):
+    """An earlier memory that a new one may outdate or repeat, as far as its sketch tells."""
+
+    id: str
+    score: float = 1.0
+    sure: bool = False
+    same: bool = False
+
+
 class Judge:
-    """Proposes what a new memory may outdate. Owns the model's view of kinds of facts."""
+    """Says what a new memory may outdate. Owns the model's view of kinds of facts."""
 
     def __init__(self, embedding: Embedding) -> None:
         self._embedding = embedding
         self._attributes: Attributes | None = None
 
-    def proposals(
-        self,
-        new: Memory,
-        neighbours: Neighbours,
-        reads: Reads,
-        audience: Audience,
-        *,
-        same_words: Sequence[Memory],
-        now: datetime,
-    ) -> list[Proposal]:
+    def judged(
+        self, new: Memory, neighbours: Neighbours, reads: Reads, audience: Audience, *, same_words: Collection[str]
+    ) -> list[Judged]:
         """Earlier memories that the new one may outdate or repeat: those that say the same, then the likeliest."""
-        if new.kind is not Kind.MEMORY:
-            return []
-        near = [neighbours.memories[name] for name in neighbours.promising if name in neighbours.memories]
-        known = {memory.id: memory for memory in (*reversed(same_words), *near) if current(memory, new, now)}
-        exact = {memory.id for memory in same_words}
-        same = [
-            one
-            for one in known.values()
-            if one.id in exact or (neighbours.near(one.id) >= NEAR and same_said(one.text, new.text))
+        sketches = neighbours.sketches
+        near = [sketches[name] for name in neighbours.promising if name in sketches and name not in same_words]
+        known = [sketch for sketch in near if is_earlier(sketch, new)]
+        same = [one.id for one in known if neighbours.near(one.id) >= NEAR and same_said(one.text, new.text)]
+        others = [sketch for sketch in known if sketch.id not in same] if same else known
+        return [
+            *(Judged(name, same=True) for name in (*same_words, *same)),
+            *self._outdated(new, others, neighbours, reads, audience),
         ]
-        twins = [Proposal(memory=memory, score=1.0, same=True) for memory in same]
-        repeated = {memory.id for memory in same}
-        others = [memory for memory in known.values() if memory.id not in repeated]
-        return [*twins, *self._judged(new, others, neighbours, reads, audience)]
 
-    def _judged(
-        self, new: Memory, olds: Sequence[Memory], neighbours: Neighbours, reads: Reads, audience: Audience
-    ) -> list[Proposal]:
+    def _outdated(
+        self, new: Memory, olds: Sequence[Sketch], neighbours: Neighbours, reads: Reads, audience: Audience
+    ) -> list[Judged]:
         olds = [old for old in olds if is_english(old.text)] if olds and is_english(new.text) else []
         if not olds:
             return []
@@ -94,7 +90,7 @@ class Judge:
             short = max(len(old.text), len(new.text)) <= READ  # of an essay only the beginning was read
             sure = score >= SURE and short and not other_one(told, said)
             if score >= CANDIDATE:
-                found.append(Proposal(memory=old, score=score, sure=sure))
+                found.append(Judged(old.id, score, sure))
         return sorted(found, key=lambda one: -one.score)
 
     def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> dict[str, Kinds]:
@@ -122,12 +118,11 @@ class Judge:
         return same_kinds(profiles[1:], profiles[0])
 
 
-def current(old: Memory, new: Memory, now: datetime) -> bool:
+def is_earlier(old: Sketch | Memory, new: Memory) -> bool:
     """Only what still counts as true can be outdated, and only by something newer."""
-    alive = old.status is Status.ACTIVE and not old.expired(now)
     # A memory that is just being stored has no arrival number yet.
     earlier = (old.created_at, old.seq) < (new.created_at, new.seq or math.inf)
-    return old.id != new.id and old.superseded_by is None and alive and earlier
+    return old.id != new.id and old.superseded_by is None and earlier
 
 
 # --- as a store uses it ----------------------------------------------------------------------------------------------
@@ -136,14 +131,31 @@ def current(old: Memory, new: Memory, now: datetime) -> bool:
 def find_proposals(
     engine: Engine, memory: Memory, neighbours: Neighbours, audience: Audience, fingerprint: bytes
 ) -> list[Proposal]:
-    """What a memory may outdate, among what its user may see."""
-    same_words = [one for one in engine.records.history.same_text(fingerprint, audience) if one.kind is Kind.MEMORY]
-    return engine.parts.judge.proposals(
-        memory, neighbours, engine.records, audience, same_words=same_words, now=engine.now()
-    )
+    """What a memory may outdate, among what its user may see: the sure hint, and what else is worth a reader's look,
+    twins first."""
+    if memory.kind is not Kind.MEMORY:
+        return []
+    now = engine.now()
+    same_words = [
+        one.id
+        for one in reversed(engine.records.history.same_text(fingerprint, audience))
+        if one.kind is Kind.MEMORY and one.state is State.ACTIVE and not one.expired(now) and is_earlier(one, memory)
+    ]
+    judged = engine.parts.judge.judged(memory, neighbours, engine.records, audience, same_words=same_words)
+    if not judged:
+        return []
+    hint = next((one for one in judged if one.sure), None)
+    rest = sorted((one for one in judged if one is not hint), key=lambda one: not one.same)[:MOST]
+    shown = rest if hint is None else [hint, *rest]
+    found = {one.id: one for one in engine.records.get([one.id for one in shown], audience)}
+    return [
+        Proposal(memory=found[one.id], score=one.score, sure=one is hint, same=one.same)
+        for one in shown
+        if one.id in found  # it may have gone meanwhile
+    ]
 
 
-def sure_hint(proposals: Iterable[Proposal]) -> Proposal | None:
+def sure_hint(proposals: Sequence[Proposal]) -> Proposal | None:
     return next((one for one in proposals if one.sure), None)
 
 
@@ -155,14 +167,12 @@ def propose(engine: Engine, tx: Transaction, memory: Memory, proposals: Sequence
 
 
 def stored_result(memory: Memory, proposals: Sequence[Proposal], *, degraded: str | None, links: int) -> Stored:
-    """The answer to a store: the sure hint, and what else is worth a reader's look, twins first."""
-    hint = sure_hint(proposals)
-    rest = sorted((one for one in proposals if one is not hint), key=lambda one: not one.same)[:MOST]
+    """The answer to a store."""
     return Stored(
         memory=memory,
-        similar=() if hint is None else (hint.memory,),
-        candidates=tuple(one.memory for one in rest),
-        same=tuple(one.memory.id for one in rest if one.same),
+        similar=tuple(one.memory for one in proposals if one.sure),
+        candidates=tuple(one.memory for one in proposals if not one.sure),
+        same=tuple(one.memory.id for one in proposals if one.same),
         degraded=degraded,
         links=links,
     )

@@ -8,7 +8,7 @@ from datetime import datetime
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, release, supersede
 from scrubjay.engine.store.history import Ledger
-from scrubjay.errors import Conflict, NotFound
+from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.values.memory import Audience, LinkKind, Memory, OpenConflict, Relation, State
 
@@ -71,6 +71,8 @@ def relate(ledger: Ledger, tx: Transaction, *, old: str, new: str, relation: Rel
         return supersede(ledger, tx, old, new, reason=SAME if relation is Relation.SAME else None)
     pair = ledger.changeable(tx, old), ledger.seen(tx, new)
     ids = {memory.id for memory in pair}
+    if len(ids) == 1:
+        raise InvalidInput(f"{old} and {new} are the same memory.", hint="Name two.", field="new")
     for memory, other in (pair, pair[::-1]):
         if memory.superseded_by == other.id:
             hint = "Undo that first."

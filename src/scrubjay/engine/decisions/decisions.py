@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from datetime import timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
@@ -38,6 +37,7 @@ from scrubjay.values.memory import (
     LinkKind,
     Memory,
     NewMemory,
+    Outcome,
     Query,
     State,
     Status,
@@ -65,12 +65,6 @@ MAX_REASON = 2_000
 SAME_TOPIC = "a newer decision on the same topic"
 AROUND = timedelta(hours=1)  # decisions that belong to a checkpoint
 AROUND_MOST = 10
-
-
-class Outcome(StrEnum):
-    SUCCESS = "success"
-    FAILED = "failed"
-    PARTIAL = "partial"
 
 
 SPELT = {"failure": Outcome.FAILED, **{str(one): one for one in Outcome}}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
@@ -117,7 +116,8 @@ class Bulk:
                 memory.id
                 for memory in tx.get(done.memories, access.audience_anywhere(engine.caller))
                 if memory.status is Status.DELETED
-                and not deleted_again(tx, memory, since=done.at)
+                and memory.deleted_at is not None
+                and memory.deleted_at <= done.at  # else something else deleted it since
                 and access.may_change(engine.caller, memory)
                 and (memory.recoverable_until is None or memory.recoverable_until >= engine.now())
             ]
@@ -187,12 +187,6 @@ class Bulk:
     @property
     def _owner(self) -> bool:
         return self._engine.caller.role is Role.OWNER
-
-
-def deleted_again(tx: Transaction, memory: Memory, *, since: datetime) -> bool:
-    """Whether it was restored since then: what deleted it now was something else."""
-    versions = tx.history.versions(memory.id)
-    return any(one.memory.status is Status.DELETED and one.replaced_at >= since for one in versions)
 
 
 CHANGEABLE = ("category", "importance", "confidence", "access_level", "expires_at")  # the same for many makes sense

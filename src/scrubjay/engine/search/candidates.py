@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -12,13 +12,26 @@ from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Filter, Hit, Hits, Match, Period, Query, Verdict
+from scrubjay.values.memory import (
+    NO_GLIMPSES,
+    Audience,
+    Candidates,
+    Filter,
+    Hit,
+    Hits,
+    Match,
+    Period,
+    Query,
+    Verdict,
+)
+from scrubjay.values.times import moment
 from scrubjay.values.words import query_words
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.store.languages import Asked
+    from scrubjay.values.vectors import Knots
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
 MAY_HOLD = 70  # of the best by words, how many are asked which rare words they hold: it takes 0.2 ms each
@@ -29,7 +42,7 @@ FROM_THEN = 50  # candidates by meaning from the time that a question names
 class Found(NamedTuple):
     """What a question found, before a page is cut from it."""
 
-    candidates: list[ranking.Candidate]  # best first
+    candidates: ranking.Ranked  # best first
     vector: Vector | None  # the question's
     degraded: str | None  # why there is none
     periods: tuple[Period, ...]  # the times that the question names
@@ -41,7 +54,7 @@ class Found(NamedTuple):
 
     def score(self, one: ranking.Candidate) -> float:
         """The score that a candidate is shown with: the best has the verdict's, the others as much less as they are."""
-        best = self.candidates[0].score
+        best = float(self.candidates.scores[self.candidates.order[0]])
         return self.sure * min(1.0, one.score / best) if best > 0 else self.sure
 
     def verdict_on(self, one: ranking.Candidate) -> Verdict:
@@ -100,7 +113,7 @@ def _find(
         audience=audience,
         now=now,
         fingerprint=engine.parts.embedding.fingerprint,
-        calibrate=engine.parts.embedding.calibrate,
+        knots=engine.parts.embedding.calibration,
         embed=lambda text: embed_query(engine, text)[0],
         second=second,
     )
@@ -112,7 +125,7 @@ def read_page(engine: Engine, found: Found, query: Query, audience: Audience, no
     """The page of the question; with weights that order, of the order that they make."""
     reads, weights = engine.records, query.weights
     end, orders = query.offset + query.limit, weights is not None and weights.order
-    page = found.candidates if orders else found.candidates[query.offset : end]
+    page = found.candidates.page(0, len(found.candidates)) if orders else found.candidates.page(query.offset, end)
     ranked = {one.memory: one for one in page}
     known = {memory.id: memory for memory in reads.get(list(ranked), audience)}
     memories = [known[one] for one in ranked if one in known]
@@ -145,49 +158,52 @@ class Search:
     audience: Audience
     now: datetime
     fingerprint: str | None  # of the model
-    calibrate: Callable[[float], float]  # cosine to similarity
+    knots: Knots  # what a cosine is worth
     embed: Callable[[str], Vector | None]  # a further question's vector
     second: Asked | None  # the question for the second model, if the store uses one
 
-    def candidates(self, vector: Vector | None) -> tuple[list[ranking.Candidate], tuple[Period, ...], float]:
+    def candidates(self, vector: Vector | None) -> tuple[ranking.Ranked, tuple[Period, ...], float]:
         """Everything that may answer, best first; the times that the question names; how likely the best answers."""
         query, reads = self.query, self.reads
         periods = () if query.words_only else self._periods(vector)
         heard: list[verdict.Heard] = []
         if vector is None:
-            by_words = reads.match(query.text, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
-            found = ranking.fuse(by_words, (), {}, self.calibrate)
+            matches = reads.match(query.text, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
+            found = ranking.Ranked.by_words(matches)
+            by_words = found.order
         else:
-            by_words, by_meaning = reads.match_and_nearest(
-                query.text, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH
-            )
-            near = {match.memory: match for match in (*self._from_then(vector, periods), *by_meaning)}
-            second = self._second([*near, *(one.memory for one in by_words)])
-            wanted = dict.fromkeys([*(one.memory for one in by_words), *second])
-            further = reads.cosines(vector, [memory for memory in wanted if memory not in near])
-            if by_meaning:
-                heard.append(verdict.Heard(self.fingerprint, vector, [match.score for match in by_meaning]))
+            near = reads.candidates(query.text, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
+            if near.near:
+                cosines = list(map(float, near.cosines[: near.near]))
+                heard.append(verdict.Heard(self.fingerprint, vector, cosines))
+            if periods:
+                near = and_also(near, self._from_then(vector, periods))
             similar, weight = dict[str, float](), ranking.BESIDE
             if self.second is not None:
-                similar = {memory: self.second.calibrate(cosine) for memory, cosine in second.items()}
-                weight = ranking.FOREIGN if self.second.foreign else weight
+                second = self._second(self.second, near.memories)
                 # A model that has read few of them cannot say that none of them answers.
-                if heard and second and (self.second.foreign or 2 * len(second) >= len(near)):
+                if heard and second and (self.second.foreign or 2 * len(second) >= near.near):
                     heard.append(verdict.Heard(self.second.model, self.second.vector, list(second.values())))
-            found = ranking.fuse(by_words, list(near.values()), further, self.calibrate, similar, weight=weight)
-        words, holders = self._rare(by_words)
-        glimpses = {} if query.words_only or not found else reads.glimpses(ranking.looked_at(found, periods))
+                near = and_also(near, reads.cosines(vector, [*second.keys() - {*near.memories}]).items())
+                from scrubjay.values.vectors import interpolate
+
+                similar = {memory: interpolate(cosine, self.second.calibration) for memory, cosine in second.items()}
+                weight = ranking.FOREIGN if self.second.foreign else weight
+            found, by_words = ranking.fuse(near, self.knots, similar, weight=weight), near.by_words
+        words, holders = self._rare(found, by_words)
+        look = len(found) and not query.words_only
+        glimpses = reads.glimpses(ranking.looked_at(found, periods)) if look else NO_GLIMPSES
         links_of = partial(reads.history.links, kinds=ranking.PAIRS)
         ranked = ranking.rank(found, query, periods, glimpses, holders=holders, links_of=links_of)
         return ranked, periods, ranking.likelihood(ranked, query, heard, words, glimpses)
 
-    def _rare(self, by_words: Sequence[Match]) -> tuple[verdict.Words, frozenset[str]]:
+    def _rare(self, found: ranking.Ranked, by_words: Sequence[int]) -> tuple[verdict.Words, frozenset[str]]:
         """What words say, and which memories hold every rare word of the question, where that tells them apart."""
-        best = by_words[0].score if by_words else 0.0
+        best = float(found.word_scores[by_words[0]]) if len(by_words) else 0.0
         rare = set(verdict.rare_words(self.query.text))
         if not rare:
             return verdict.Words(best), frozenset()
-        held = self.reads.matched_words(" ".join(rare), [match.memory for match in by_words[:MAY_HOLD]])
+        held = self.reads.matched_words(" ".join(rare), [found.memories[row] for row in by_words[:MAY_HOLD]])
         known = rare & {word for words in held.values() for word in words}
         asks_for_it = len(rare) > 1 or len(query_words(self.query.text)) == 1
         holders = [memory for memory, words in held.items() if rare.issubset(words)] if asks_for_it else []
@@ -197,12 +213,9 @@ class Search:
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:
         return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
 
-    def _second(self, others: Sequence[str]) -> dict[str, float]:
+    def _second(self, asked: Asked, others: Sequence[str]) -> dict[str, float]:
         """The second model's cosines with its nearest and with the candidates of others; what it has no vector of
-        is missing. Empty if the store does not use one."""
-        asked = self.second
-        if asked is None:
-            return {}
+        is missing."""
         nearest = self.reads.nearest(
             asked.vector, self.query.filter, self.audience, now=self.now, limit=ranking.DEPTH, model=asked.model
         )
@@ -225,16 +238,31 @@ class Search:
         vector = self.embed(event.words) if event else None
         if event is None or vector is None:
             return ()
+        from scrubjay.values.vectors import interpolate
+
         for match in self._nearest(vector, self.query.filter, 1):
-            if self.calibrate(match.score) >= KNOWN_EVENT:
-                glimpse = self.reads.glimpses([match.memory])[match.memory]
-                return (time_expressions.around(glimpse.valid_from or glimpse.created_at, event),)
+            if interpolate(match.score, self.knots) >= KNOWN_EVENT:
+                known = self.reads.glimpses([match.memory])
+                since = [at for at in (*known.valid_from, *known.created_at) if at is not None]
+                return tuple(time_expressions.around(moment(at), event) for at in since[:1])
         return ()
 
     def _from_then(self, vector: Vector, periods: Sequence[Period]) -> list[Match]:
         """The nearest from the named times, which in a large store may not be among the nearest of all times."""
         narrowed = [within(self.query.filter, period) for period in periods]
         return [match for then in narrowed if then for match in self._nearest(vector, then, FROM_THEN)]
+
+
+def and_also(found: Candidates, near: Iterable[tuple[str, float]]) -> Candidates:
+    """With some more that meaning found."""
+    known = set(found.memories)
+    more = {memory: cosine for memory, cosine in near if memory not in known}
+    return found._replace(
+        memories=[*found.memories, *more],
+        word_scores=[*found.word_scores, *(0.0 for _ in more)],
+        cosines=[*found.cosines, *more.values()],
+        near=found.near + len(more),
+    )
 
 
 def within(filter: Filter, period: Period) -> Filter | None:

@@ -1,4 +1,4 @@
-"""Words and meaning, fused into one order; then a second look at the best. Pure functions.
+"""Words and meaning, fused into one order; then a second look at the best. Pure functions over columns.
 
 A candidate's score is its own: a fixed, rising function of its similarity (the models' calibrated cosines) and its word
 score (share of the question's distinctive words). Nothing is dropped for being far: whether the best is an answer is
@@ -6,25 +6,28 @@ decided for the whole list (`verdict.py`), and shown scores are that verdict's, 
 
 The second look sees how a memory begins, how long it is, when and in which conversation it was made, and adds or takes
 a little (`Candidate.boosts`). What each part is worth was measured: docs/lab/retrieval.md.
+
+Some hundreds of candidates are columns of numbers; a `Candidate` is made of those that are shown.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from operator import itemgetter
-from typing import NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
 from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
 from scrubjay.values.memory import (
+    Candidates,
+    Column,
     Decay,
     Explanation,
     Factors,
-    Glimpse,
+    Glimpses,
     Hit,
     Link,
     LinkKind,
@@ -34,98 +37,181 @@ from scrubjay.values.memory import (
     Query,
     Weights,
 )
+from scrubjay.values.times import moment
 from scrubjay.values.words import query_words
+
+if TYPE_CHECKING:  # a search by words alone needs no numpy
+    from scrubjay.values.vectors import Knots
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.65  # weight of similarity against words
 NOT_EMBEDDED = 0.2  # what counts as the similarity of a memory without a vector, where others have one
 BESIDE = 0.5  # weight of a second model's similarity against the first's …
 FOREIGN = 0.75  # … and if the question is in another language than English
-SCORE = itemgetter(1, 4)  # of a Candidate; where scores are equal, the nearer one comes first
-NO_BOOSTS: Mapping[str, float] = {}
 
 
 class Candidate(NamedTuple):
-    """One of some hundreds that each search makes: a tuple, since a frozen dataclass takes four times as long."""
+    """One candidate, with all that is known of it."""
 
     memory: str
     score: float
     word_score: float
     cosine: float | None
     similarity: float
-    boosts: Mapping[str, float] = NO_BOOSTS
+    boosts: Mapping[str, float] = {}
+
+
+class Ranked:
+    """Candidates as columns, row i of each belonging together, and the order of the rows."""
+
+    def __init__(
+        self,
+        memories: Sequence[str],
+        *,
+        scores: Column,
+        word_scores: Column,
+        cosines: Column,  # not a number where there is none
+        similarities: Column,
+        order: Sequence[int],
+    ) -> None:
+        self.memories, self.scores, self.word_scores = memories, scores, word_scores
+        self.cosines, self.similarities = cosines, similarities
+        self.order = order  # rows, best first
+        self.looked: Sequence[int] = ()  # rows that were looked at a second time
+        self.boosts: dict[str, Column] = {}  # what that added to their scores, in the order of `looked`
+        self.moved: dict[int, dict[str, float]] = {}  # rows that got another place, and what that added
+
+    @classmethod
+    def by_words(cls, found: Sequence[Match]) -> Ranked:
+        """Words speak alone."""
+        scores, none = [match.score for match in found], [0.0] * len(found)
+        return cls(
+            [match.memory for match in found],
+            scores=scores,
+            word_scores=scores,
+            cosines=[math.nan] * len(found),
+            similarities=none,
+            order=range(len(found)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.page(0, len(self)))
+
+    def page(self, start: int, end: int) -> list[Candidate]:
+        return [self._candidate(row) for row in self.order[start:end]]
+
+    def first(self, count: int) -> list[str]:
+        return [self.memories[row] for row in self.order[:count]]
+
+    def but(self, order: Sequence[int], moved: Mapping[int, float], why: str) -> Ranked:
+        """The same in another order; rows that moved have these scores."""
+        other = Ranked(
+            self.memories,
+            scores=list(self.scores),
+            word_scores=self.word_scores,
+            cosines=self.cosines,
+            similarities=self.similarities,
+            order=order,
+        )
+        other.looked, other.boosts, other.moved = self.looked, self.boosts, dict(self.moved)
+        for row, score in moved.items():
+            other.moved[row] = {**self.moved.get(row, {}), why: score - float(self.scores[row])}
+            other.scores[row] = score
+        return other
+
+    def _candidate(self, row: int) -> Candidate:
+        cosine, boosts = float(self.cosines[row]), dict[str, float]()
+        if row in self.looked:
+            place = self.looked.index(row)
+            boosts = {name: float(column[place]) for name, column in self.boosts.items()}
+        return Candidate(
+            memory=self.memories[row],
+            score=float(self.scores[row]),
+            word_score=float(self.word_scores[row]),
+            cosine=None if math.isnan(cosine) else cosine,
+            similarity=float(self.similarities[row]),
+            boosts=boosts | self.moved.get(row, {}),
+        )
 
 
 def fuse(
-    by_words: Sequence[Match],
-    by_meaning: Sequence[Match],
-    further: Mapping[str, float],
-    calibrate: Callable[[float], float],
-    second: Mapping[str, float] | None = None,
-    *,
-    weight: float = BESIDE,
-) -> list[Candidate]:
-    """One list of candidates, best first. `further` are cosines of what only words found, `second` the similarities
-    that a second model sees, which count with this weight."""
-    words = {match.memory: match.score for match in by_words}
-    cosines = {**{match.memory: match.score for match in by_meaning}, **further}
-    second = second or {}
-    found = []
-    for memory, cosine in cosines.items():
-        similarity, word_score = calibrate(cosine), words.get(memory, 0.0)
-        if (other := second.get(memory)) is not None:
-            similarity += weight * (other - similarity)
-        score = MEANING * similarity + (1 - MEANING) * word_score
-        found.append(Candidate(memory, score, word_score, cosine, similarity))
+    found: Candidates, knots: Knots, second: Mapping[str, float] | None = None, *, weight: float = BESIDE
+) -> Ranked:
+    """One list of candidates, best first. `knots` say what a cosine is worth; `second` are the similarities that a
+    second model sees, which count with this weight."""
+    import numpy as np
+
+    from scrubjay.values.vectors import interpolated
+
+    words, cosines = np.asarray(found.word_scores, np.float64), np.asarray(found.cosines, np.float64)
+    embedded = ~np.isnan(cosines)
+    similarities = np.where(embedded, interpolated(cosines, knots), 0.0)
+    if second:
+        others = np.array([second.get(memory, math.nan) for memory in found.memories], np.float64)
+        similarities += np.where(embedded & ~np.isnan(others), weight * (others - similarities), 0.0)
     # Without any vectors (no model) words speak alone. One memory without a vector (archived, not embedded yet) among
     # others counts as just near enough: its words alone must not pass for a full score.
-    least, share = (MEANING * NOT_EMBEDDED, 1 - MEANING) if cosines else (0.0, 1.0)
-    found += [
-        Candidate(memory, least + share * score, score, None, 0.0)
-        for memory, score in words.items()
-        if memory not in cosines
-    ]
-    found.sort(key=SCORE, reverse=True)
-    return found
+    if embedded.any():
+        scores = MEANING * np.where(embedded, similarities, NOT_EMBEDDED) + (1 - MEANING) * words
+    else:
+        scores = words
+    return Ranked(
+        found.memories,
+        scores=scores,
+        word_scores=words,
+        cosines=cosines,
+        similarities=similarities,
+        order=best_first(scores, similarities),
+    )
+
+
+def best_first(scores: Column, similarities: Column) -> list[int]:
+    """The rows in order; where scores are equal, the nearer one comes first."""
+    import numpy as np
+
+    order: list[int] = np.lexsort((-similarities, -scores)).tolist()
+    return order
 
 
 def rank(
-    found: list[Candidate],
+    found: Ranked,
     query: Query,
     periods: Sequence[Period],
-    glimpses: Mapping[str, Glimpse],
+    glimpses: Glimpses,
     *,
     holders: frozenset[str],
     links_of: Callable[[list[str]], Iterable[Link]],
-) -> list[Candidate]:
+) -> Ranked:
     """The order of an answer, decided here and nowhere else: what `fuse` found, looked at a second time, the `holders`
     of all rare words first, fresh before stale. Only weights that order have a later word."""
     if not query.words_only:
         found = second_look(found, glimpses, query.text, periods)
-    found = holders_first(found, holders)
+    if holders:
+        found = holders_first(found, holders)
     # A weighted sum is a plain one, and who asks about a time wants what was true then.
     plain_sum = query.weights is not None and query.weights.order
-    if found and not plain_sum and not periods:
-        found = fresh_first(found, links_of([one.memory for one in found[:LOOKED]]))
+    if len(found) and not plain_sum and not periods:
+        found = fresh_first(found, links_of(found.first(LOOKED)))
     return found
 
 
-def looked_at(found: Sequence[Candidate], periods: Sequence[Period]) -> list[str]:
+def looked_at(found: Ranked, periods: Sequence[Period]) -> list[str]:
     """Those that a second look is for; with named times all, since those from then may stand far behind."""
-    return [one.memory for one in (found if periods else found[:LOOKED])]
+    return found.first(len(found) if periods else LOOKED)
 
 
-def holders_first(found: list[Candidate], holders: frozenset[str]) -> list[Candidate]:
+def holders_first(found: Ranked, holders: frozenset[str]) -> Ranked:
     """A memory that holds every rare word of the question comes before those that hold only some."""
-    first = [one for one in found if one.memory in holders]
+    first = [row for row in found.order if found.memories[row] in holders]
     if not first or len(first) == len(found):
         return found
-    rest = [one for one in found if one.memory not in holders]
-    least = rest[0].score
-    lifted_up = [
-        scored(one, least, {**one.boosts, "names": least - one.score}) if one.score < least else one for one in first
-    ]
-    return lifted_up + rest
+    those = set(first)
+    rest = [row for row in found.order if row not in those]
+    least = float(found.scores[rest[0]])
+    return found.but([*first, *rest], {row: least for row in first if found.scores[row] < least}, "names")
 
 
 def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:
@@ -144,12 +230,14 @@ LOOKED = 100  # how many of the best are looked at
 LONG = 400  # characters from which a text is long: of many things said in it one will resemble any question …
 LONG_COSTS = 0.07  # … so each doubling costs this …
 MOST_DOUBLINGS = 3  # … at most so often
+NOTE = 0.2  # how much less words weigh in a short memory of no conversation: who asks words it in another way
 TIME = 0.2  # weight of being from the time that the question names
 PERSONAL = 0.1  # for "I" and "my" in a memory, if they are in the question too
 TOLD = 0.05  # what "you" in a memory costs, if it is not in the question: it tells someone of themself
 SUBJECT = 0.05  # for beginning with a word of the question: who it is about, or who said it
 RECENT = 0.08  # what share the newest of those looked at gain, unless the question asks what was: the older, the less
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
+TOLD_REMEMBERED = 10_000  # openings of which it is remembered how they speak
 
 
 # Words of questions about what was, rather than what is.
@@ -160,95 +248,113 @@ PAST = frozenset(
 )
 
 
-def second_look(
-    candidates: Sequence[Candidate],
-    glimpses: Mapping[str, Glimpse],
-    question: str,
-    periods: Sequence[Period],
-) -> list[Candidate]:
+def second_look(found: Ranked, glimpses: Glimpses, question: str, periods: Sequence[Period]) -> Ranked:
     """The candidates rescored, best first; those without a glimpse keep their score."""
+    if not len(glimpses.memories):
+        return found
+    import numpy as np
+
+    place = dict(zip(looked_at(found, periods), found.order, strict=False))
+    rows = [place[memory] for memory in glimpses.memories]
+    all_scores = np.array(found.scores, np.float64)
+    scores, boosts = all_scores[rows], dict[str, Any]()
+    begins, first, second = zip(*map(told, glimpses.opening), strict=True)
+    lengths, alone = np.array(glimpses.length), np.array([not talk for talk in glimpses.conversation])
+    embedded = ~np.isnan(np.asarray(found.cosines)[rows])
+    if lengths.max() > LONG:  # the word score has its own way with length
+        doublings = np.log2(np.maximum(lengths, LONG) / LONG)
+        boosts["length"] = np.where(embedded, -LONG_COSTS * np.minimum(MOST_DOUBLINGS, doublings), 0.0)
+    if alone.any():
+        leaning = np.asarray(found.similarities)[rows] - np.asarray(found.word_scores)[rows]
+        shortness = np.maximum(1 - lengths / LONG, 0.0)
+        boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
+    if says(FIRST_PERSON, question):
+        boosts["first person"] = PERSONAL * np.array(first)
+    if not says(SECOND_PERSON, question):
+        boosts["second person"] = -TOLD * np.array(second)
     words = {word.lower() for word in query_words(question)}
-    personal, says_you = says(FIRST_PERSON, question), says(SECOND_PERSON, question)
+    boosts["subject"] = np.array([SUBJECT if word in words else 0.0 for word in begins])
+    if not periods and PAST.isdisjoint(words_of(question)):
+        boosts["recent"] = RECENT * ages(glimpses) * scores
+    scores = scores + sum(boosts.values())
     if periods:
-        from scrubjay.engine.search.time_expressions import fit  # not for the other questions
-    newer_than = {} if periods or not PAST.isdisjoint(words_of(question)) else ages(glimpses)
-    looked = []
-    for one in candidates:
-        if (glimpse := glimpses.get(one.memory)) is None:
-            looked.append(one)
-            continue
-        boosts: dict[str, float] = {}
-        said = words_of(glimpse.opening)
-        if one.cosine is not None and glimpse.length > LONG:  # the word score has its own way with length
-            boosts["length"] = -LONG_COSTS * min(MOST_DOUBLINGS, math.log2(glimpse.length / LONG))
-        if personal:
-            boosts["first person"] = PERSONAL * speaks(FIRST_PERSON, said)
-        if not says_you:
-            boosts["second person"] = -TOLD * speaks(SECOND_PERSON, said)
-        if said and said[0] in words:
-            boosts["subject"] = SUBJECT
-        if one.memory in newer_than:
-            boosts["recent"] = RECENT * newer_than[one.memory] * one.score
-        score = one.score + sum(boosts.values())
-        if periods:
-            suits = fit(periods, glimpse.valid_from or glimpse.created_at, glimpse.valid_until)
-            boosts["time"] = TIME * (suits - score)
-            score += boosts["time"]
-        looked.append(scored(one, max(0.0, min(1.0, score)), boosts))
-    looked = drawn_together(looked, glimpses)
-    looked.sort(key=SCORE, reverse=True)
+        boosts["time"] = TIME * (suiting(glimpses, periods) - scores)
+        scores += boosts["time"]
+    scores = np.clip(scores, 0.0, 1.0)
+    boosts["conversation"] = drawn_together(scores, glimpses.conversation)
+    all_scores[rows] = scores + boosts["conversation"]
+    looked = Ranked(
+        found.memories,
+        scores=all_scores,
+        word_scores=found.word_scores,
+        cosines=found.cosines,
+        similarities=found.similarities,
+        order=best_first(all_scores, np.asarray(found.similarities)),
+    )
+    looked.looked, looked.boosts = rows, boosts
     return looked
 
 
-def ages(glimpses: Mapping[str, Glimpse]) -> dict[str, float]:
+@lru_cache(TOLD_REMEMBERED)
+def told(opening: str) -> tuple[str, float, float]:
+    """The first word of a text, and how much it speaks in the first and in the second person."""
+    said = words_of(opening)
+    return said[0] if said else "", speaks(FIRST_PERSON, said), speaks(SECOND_PERSON, said)
+
+
+def ages(glimpses: Glimpses) -> Column:
     """For each memory the share of the others that are older."""
-    times = sorted(glimpse.created_at for glimpse in glimpses.values())
-    return {memory: bisect_left(times, one.created_at) / len(times) for memory, one in glimpses.items()}
+    import numpy as np
+
+    times = np.array(glimpses.created_at)
+    return np.searchsorted(np.sort(times), times) / len(times)
 
 
-def drawn_together(candidates: Sequence[Candidate], glimpses: Mapping[str, Glimpse]) -> list[Candidate]:
+def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
+    """How well each suits the times that the question names."""
+    import numpy as np
+
+    from scrubjay.engine.search.time_expressions import fit  # not for the other questions
+
+    times = zip(glimpses.created_at, glimpses.valid_from, glimpses.valid_until, strict=True)
+    return np.array(
+        [
+            fit(periods, moment(created if since is None else since), None if until is None else moment(until))
+            for created, since, until in times
+        ]
+    )
+
+
+def drawn_together(scores: Column, conversations: Sequence[Any]) -> Column:
     """What was said around an answer belongs to it: each is drawn a little towards the best of its conversation."""
-    talks = {memory: one.conversation for memory, one in glimpses.items() if one.conversation is not None}
-    if not talks:
-        return list(candidates)
-    best: dict[str, float] = {}
-    for one in candidates:
-        if (talk := talks.get(one.memory)) is not None and one.score > best.get(talk, 0.0):
-            best[talk] = one.score
-    return [
-        lifted(one, TOGETHER * (best.get(talk, 0.0) - one.score))
-        if (talk := talks.get(one.memory)) is not None
-        else one
-        for one in candidates
-    ]
+    import numpy as np
 
-
-def lifted(one: Candidate, by: float) -> Candidate:
-    return scored(one, one.score + by, {**one.boosts, "conversation": by}) if by > 0 else one
-
-
-def scored(one: Candidate, score: float, boosts: Mapping[str, float]) -> Candidate:
-    """The candidate with another score; `_replace` would take four times as long."""
-    return Candidate(one.memory, score, one.word_score, one.cosine, one.similarity, boosts)
+    numbers: dict[Any, int] = {}
+    talks = np.array([numbers.setdefault(talk, len(numbers) + 1) if talk else 0 for talk in conversations])
+    best = np.zeros(len(numbers) + 1)
+    np.maximum.at(best, talks, scores)
+    return np.where(talks, TOGETHER * np.maximum(best[talks] - scores, 0.0), 0.0)
 
 
 # --- whether any of it is an answer ----------------------------------------------------------------------------------
 
 
 def likelihood(
-    found: Sequence[Candidate],
+    found: Ranked,
     query: Query,
     heard: Sequence[verdict.Heard],
     words: verdict.Words,
-    glimpses: Mapping[str, Glimpse],
+    glimpses: Glimpses,
 ) -> float:
     """How likely the first candidate answers the question: the score that it is shown with."""
-    if not found:
+    if not len(found):
         return 0.0
-    best = found[0]
+    first_few = found.page(0, verdict.FIRST)
+    best = first_few[0]
     if not heard:
         return max(best.score, verdict.WEAK)  # words alone cannot say that there is nothing
-    first = [(one.score, glimpses[one.memory].opening) for one in found[: verdict.FIRST] if one.memory in glimpses]
+    openings = dict(zip(glimpses.memories, glimpses.opening, strict=True))
+    first = [(one.score, openings[one.memory]) for one in first_few if one.memory in openings]
     reads_all = len(heard) > 1
     english = verdict.english(query.text) and 2 * sum(verdict.english(opening) for _, opening in first) >= len(first)
     if not english and reads_all:
@@ -265,40 +371,41 @@ PAIRS = frozenset({LinkKind.MAY_OUTDATE, LinkKind.SUPERSEDES})
 ANSWERS_TOO = 0.55  # the newer one's score, of the older one's, from which on it is an answer to the same question
 
 
-def fresh_first(candidates: Sequence[Candidate], links: Iterable[Link]) -> list[Candidate]:
+def fresh_first(found: Ranked, links: Iterable[Link]) -> Ranked:
     """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one
     and takes its score. If it only may, and this is not settled, the two change places if they are neighbours."""
-    ordered = list(candidates)
-    names = {one.memory for one in ordered}
-    pairs = [link for link in links if link.state == "open" and {link.source, link.target} <= names]
-    settled = [(link.source, link.target) for link in pairs if link.kind is LinkKind.SUPERSEDES]
+    links = [link for link in links if link.state == "open"]
+    if not links:
+        return found
+    row_of = {memory: row for row, memory in enumerate(found.memories)}
+    pairs = [link for link in links if link.source in row_of and link.target in row_of]
+    settled = [(row_of[link.source], row_of[link.target]) for link in pairs if link.kind is LinkKind.SUPERSEDES]
     for _ in settled:  # a chain of n needs at most n rounds
-        if not [pair for pair in settled if moved_up(ordered, *pair)]:
+        before = found
+        for newer, older in settled:
+            found = moved_up(found, newer, older)
+        if found is before:
             break
-    moved: set[str] = set()  # no result moves by more than one place, however many guesses there are
+    moved: set[int] = set()  # no result moves by more than one place, however many guesses there are
     for link in sorted(pairs, key=lambda link: link.score or 0.0, reverse=True):
-        if (
-            (link.score or 0.0) >= SURE
-            and link.kind is LinkKind.MAY_OUTDATE
-            and moved.isdisjoint((link.source, link.target))
-        ):
-            place = next(number for number, one in enumerate(ordered) if one.memory == link.target)
-            neighbours = [one.memory for one in ordered[place + 1 : place + 2]] == [link.source]
-            if neighbours and moved_up(ordered, link.source, link.target):
-                moved |= {link.source, link.target}
-    return ordered
+        newer, older = row_of[link.source], row_of[link.target]
+        sure = (link.score or 0.0) >= SURE and link.kind is LinkKind.MAY_OUTDATE and moved.isdisjoint((newer, older))
+        place = found.order.index(older)
+        if sure and [*found.order[place + 1 : place + 2]] == [newer]:
+            before, found = found, moved_up(found, newer, older)
+            moved |= set() if found is before else {newer, older}
+    return found
 
 
-def moved_up(ordered: list[Candidate], newer: str, older: str) -> bool:
-    """Move the newer of a pair before the older, if it stands behind it and is an answer too."""
-    place = {one.memory: number for number, one in enumerate(ordered)}
-    high, low = place[older], place[newer]
-    fresh, stale = ordered[low], ordered[high]
-    if low < high or fresh.score < ANSWERS_TOO * stale.score:
-        return False
-    boosts = {**fresh.boosts, "newer": stale.score - fresh.score}
-    ordered.insert(high, scored(ordered.pop(low), stale.score, boosts))
-    return True
+def moved_up(found: Ranked, newer: int, older: int) -> Ranked:
+    """The newer of a pair before the older, if it stands behind it and is an answer too."""
+    high, low = found.order.index(older), found.order.index(newer)
+    score = float(found.scores[older])
+    if low < high or found.scores[newer] < ANSWERS_TOO * score:
+        return found
+    order = [*found.order]
+    order.insert(high, order.pop(low))
+    return found.but(order, {newer: score}, "newer")
 
 
 # --- a weighted sum of several factors -------------------------------------------------------------------------------

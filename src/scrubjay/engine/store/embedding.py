@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.engine import Engine
     from scrubjay.values.memory import Memory
+    from scrubjay.values.vectors import Knots
 
 Result = TypeVar("Result")
 Payload = TypeVar("Payload")
 
 AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
 TRY_AGAIN_SECONDS = 15.0
+NOTHING: Knots = ((0.0, 0.0),)  # what a cosine is worth without a model
 HARMLESS = "Is the model installed?"
 NO_MODEL = "No embedding model is configured; searches use words only."
 OTHER_MODEL = "The store's vectors come from another embedding model; searches use words only."
@@ -60,9 +62,12 @@ class Embedding:
         return self.embedder.split(text) if self.embedder else [text]
 
     @property
-    def calibrate(self) -> Callable[[float], float]:
-        """The model's own function, handed out as it is: a search calls it some hundreds of times."""
-        return self.embedder.calibrate if self.embedder else lambda _: 0.0
+    def calibration(self) -> Knots:
+        """What the model's cosines are worth."""
+        return self.embedder.calibration if self.embedder else NOTHING
+
+    def calibrate(self, cosine: float) -> float:
+        return self.embedder.calibrate(cosine) if self.embedder else 0.0
 
     def warm(self) -> Future[None] | None:
         """Start loading, once; returns at once."""

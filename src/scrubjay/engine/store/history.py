@@ -28,6 +28,7 @@ from scrubjay.values.memory import (
     Provenance,
     Revised,
     Role,
+    Sketch,
     Status,
     Version,
 )
@@ -196,7 +197,7 @@ class Ledger:
         tx: Transaction,
         kind: LinkKind,
         source: Memory,
-        target: Memory,
+        target: Memory | Sketch,
         *,
         score: float | None = None,
         given: bool = True,

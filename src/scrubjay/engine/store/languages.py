@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.stores.promises.memories import Store
     from scrubjay.values.memory import Memory
+    from scrubjay.values.vectors import Knots
 
 SECOND = "second_model"  # the fact that says whose second vectors a store has
 LOOK_SECONDS = 2.0  # between looks whether another process uses it
@@ -33,7 +34,7 @@ class Asked(NamedTuple):
 
     model: str
     vector: Vector
-    calibrate: Callable[[float], float]
+    calibration: Knots  # what its cosines are worth
     foreign: bool  # whether it is in another language than English
 
 
@@ -88,7 +89,7 @@ class Languages:
         except EmbeddingError as error:
             return None, f"Without the model for other languages: {error.message}" if foreign else None
         assert self.embedding.embedder is not None
-        return Asked(str(self.model), vector, self.embedding.embedder.calibrate, foreign), None
+        return Asked(str(self.model), vector, self.embedding.calibration, foreign), None
 
     def text(self, text: str) -> tuple[Sequence[Vector], bool]:
         """The vectors of all parts of a new text, if the store uses the model and they come in time; whether they are

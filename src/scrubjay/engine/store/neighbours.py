@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, NotFound
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Category, Filter, Kind, LinkKind, Memory, NewMemory
+from scrubjay.values.memory import Audience, Category, Filter, Kind, LinkKind, Memory, NewMemory, Sketch
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -32,7 +32,7 @@ class Neighbours:
     """The nearest memories, nearest first: all by their cosines, those that matter with their texts."""
 
     cosines: Mapping[str, float] = field(default_factory=dict)
-    memories: Mapping[str, Memory] = field(default_factory=dict)
+    sketches: Mapping[str, Sketch] = field(default_factory=dict)
     promising: Mapping[str, Kinds] = field(default_factory=dict)  # what the new memory may outdate, by vectors alone
     further: Mapping[str, float] = field(default_factory=dict)  # cosines of those that only its names led to
     judged: bool = True  # False if there was no time to look at what it may outdate
@@ -40,16 +40,16 @@ class Neighbours:
     def near(self, id: str) -> float:
         return self.cosines.get(id) or self.further.get(id, 0.0)
 
-    def related(self) -> tuple[Memory, ...]:
+    def related(self) -> tuple[Sketch, ...]:
         """The few that are near enough to be linked."""
-        return tuple(self.memories[one] for one in related_ids(self.cosines) if one in self.memories)
+        return tuple(self.sketches[one] for one in related_ids(self.cosines) if one in self.sketches)
 
     def agree_with(self, category: Category) -> bool | None:
         """Whether most of the five nearest are of this category; None if there are too few to ask."""
-        voters = [self.memories[one] for one in voter_ids(self.cosines) if one in self.memories]
+        voters = [self.sketches[one] for one in voter_ids(self.cosines) if one in self.sketches]
         if len(voters) < VOTERS:
             return None
-        [(winner, _)] = Counter(memory.category for memory in voters).most_common(1)
+        [(winner, _)] = Counter(voter.category for voter in voters).most_common(1)
         return winner is category
 
 
@@ -75,8 +75,8 @@ def find_neighbours(
     in_time = monotonic() < deadline
     judged = engine.parts.judge.promising(vector, {**cosines, **further}, reads) if in_time else {}
     wanted = dict.fromkeys((*voter_ids(cosines), *related_ids(cosines), *judged))
-    memories = {memory.id: memory for memory in reads.get(list(wanted), audience)}
-    return Neighbours(cosines, memories, judged, further, judged=in_time)
+    sketches = {sketch.id: sketch for sketch in reads.sketches(list(wanted), audience)}
+    return Neighbours(cosines, sketches, judged, further, judged=in_time)
 
 
 def named(text: str) -> str:
@@ -97,11 +97,12 @@ def voter_ids(cosines: Mapping[str, float]) -> list[str]:
 def link_related(engine: Engine, tx: Transaction, memory: Memory, new: NewMemory, neighbours: Neighbours) -> int:
     """Link a new memory with those that its caller named, and if asked with the nearest; how many that were."""
     named = [_named(engine, tx, name) for name in dict.fromkeys(new.related)]
-    found = [one for one in neighbours.related() if one not in named] if new.find_related else []
+    given = {one.id for one in named}
+    found = [one for one in neighbours.related() if one.id not in given] if new.find_related else []
     for other in named:
         engine.ledger.link(tx, LinkKind.RELATED, memory, other)
-    for other in found:
-        engine.ledger.link(tx, LinkKind.RELATED, memory, other, score=neighbours.cosines[other.id], given=False)
+    for one in found:
+        engine.ledger.link(tx, LinkKind.RELATED, memory, one, score=neighbours.cosines[one.id], given=False)
     return len(named) + len(found)
 
 

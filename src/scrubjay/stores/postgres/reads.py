@@ -14,18 +14,19 @@ from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, restricted, seen, views_of
-from scrubjay.stores.postgres.sql import columns_for
+from scrubjay.stores.postgres.sql import OWN, columns_for
 from scrubjay.stores.postgres.values import Texts
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
-from scrubjay.stores.tables.rows import Row, glimpse_of, memory_of
+from scrubjay.stores.tables.rows import SKETCHED, Row, memory_of, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
-from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpse, Kind, Match, Memory, Order, State, Topic
+from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpses, Kind, Match, Memory, Order, Sketch, State, Topic
 from scrubjay.values.times import moment
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
+SKETCH = {name: OWN[name] for name in SKETCHED}
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 # With the reads that are not written yet.
@@ -186,7 +187,7 @@ class PostgresReads(Reads):
         with self._reading() as con:
             return postgres_words.rarities(con, words, views_of(audience))
 
-    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+    def glimpses(self, ids: Sequence[str]) -> Glimpses:
         with self._reading() as con:
             rows = con.execute(
                 # memories_by_id
@@ -197,7 +198,20 @@ class PostgresReads(Reads):
                 """,
                 (OPENING, Texts(ids)),
             )
-            return {name: glimpse_of(rest) for name, *rest in rows}
+            return Glimpses.of_rows(rows)
+
+    def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
+        if not ids:
+            return []
+        (told, told_values), (where, values) = columns_for(audience, SKETCH), seen(views_of(audience))
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_id
+                f"SELECT {told} FROM memories WHERE id = ANY(%s) AND state < {int(State.PURGED)} AND {where}",
+                (*told_values, Texts(ids), *values),
+            )
+            found = {sketch.id: sketch for sketch in map(sketch_of, rows)}
+        return [found[name] for name in dict.fromkeys(ids) if name in found]
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         if not ids:

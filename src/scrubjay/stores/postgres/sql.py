@@ -38,9 +38,9 @@ COUNTED = """
 """
 
 
-def columns_for(audience: Audience) -> Condition:
+def columns_for(audience: Audience, own: Mapping[str, str] = OWN) -> Condition:
     """The columns of a memory as this audience is told them, and what to put there."""
-    return columns_told(OWN, seen(views_of(audience.reaching), "others"))
+    return columns_told(own, seen(views_of(audience.reaching), "others"))
 
 
 def row_of(memory: Memory) -> dict[str, Any]:

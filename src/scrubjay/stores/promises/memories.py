@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
 from datetime import datetime, timedelta
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +35,13 @@ from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import (
     Archive,
     Audience,
+    Candidates,
     Filter,
-    Glimpse,
+    Glimpses,
     Match,
     Memory,
     Order,
+    Sketch,
     Topic,
     Version,
 )
@@ -229,6 +232,25 @@ class Reads(ABC):
             self.nearest(vector, filter, audience, now=now, limit=limit),
         )
 
+    def candidates(
+        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> Candidates:
+        """What `match` and `nearest` find, each with both scores."""
+        by_words, by_meaning = self.match_and_nearest(text, vector, filter, audience, now=now, limit=limit)
+        cosines = dict(by_meaning)
+        words = dict(by_words)
+        further = [memory for memory in words if memory not in cosines]
+        cosines |= self.cosines(vector, further)
+        memories = [*(match.memory for match in by_meaning), *further]
+        rows = {memory: row for row, memory in enumerate(memories)}
+        return Candidates(
+            memories=memories,
+            word_scores=[words.get(memory, 0.0) for memory in memories],
+            cosines=[cosines.get(memory, nan) for memory in memories],
+            near=len(by_meaning),
+            by_words=[rows[memory] for memory in words],
+        )
+
     @abstractmethod
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         """The cosine of the vector with each of these memories' nearest part; those without vectors are left out.
@@ -237,8 +259,12 @@ class Reads(ABC):
         """
 
     @abstractmethod
-    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
-        """What ranking wants to know of each of these memories; unknown ones are left out."""
+    def glimpses(self, ids: Sequence[str]) -> Glimpses:
+        """What ranking wants to know of these memories, in any order; unknown ones are left out."""
+
+    @abstractmethod
+    def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
+        """What a new memory is compared with those of these by that the audience sees, in the order asked."""
 
     @abstractmethod
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:

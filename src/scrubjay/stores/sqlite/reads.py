@@ -16,19 +16,20 @@ import apsw
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Restriction, among, kept, restricted, seen, views_of
-from scrubjay.stores.sqlite.sql import TABLES, columns_for
-from scrubjay.stores.tables.rows import glimpse_of, memory_of
+from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for
+from scrubjay.stores.tables.rows import SKETCHED, memory_of, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import (
     AT_HAND,
     Audience,
     Filter,
-    Glimpse,
+    Glimpses,
     Kind,
     Match,
     Memory,
     Order,
+    Sketch,
     State,
     Topic,
 )
@@ -42,6 +43,7 @@ from dataclasses import replace
 from scrubjay.stores.sqlite.filters import Value, space_by_space
 from scrubjay.stores.tables.sql import View
 
+SKETCH = {name: OWN[name] for name in SKETCHED}
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 
@@ -164,17 +166,6 @@ class SqliteReads(Reads):
             restriction = restricted(con, filter, audience, now=now)
             return [] if restriction is None else self._nearest(con, vector, restriction, limit, model)
 
-    def match_and_nearest(
-        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
-    ) -> tuple[List[Match], List[Match]]:
-        with self._reading() as con:
-            restriction = restricted(con, filter, audience, now=now)  # which asks some tables: once for both
-            if restriction is None:
-                return [], []
-            return sqlite_words.match(con, text, restriction, limit), self._nearest(
-                con, vector, restriction, limit, None
-            )
-
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         from scrubjay.stores.sqlite import vectors
 
@@ -193,20 +184,35 @@ class SqliteReads(Reads):
             )
             return vectors.best_cosines(vector, rows)
 
-    def glimpses(self, ids: Sequence[str]) -> dict[str, Glimpse]:
+    def glimpses(self, ids: Sequence[str]) -> Glimpses:
         with self._reading() as con:
             rows = con.execute(
                 """
                 SELECT
-                    memories.id, memories.created_at, memories.valid_from, memories.valid_until, names.name,
-                    memories.content_length, substr(memories.content, 1, ?)
+                    memories.id, created_at, valid_from, valid_until, conversation, content_length,
+                    substr(content, 1, ?)
                 FROM json_each(?) AS wanted
                 CROSS JOIN memories ON memories.id = wanted.value
-                LEFT JOIN names ON names.number = memories.conversation
                 """,
                 (OPENING, json.dumps(list(ids))),
             )
-            return {name: glimpse_of(rest) for name, *rest in rows}
+            return Glimpses.of_rows(rows)
+
+    def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
+        with self._reading() as con:
+            told, told_values = columns_for(con, audience, SKETCH)
+            where, values = seen(views_of(con, audience))
+            rows = con.execute(
+                f"""
+                SELECT {told}
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON memories.id = wanted.value
+                WHERE memories.state < {int(State.PURGED)}
+                AND {where}
+                """,
+                (*told_values, json.dumps(list(dict.fromkeys(ids))), *values),
+            )
+            return [*map(sketch_of, rows)]
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         from scrubjay.stores.sqlite import vectors

@@ -34,11 +34,11 @@ TABLES = """
 """
 
 
-def columns_for(con: apsw.Connection, audience: Audience) -> Condition:
+def columns_for(con: apsw.Connection, audience: Audience, own: Mapping[str, str] = OWN) -> Condition:
     """The columns of a memory as this audience is told them, and what to put there."""
     if con.execute("SELECT 1 FROM asides LIMIT 1").fetchone() is None:
-        return COLUMNS, []
-    return columns_told(OWN, seen(views_of(con, audience.reaching), "others"))
+        return ", ".join(own.values()), []
+    return columns_told(own, seen(views_of(con, audience.reaching), "others"))
 
 
 def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -> dict[str, Any]:

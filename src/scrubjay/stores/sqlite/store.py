@@ -14,9 +14,10 @@ connections.py    readers, the writer and its bracket; file.py, errors.py below
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,9 @@ from scrubjay.stores.promises.memories import LOST, Checkup, List, Store, Transa
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
+from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
-from scrubjay.stores.sqlite.filters import Restriction
+from scrubjay.stores.sqlite.filters import Restriction, restricted
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql
 from scrubjay.stores.sqlite.statistics import write_reads
@@ -36,7 +38,7 @@ from scrubjay.stores.sqlite.transaction import SqliteTransaction
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
 from scrubjay.stores.tables.watching import Watch
-from scrubjay.values.memory import Match
+from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter, Glimpses, Match
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -94,11 +96,30 @@ class SqliteStore(SqliteReads, Store):
     def _nearest(
         self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
     ) -> List[Match]:
+        return self._index(model).nearest(con, vector, restriction, limit).matches()
+
+    def candidates(
+        self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
+    ) -> Candidates:
+        index = self._index(None)
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now)
+            if restriction is None:
+                return NO_CANDIDATES
+            by_words = sqlite_words.matched(con, text, restriction, limit, partial(index.admitted, con))
+            return index.candidates(con, vector, restriction, limit, by_words)
+
+    def glimpses(self, ids: Sequence[str]) -> Glimpses:
+        with self._reading() as con:
+            known = self._indexes[None].glimpses(con, ids) if None in self._indexes else None
+        return super().glimpses(ids) if known is None else known
+
+    def _index(self, model: str | None) -> VectorIndex:
         if model not in self._indexes:
             from scrubjay.stores.sqlite.vectors import Vec1Index
 
             self._indexes[model] = Vec1Index(model=model)
-        return self._indexes[model].nearest(con, vector, restriction, limit)
+        return self._indexes[model]
 
     def one_reader(self) -> AbstractContextManager[None]:
         return self._connections.one_reader()

@@ -74,7 +74,7 @@ class SqliteTransaction(SqliteReads, Transaction):
     ) -> List[Match]:
         from scrubjay.stores.sqlite import vectors
 
-        return vectors.scan(con, vector, restriction, limit, model=model)  # an index sees committed rows only
+        return vectors.scan(con, vector, restriction, limit, model=model).matches()  # an index sees committed rows only
 
     def put(
         self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change

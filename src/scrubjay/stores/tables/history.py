@@ -346,12 +346,13 @@ class HistoryChanges(History):
         )
 
     def note_operation(self, operation: BulkOperation) -> None:
-        """Remember what was done to these memories together; one noted before is given more of them."""
+        """Remember what was done to these memories together; one noted before is given more of them, and the time of
+        the last."""
         self._sql.run(
             f"""
             INSERT INTO deeds (id, action, {self._sql.user}, at, reason)
             VALUES (:id, :action, :user, :at, :reason)
-            ON CONFLICT (id) DO NOTHING
+            ON CONFLICT (id) DO UPDATE SET at = excluded.at
             """,
             **columns_of_value(operation),
         )

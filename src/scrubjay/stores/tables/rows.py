@@ -20,16 +20,17 @@ from scrubjay.values.memory import (
     Context,
     CredentialKind,
     Event,
-    Glimpse,
     Kind,
     LinkKind,
     Memory,
     Provenance,
     Role,
+    Sketch,
     Source,
     Speaker,
     Status,
     Tier,
+    text_of,
     topic_key,
 )
 from scrubjay.values.times import milliseconds, moment
@@ -184,9 +185,13 @@ def renamed(known: Memory, memory: Memory) -> Memory:
     return replace(known, path=path, title=title, auto_tags=memory.auto_tags)
 
 
-def glimpse_of(row: Row) -> Glimpse:
-    created, since, until, conversation, length, opening = row
-    return Glimpse(moment(created), maybe_moment(since), maybe_moment(until), conversation, length, opening)
+SKETCHED = ("id", "content", "detail", "category", "created_at", "seq", "superseded_by")
+
+
+def sketch_of(row: Row) -> Sketch:
+    key, content, detail, category, created_at, seq, superseded_by = row
+    text = text_of(content, _object(detail))
+    return Sketch(key, text, Category(category), moment(created_at), seq, superseded_by)
 
 
 def without_asides(memory: Memory, asides: Iterable[Aside]) -> Memory:

@@ -139,7 +139,7 @@ def columns_told(columns: Mapping[str, str], others: Condition) -> Condition:
     """The columns of a memory as those are told them who see `others` under this condition."""
     visible, values = others
     told = [pointer(name, visible) if name in POINTERS else column for name, column in columns.items()]
-    return ", ".join(told), [*values, *values]
+    return ", ".join(told), [value for name in POINTERS if name in columns for value in values]
 
 
 # Where vectors are: the table, called `vectors`, and a condition on its rows.

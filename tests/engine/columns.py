@@ -1,0 +1,80 @@
+"""Ranking's columns, from candidates one by one and back."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import NamedTuple
+
+import numpy as np
+
+from scrubjay.engine.search import ranking
+from scrubjay.engine.search.ranking import Ranked
+from scrubjay.values.memory import Candidates, Glimpses
+from scrubjay.values.times import milliseconds
+
+AS_IT_IS = ((-1.0, -1.0), (1.0, 1.0))  # what a cosine is worth
+
+
+class Glimpse(NamedTuple):
+    created_at: object
+    valid_from: object
+    valid_until: object
+    conversation: str | None
+    length: int
+    opening: str
+
+
+def seen(glimpses):
+    """Glimpses by name, as columns."""
+    at = [lambda moment: None if moment is None else milliseconds(moment)] * 3
+    return Glimpses.of_rows(
+        (name, *(read(time) for read, time in zip(at, one[:3], strict=True)), *one[3:])
+        for name, one in glimpses.items()
+    )
+
+
+def ranked(candidates):
+    """Candidates in this order."""
+    columns = list(zip(*candidates, strict=True)) or [()] * 5
+    names, scores, words, cosines, similarities, *_ = columns
+    return Ranked(
+        names,
+        scores=np.array(scores, float),
+        word_scores=np.array(words, float),
+        cosines=np.array([nan if cosine is None else cosine for cosine in cosines], float),
+        similarities=np.array(similarities, float),
+        order=list(range(len(names))),
+    )
+
+
+def found(by_words, by_meaning, further):
+    words, near = dict(by_words), dict(by_meaning)
+    names = [*near, *(name for name in words if name not in near)]
+    cosines = {**near, **further}
+    return Candidates(
+        memories=names,
+        word_scores=[words.get(name, 0.0) for name in names],
+        cosines=[cosines.get(name, nan) for name in names],
+        near=len(near),
+        by_words=[names.index(name) for name in words],
+    )
+
+
+def fuse(by_words, by_meaning, further, second=None, *, weight=ranking.BESIDE):
+    return list(ranking.fuse(found(by_words, by_meaning, further), AS_IT_IS, second, weight=weight))
+
+
+def second_look(candidates, glimpses, question, periods):
+    return list(ranking.second_look(ranked(candidates), seen(glimpses), question, periods))
+
+
+def holders_first(candidates, holders):
+    return list(ranking.holders_first(ranked(candidates), holders))
+
+
+def fresh_first(candidates, links):
+    return list(ranking.fresh_first(ranked(candidates), links))
+
+
+def likelihood(candidates, query, heard, words, glimpses):
+    return ranking.likelihood(ranked(candidates), query, heard, words, seen(glimpses))

@@ -1,0 +1,150 @@
+"""Ranking one candidate after another, as plainly as it can be said: what the columns are compared with."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from operator import itemgetter
+
+from scrubjay.engine.conflicts.weights import SURE
+from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
+from scrubjay.engine.search.ranking import (
+    ANSWERS_TOO,
+    BESIDE,
+    LONG,
+    LONG_COSTS,
+    LOOKED,
+    MEANING,
+    MOST_DOUBLINGS,
+    NOT_EMBEDDED,
+    NOTE,
+    PAST,
+    PERSONAL,
+    RECENT,
+    SUBJECT,
+    TIME,
+    TOGETHER,
+    TOLD,
+    Candidate,
+)
+from scrubjay.engine.search.time_expressions import fit
+from scrubjay.values.memory import LinkKind
+from scrubjay.values.words import query_words
+
+SCORE = itemgetter(1, 4)  # of a Candidate; where scores are equal, the nearer one comes first
+
+
+def fuse(by_words, by_meaning, further, second=None, *, weight=BESIDE):
+    words, cosines, second = dict(by_words), {**dict(by_meaning), **further}, second or {}
+    found = []
+    for memory, cosine in cosines.items():
+        similarity, word_score = cosine, words.get(memory, 0.0)
+        if memory in second:
+            similarity += weight * (second[memory] - similarity)
+        score = MEANING * similarity + (1 - MEANING) * word_score
+        found.append(Candidate(memory, score, word_score, cosine, similarity))
+    least, share = (MEANING * NOT_EMBEDDED, 1 - MEANING) if cosines else (0.0, 1.0)
+    found += [
+        Candidate(memory, least + share * score, score, None, 0.0)
+        for memory, score in words.items()
+        if memory not in cosines
+    ]
+    return sorted(found, key=SCORE, reverse=True)
+
+
+def second_look(candidates, glimpses, question, periods):
+    words = {word.lower() for word in query_words(question)}
+    personal, says_you = says(FIRST_PERSON, question), says(SECOND_PERSON, question)
+    newer_than = {} if periods or not PAST.isdisjoint(words_of(question)) else ages(glimpses)
+    looked = []
+    for one in candidates:
+        if (glimpse := glimpses.get(one.memory)) is None:
+            looked.append(one)
+            continue
+        boosts = {}
+        said = words_of(glimpse.opening)
+        if one.cosine is not None and glimpse.length > LONG:
+            boosts["length"] = -LONG_COSTS * min(MOST_DOUBLINGS, math.log2(glimpse.length / LONG))
+        if one.cosine is not None and glimpse.conversation is None and glimpse.length < LONG:
+            boosts["note"] = NOTE * (1 - glimpse.length / LONG) * (one.similarity - one.word_score)
+        if personal:
+            boosts["first person"] = PERSONAL * speaks(FIRST_PERSON, said)
+        if not says_you:
+            boosts["second person"] = -TOLD * speaks(SECOND_PERSON, said)
+        if said and said[0] in words:
+            boosts["subject"] = SUBJECT
+        if one.memory in newer_than:
+            boosts["recent"] = RECENT * newer_than[one.memory] * one.score
+        score = one.score + sum(boosts.values())
+        if periods:
+            suits = fit(periods, glimpse.valid_from or glimpse.created_at, glimpse.valid_until)
+            boosts["time"] = TIME * (suits - score)
+            score += boosts["time"]
+        looked.append(one._replace(score=max(0.0, min(1.0, score)), boosts=boosts))
+    return sorted(drawn_together(looked, glimpses), key=SCORE, reverse=True)
+
+
+def ages(glimpses):
+    times = sorted(glimpse.created_at for glimpse in glimpses.values())
+    return {memory: bisect_left(times, one.created_at) / len(times) for memory, one in glimpses.items()}
+
+
+def drawn_together(candidates, glimpses):
+    talks = {memory: one.conversation for memory, one in glimpses.items() if one.conversation is not None}
+    best = {}
+    for one in candidates:
+        if (talk := talks.get(one.memory)) is not None:
+            best[talk] = max(best.get(talk, 0.0), one.score)
+    drawn = []
+    for one in candidates:
+        by = TOGETHER * (best.get(talks.get(one.memory), 0.0) - one.score)
+        more = {**one.boosts, "conversation": by}
+        drawn.append(one._replace(score=one.score + by, boosts=more) if by > 0 else one)
+    return drawn
+
+
+def holders_first(found, holders):
+    first = [one for one in found if one.memory in holders]
+    rest = [one for one in found if one.memory not in holders]
+    if not first or not rest:
+        return found
+    least = rest[0].score
+    lifted = [
+        one._replace(score=least, boosts={**one.boosts, "names": least - one.score}) if one.score < least else one
+        for one in first
+    ]
+    return lifted + rest
+
+
+def fresh_first(candidates, links):
+    ordered = list(candidates)
+    names = {one.memory for one in ordered}
+    pairs = [link for link in links if link.state == "open" and {link.source, link.target} <= names]
+    settled = [(link.source, link.target) for link in pairs if link.kind is LinkKind.SUPERSEDES]
+    for _ in settled:
+        if not [pair for pair in settled if moved_up(ordered, *pair)]:
+            break
+    moved = set()
+    for link in sorted(pairs, key=lambda link: link.score or 0.0, reverse=True):
+        sure = (link.score or 0.0) >= SURE and link.kind is LinkKind.MAY_OUTDATE
+        if sure and moved.isdisjoint((link.source, link.target)):
+            place = next(number for number, one in enumerate(ordered) if one.memory == link.target)
+            neighbours = [one.memory for one in ordered[place + 1 : place + 2]] == [link.source]
+            if neighbours and moved_up(ordered, link.source, link.target):
+                moved |= {link.source, link.target}
+    return ordered
+
+
+def moved_up(ordered, newer, older):
+    place = {one.memory: number for number, one in enumerate(ordered)}
+    high, low = place[older], place[newer]
+    fresh, stale = ordered[low], ordered[high]
+    if low < high or fresh.score < ANSWERS_TOO * stale.score:
+        return False
+    boosts = {**fresh.boosts, "newer": stale.score - fresh.score}
+    ordered.insert(high, ordered.pop(low)._replace(score=stale.score, boosts=boosts))
+    return True
+
+
+def looked_at(found, periods):
+    return [one.memory for one in (found if periods else found[:LOOKED])]

@@ -1,0 +1,119 @@
+"""What is kept in memory beside the vectors is what the rows say, whoever has changed them."""
+
+from __future__ import annotations
+
+import math
+import random
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.stores.promises.memories import Reads
+from scrubjay.stores.sqlite.reads import SqliteReads
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Category, Filter, State
+from scrubjay.values.times import utc_now
+from tests.stores.contract.samples import EVERYTHING
+
+# Stores, changes, moves, archives, forgets and brings back memories, as chance will have it.
+ACTS = """
+import random, sys
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.parts import engine_on
+from scrubjay.errors import Error
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import Category
+from scrubjay.values.times import utc_now
+chance = random.Random(int(sys.argv[2]))
+words = "harbour cello rain tea ladder lake winter Anna Brandt key bread".split()
+text = lambda: " ".join(chance.choices(words, k=chance.choice((3, 8, 900))))
+with engine_on(SqliteStore(Path(sys.argv[1])), HashingEmbedder()) as jay:
+    mine = []
+    for turn in range(60):
+        act = chance.choice(("store", "store", "text", "time", "category", "forget", "recover", "many"))
+        one = chance.choice(mine) if mine else None
+        with suppress(Error):
+            if act == "many":
+                mine += jay.store_many([{"content": text()} for _ in range(5)])
+            elif act == "store" or one is None:
+                options = {"conversation_id": chance.choice((None, "a", "b")), "importance": chance.random()}
+                options["valid_until"] = chance.choice((None, utc_now() + timedelta(days=chance.randrange(9))))
+                mine.append(jay.store(text(), **options).memory.id)
+            elif act == "text":
+                jay.update(one, content=text())
+            elif act == "time":
+                jay.update(one, valid_from=utc_now() - timedelta(days=chance.randrange(9)))
+            elif act == "category":
+                jay.update(one, category=chance.choice(list(Category)))
+            elif act == "forget":
+                jay.forget(one)
+            else:
+                jay.recover(one)
+"""
+FILTERS = (
+    Filter(),
+    Filter(states=frozenset(State) - {State.PURGED}, expired=None),
+    Filter(categories=frozenset({Category.FACT, Category.GOAL})),
+    Filter(conversation_id="a"),
+    Filter(min_importance=0.4),
+)
+
+
+def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_processes(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    with closing(SqliteStore(path)) as store:
+        others = [
+            subprocess.Popen([sys.executable, "-c", ACTS, str(path), str(seed)], stderr=subprocess.PIPE)
+            for seed in range(3)
+        ]
+        compared = 0
+        while any(other.poll() is None for other in others):
+            compared += agrees(store, compared)
+        errors = [other.communicate()[1].decode() for other in others]
+
+        assert [other.returncode for other in others] == [0, 0, 0], errors
+        assert all(agrees(store, number) for number in range(10))
+        assert agrees.largest > 50
+
+
+def agrees(store: SqliteStore, number: int) -> bool:
+    """Whether what is cached could be compared with rows: not if they changed meanwhile."""
+    chance = random.Random(number)
+    question = " ".join(chance.sample(["harbour", "cello", "Anna", "tea", "snow"], 2))
+    asked = {"now": utc_now(), "limit": chance.choice((1, 5, 40))}
+    arguments = (question, HashingEmbedder().embed_query(question), chance.choice(FILTERS), EVERYTHING)
+    before = change_of(store)
+    quick = store.candidates(*arguments, **asked)
+    glimpses = store.glimpses(quick.memories)
+    slow, rows = Reads.candidates(store, *arguments, **asked), SqliteReads.glimpses(store, quick.memories)
+    if change_of(store) != before:
+        return False
+    agrees.largest = max(agrees.largest, len(quick.memories))
+    assert [*quick.memories] == [*slow.memories]
+    assert (quick.near, [*quick.by_words]) == (slow.near, [*slow.by_words])
+    for ours, theirs in ((quick.word_scores, slow.word_scores), (quick.cosines, slow.cosines)):
+        assert all(close(one, other) for one, other in zip(ours, theirs, strict=True))
+    assert by_name(glimpses) == by_name(rows)
+    return True
+
+
+agrees.largest = 0  # type: ignore[attr-defined]
+
+
+def close(one: float, other: float) -> bool:
+    return math.isclose(one, other, abs_tol=1e-6) or (math.isnan(one) and math.isnan(other))
+
+
+def by_name(glimpses):  # type: ignore[no-untyped-def]
+    rows = {name: row for name, *row in zip(*glimpses, strict=True)}
+    return {name: (*row[:3], row[3] or None, *row[4:]) for name, row in rows.items()}
+
+
+def change_of(store: SqliteStore) -> int:
+    with store._reading() as con:
+        return int(con.execute("SELECT change FROM counters").get)

@@ -1,0 +1,29 @@
+"""What is trained on is right: the worlds and their questions were written by hand."""
+
+from __future__ import annotations
+
+import pytest
+from training import questions, worlds
+
+WORLDS = worlds.load()
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+def test_a_world_and_its_questions_have_no_fault(world):
+    assert worlds.faults(world) == []
+    assert list(questions.faults(world)) == []
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+def test_a_world_has_questions_that_nothing_answers(world):
+    asked = questions.load(world)
+
+    assert sum(not one.gold for one in asked) >= 10
+    assert sum(bool(one.gold) for one in asked) >= 50
+
+
+def test_what_was_said_before_or_again_answers_too():
+    [world] = [world for world in WORLDS if world.name == "allotment"]
+
+    assert questions.answers_too(world)["c6"] == {"c6a"}  # the same, said again
+    assert questions.answers_too(world)["c2"] == {"c2a"}  # outdated, not c2b, which is about another lock
