@@ -27,6 +27,7 @@ class Hooks:
     events: Mapping[str, str]
     grouped: bool = True  # event: [{"hooks": [{…}]}], else event: [{…}]
     timeout: int = 5  # in the client's own unit
+    trusted: str = ""  # what its user has to do before it runs them
     version: int | None = None
 
 
@@ -144,7 +145,13 @@ CLIENTS = {
             project_rules="AGENTS.md",
             user_skills="~/.agents/skills",
             project_skills=".agents/skills",
-            hooks=Hooks(user="{codex}/hooks.json", project=".codex/hooks.json", events=CLAUDE_EVENTS),
+            hooks=Hooks(
+                user="{codex}/hooks.json",
+                project=".codex/hooks.json",
+                events=CLAUDE_EVENTS,
+                timeout=3,  # it warns of more for the end of a session
+                trusted="When Codex starts, it asks whether to trust the hooks; until then it runs none.",
+            ),
             programs=("codex",),
         ),
         Client(

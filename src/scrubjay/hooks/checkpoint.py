@@ -42,7 +42,7 @@ TELLS_SECRET = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-TAG = re.compile(r"<(/?)([a-z-]+)>")
+TAG = re.compile(r"<(/?)([a-z_-]+)>")
 LONGEST = 100_000  # characters of a message that are read
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update) File: (.+)$", re.MULTILINE)

@@ -137,8 +137,8 @@ def answered(hook: Hook) -> str:
         return ""
     if hook.given.get("source") == "resume":  # it was told when the session began
         return ""
-    text = hook.given.get("prompt") if hook.moment == "prompt" else ""
-    if not isinstance(text, str) or (hook.moment == "prompt" and len(text.split()) < 2):
+    text = typed(hook.given) if hook.moment == "prompt" else ""
+    if hook.moment == "prompt" and len(text.split()) < 2:
         return ""
     asked = {"moment": hook.moment, "text": text, "space": hook.space, "folder": folder, "store": settings.store}
     from scrubjay.hooks.asking import ask
@@ -150,6 +150,16 @@ def answered(hook: Hook) -> str:
         reply = alone(settings, asked)
     hook.gave = {key: value for key, value in reply.items() if key != "text"}
     return shaped(hook, reply["text"]) if reply["text"] else ""
+
+
+def typed(given: dict[str, Any]) -> str:
+    """What the user typed, also for the log: Gemini CLI puts what the hook before this one gave in front of it."""
+    text = given.get("prompt")
+    if not isinstance(text, str):
+        return ""
+    before, opened, rest = text.partition("<hook_context>")
+    given["prompt"] = before + rest.rpartition("</hook_context>")[2].lstrip() if opened else text
+    return str(given["prompt"])
 
 
 def read_input() -> bytes:

@@ -118,6 +118,8 @@ def connect(
     result = summary(client, want, changes)
     if not remove:
         result |= tried(want, session)
+        if hooks and client.hooks is not None and client.hooks.trusted:
+            note(f"  {client.hooks.trusted}", session)
     restart(client, changes, session)
     return result
 
