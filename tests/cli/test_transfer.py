@@ -66,6 +66,21 @@ def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call
     assert sorted(contents) == sorted(one["content"] for one in many)
 
 
+def test_what_is_to_be_embedded_later_is_found_by_words_at_once_and_by_meaning_then(call, lines):
+    done = call("import", lines(TEA, {"content": "User plays the cello"}), "--embed", "later")
+
+    assert done.out == "2 memories and 0 links imported.\n"
+    assert "`scrubjay doctor --rebuild`" in done.err
+    assert [hit["memory"]["content"] for hit in call("search", "--words", "cello", "--json").json] == [
+        "User plays the cello"
+    ]
+    assert "0 of 2 are found by meaning; 2 wait" in call("doctor").out
+
+    call("doctor", "--rebuild")
+    assert "wait for the model" not in call("doctor").out
+    assert "User plays the cello" in call("search", "cello", "--json").out
+
+
 def test_an_export_comes_back_whole_in_another_home(call, stored, tmp_path):
     old, new = stored("User lives in Seattle", "--tag", "home"), stored("User lives in Austin \x1b[31m 日本")
     call("supersede", old, new)

@@ -927,6 +927,7 @@ class Engine:
         `texts` are the memories' vectors, where they are made already.
         """
         texts = embedding.embed_at_leisure(self, memories) if texts is None else texts
+        ledger = self.ledger
         with self.records.writing() as tx:
             for memory, text in zip(memories, texts, strict=True):
                 placed = replace(memory, path=names.free_path(tx, memory))
@@ -934,7 +935,7 @@ class Engine:
                 if memory.kind is Kind.DECISION and by_hand and memory.state is State.ACTIVE:
                     self.decisions.add(tx, placed, text, imported=True)
                 else:
-                    self.ledger.add(tx, placed, text, judged=placed.kind is not Kind.MEMORY)
+                    ledger.add(tx, placed, text, judged=placed.kind is not Kind.MEMORY)
             ends = {end for link in links for end in (link.source, link.target)}
             seen = tx.get(sorted(ends), access.audience_anywhere(self.caller))
             known = {memory.id for memory in seen if access.may_change(self.caller, memory)}

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 PAGE = 500
+BATCH = 64  # lines of an import that are embedded and written together …
+BATCH_OF_TEXTS = 512  # … or only written, where there is no model
 ALL_BUT_PURGED = Filter(states=frozenset(State) - {State.PURGED}, expired=None)
 LEFT_OUT = ("seq", "hlc", "origin")  # of the store it lay in
 
@@ -116,8 +118,9 @@ class Batch:
 
 
 def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Sequence[Memory], Batch]]:
+    size = BATCH_OF_TEXTS if engine.parts.embedding.embedder is None else BATCH
     numbered = enumerate(lines, 1)
-    while batch := list(islice(numbered, 64)):
+    while batch := list(islice(numbered, size)):
         memories, links = _read(engine, batch)
         here = engine.known_ids([memory.id for memory in memories])
         fresh = [memory for memory in memories if memory.id not in here]

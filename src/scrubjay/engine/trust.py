@@ -202,7 +202,8 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
         r"(?i:\brecovery codes?\b[^\n]{0,20}?[:=]?\s{0,3})((?:[a-z0-9]{4,5}-){2,7}[a-z0-9]{4,5})\b",
     ),
 }
-COMPILED = {what: (anchors, re.compile(pattern)) for what, (anchors, pattern) in SHAPES.items()}
+COMPILED = {what: re.compile(pattern) for what, (_, pattern) in SHAPES.items()}
+ANCHORS = [(anchor, what) for what, (anchors, _) in SHAPES.items() for anchor in anchors]
 # Looking back behind the first digit, not before it, lets the search leap from digit to digit.
 CARD = re.compile(r"\d(?<![\d.-]\d)(?:[ -]?\d){12,18}(?![\d.-])")
 NAMED = "a secret by its name"
@@ -215,11 +216,10 @@ PLACEHOLDER = re.compile(
 
 def secrets_in(text: str) -> Iterator[Found]:
     """What looks like a real secret, in no particular order; placeholders and examples are passed over."""
-    for what, (anchors, pattern) in COMPILED.items():
-        if any(anchor in text for anchor in anchors):
-            for found in pattern.finditer(text):
-                if _is_real(what, found[1]):
-                    yield Found(what, found.start(1), found.end(1))
+    for what in dict.fromkeys([what for anchor, what in ANCHORS if anchor in text]):
+        for found in COMPILED[what].finditer(text):
+            if _is_real(what, found[1]):
+                yield Found(what, found.start(1), found.end(1))
     for found in CARD.finditer(text):
         digits = re.sub(r"\D", "", found[0])
         if _is_card(digits):

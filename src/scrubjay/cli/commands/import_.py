@@ -28,18 +28,29 @@ NOTHING = {"type": "scrubjay", "format": 1}  # a line without effect, so that li
     examples="""
     scrubjay import memories.jsonl
     scrubjay import memories.jsonl --space work
+    scrubjay import memories.jsonl --embed later
     echo '{"content": "User likes tea", "tags": ["taste"]}' | scrubjay import -
     """,
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option("--from-line", type=click.IntRange(1), default=1, metavar="N", help="Skip the lines before this one.")
+@click.option(
+    "--embed",
+    type=click.Choice(["now", "later"]),
+    default="now",
+    help="Embed each text before it is stored, or leave that to a running server: many times faster.",
+)
 @click.pass_obj
-def import_(session: Session, file: str, from_line: int) -> None:
+def import_(session: Session, file: str, from_line: int, embed: str) -> None:
     """Import JSON lines: an export, or your own list.
 
     Each line is an object with at least "content". Memories whose id already exists are left unchanged, so an
     interrupted import can simply be repeated; for lines without ids, resume with --from-line.
+
+    With --embed later, memories are found by words at once and by meaning once they are embedded. A running server
+    does that in the background; without one, `scrubjay doctor --rebuild` does.
     """
+    now = embed == "now"
     done = from_line - 1  # lines that are safely stored
 
     def advance(line: int) -> None:
@@ -47,7 +58,7 @@ def import_(session: Session, file: str, from_line: int) -> None:
         done = max(done, line)
         report(reader.bytes_read, None, done)
 
-    with session.engine() as engine, opened(file) as stream, told_of_a_new_space(engine, session):
+    with session.engine(meaning=now) as engine, opened(file) as stream, told_of_a_new_space(engine, session):
         reader = Lines(stream, from_line)
         try:
             with progress(
@@ -80,6 +91,11 @@ def import_(session: Session, file: str, from_line: int) -> None:
         left_out = f"; {counted(result.links_left_out, 'link', 'links')} skipped" if result.links_left_out else ""
         memories, links = counted(result.stored, "memory", "memories"), counted(result.links, "link", "links")
         click.echo(f"{memories} and {links} imported{already}{left_out}.")
+        if result.stored and not now:
+            note(
+                "Found by words now, and by meaning once a server, or `scrubjay doctor --rebuild`, has embedded them.",
+                session,
+            )
 
 
 def resume_hint(done: int, hint: str | None) -> str:

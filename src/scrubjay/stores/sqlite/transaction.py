@@ -20,7 +20,7 @@ from scrubjay.stores.sqlite import replication, vec1
 from scrubjay.stores.sqlite.filters import Restriction, audience_of, space_number
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, row_of
-from scrubjay.stores.sqlite.words import count_all_passages, count_passages, scope_token
+from scrubjay.stores.sqlite.words import add_passages, count_all_passages, count_passages, scope_token
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
     FIELDS,
@@ -91,8 +91,10 @@ class SqliteTransaction(SqliteReads, Transaction):
         if stored is None:
             seq = self._insert(columns | _first(memory) | {"parts": parts})
             self._mark_repeats(fingerprint)
-            self._write_words(seq, memory, space)
-            self._write_tags(seq, memory)
+            self._add_words(seq, memory, space)
+            add_passages(self._con, seq)
+            self._add_tags(seq, memory)
+            self._add_vectors(seq, vectors or (), parts)
         elif self._is_put_away(stored[0]):
             seq = stored[0]
             if vectors is not None:
@@ -112,8 +114,8 @@ class SqliteTransaction(SqliteReads, Transaction):
                 self._write_words(seq, memory, space)
             if (former.tags, former.auto_tags) != (memory.tags, memory.auto_tags):
                 self._write_tags(seq, memory)
-        if vectors is not None or stored is None:
-            self._replace_vectors(seq, memory.version, vectors or (), parts)
+        if vectors is not None and stored is not None:
+            self._replace_vectors(seq, memory.version, vectors, parts)
         return self._written(seq)
 
     def add_vectors(
@@ -470,8 +472,10 @@ class SqliteTransaction(SqliteReads, Transaction):
 
     def _number(self, name: str) -> int:
         """The number of a user or conversation, given on first sight."""
-        self._con.execute("INSERT INTO names (name) VALUES (?) ON CONFLICT (name) DO NOTHING", (name,))
-        [(number,)] = self._con.execute("SELECT number FROM names WHERE name = ?", (name,))
+        number = self._con.execute("SELECT number FROM names WHERE name = ?", (name,)).get
+        if number is None:
+            self._con.execute("INSERT INTO names (name) VALUES (?)", (name,))
+            return self._con.last_insert_rowid()
         return int(number)
 
     def _changed(self) -> int:
@@ -528,6 +532,10 @@ class SqliteTransaction(SqliteReads, Transaction):
 
     def _write_words(self, seq: int, memory: Memory, space: int) -> None:
         self._con.execute(DELETE_WORDS, (seq,))
+        self._add_words(seq, memory, space)
+        count_passages(self._con, seq)
+
+    def _add_words(self, seq: int, memory: Memory, space: int) -> None:
         self._con.executemany(
             "INSERT INTO words (rowid, text, scope) VALUES (?, ?, ?)",
             [
@@ -535,10 +543,12 @@ class SqliteTransaction(SqliteReads, Transaction):
                 for place, passage in enumerate(passages(found_by(memory)))
             ],
         )
-        count_passages(self._con, seq)
 
     def _write_tags(self, seq: int, memory: Memory) -> None:
         self._con.execute("DELETE FROM tags WHERE memory = ?", (seq,))
+        self._add_tags(seq, memory)
+
+    def _add_tags(self, seq: int, memory: Memory) -> None:
         self._con.executemany(
             "INSERT INTO tags (memory, tag) VALUES (?, ?)",
             [(seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})],
@@ -548,6 +558,9 @@ class SqliteTransaction(SqliteReads, Transaction):
         self._con.execute("UPDATE memories SET text_version = ?, parts = ? WHERE seq = ?", (version, parts, seq))
         self._con.execute("DELETE FROM vectors WHERE memory = ?", (seq,))
         self._con.execute("DELETE FROM pending WHERE memory = ?", (seq,))
+        self._add_vectors(seq, vectors, parts)
+
+    def _add_vectors(self, seq: int, vectors: Sequence[Vector], parts: int) -> None:
         self._write_vectors(seq, 0, vectors)
         if len(vectors) < parts:
             self._con.execute("INSERT INTO pending (memory, next_part) VALUES (?, ?)", (seq, len(vectors)))

@@ -45,6 +45,11 @@ def register(con: apsw.Connection) -> None:
 def count_passages(con: apsw.Connection, memory: int) -> None:
     """Let `passages` follow the rows of words that a memory has now."""
     con.execute("DELETE FROM passages WHERE id BETWEEN ?1 * 256 AND ?1 * 256 + 255", (memory,))
+    add_passages(con, memory)
+
+
+def add_passages(con: apsw.Connection, memory: int) -> None:
+    """The same for a memory that has none counted."""
     con.execute(
         """
         INSERT INTO passages (id, space, audience, archived, length)
