@@ -283,12 +283,13 @@ class Decisions:
         query = intake.query(Query(text=question, limit=limit, filter=wanted), {})
         now, audience = engine.now(), engine.audience(wanted)
         found = find(engine, query, audience, now)
-        candidates = [one for one in found.candidates if found.verdict_on(one) is not Verdict.NONE]
+        ranked = found.candidates.scored(0, len(found.candidates))
+        candidates = {one: score for one, score in ranked.items() if found.verdict_on(score) is not Verdict.NONE}
         named = self._by_id(question, wanted)
-        hits = [*named, *engine.records.get([one.memory for one in candidates[:limit]], audience)]
+        hits = [*named, *engine.records.get([*candidates][:limit], audience)]
         page = self._unfolded(hits, wanted, limit)
         engine.count_reads(page)
-        scores = {one.memory: found.score(one) for one in candidates}
+        scores = {one: found.shown(score) for one, score in candidates.items()}
         scores |= self._scores_of([memory.id for memory in page if memory.id not in scores], found.vector)
         return Found(rows=tuple(self._rows(page, scores)), degraded=found.degraded)
 

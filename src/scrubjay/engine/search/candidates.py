@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,10 +16,12 @@ from scrubjay.values.memory import (
     NO_GLIMPSES,
     Audience,
     Candidates,
+    Explanation,
     Filter,
     Hit,
     Hits,
     Match,
+    Memory,
     Period,
     Query,
     Verdict,
@@ -52,13 +54,14 @@ class Found(NamedTuple):
     def verdict(self) -> Verdict:
         return verdict.verdict(self.sure)
 
-    def score(self, one: ranking.Candidate) -> float:
-        """The score that a candidate is shown with: the best has the verdict's, the others as much less as they are."""
+    def shown(self, score: float) -> float:
+        """The score that a candidate with this one is shown with: the best has the verdict's, the others as much less
+        as they are."""
         best = float(self.candidates.scores[self.candidates.order[0]])
-        return self.sure * min(1.0, one.score / best) if best > 0 else self.sure
+        return self.sure * min(1.0, score / best) if best > 0 else self.sure
 
-    def verdict_on(self, one: ranking.Candidate) -> Verdict:
-        return verdict.verdict(self.score(one))
+    def verdict_on(self, score: float) -> Verdict:
+        return verdict.verdict(self.shown(score))
 
 
 def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> Hits:
@@ -123,29 +126,32 @@ def _find(
 
 def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:
     """The page of the question; with weights that order, of the order that they make."""
-    reads, weights = engine.records, query.weights
+    reads, weights, ranked = engine.records, query.weights, found.candidates
     end, orders = query.offset + query.limit, weights is not None and weights.order
-    page = found.candidates.page(0, len(found.candidates)) if orders else found.candidates.page(query.offset, end)
-    ranked = {one.memory: one for one in page}
-    known = {memory.id: memory for memory in reads.get(list(ranked), audience)}
-    memories = [known[one] for one in ranked if one in known]
+    scores = ranked.scored(0, len(ranked)) if orders else ranked.scored(query.offset, end)
+    known = {memory.id: memory for memory in reads.get(list(scores), audience)}
+    memories: Sequence[Memory] = [known[one] for one in scores if one in known]
     if weights is not None:
-        hits = ranking.by_weights({one.memory: one.score for one in page}, memories, weights, now)
+        hits = ranking.by_weights(scores, memories, weights, now)
         hits = hits[query.offset : end] if orders else hits
-    else:
-        words = reads.matched_words(query.text, list(known)) if query.explain else None
-        hits = [
-            Hit(
-                memory=memory,
-                score=found.score(ranked[memory.id]),
-                explanation=None if words is None else ranking.explained(ranked[memory.id], words.get(memory.id, ())),
-            )
-            for memory in memories
-        ]
-    shown = engine.with_texts([hit.memory for hit in hits], deep=False)
+        memories = engine.with_texts([hit.memory for hit in hits], deep=False)
+        return tuple(
+            replace(hit, memory=memory, verdict=found.verdict_on(hit.score))
+            for hit, memory in zip(hits, memories, strict=True)
+        )
+    why: Mapping[str, Explanation] = {}
+    if query.explain:
+        words = reads.matched_words(query.text, list(known))
+        page = ranked.page(query.offset, end)
+        why = {one.memory: ranking.explained(one, words.get(one.memory, ())) for one in page}
     return tuple(
-        replace(hit, memory=memory, verdict=found.verdict_on(ranked[memory.id]))
-        for hit, memory in zip(hits, shown, strict=True)
+        Hit(
+            memory=memory,
+            score=(score := found.shown(scores[memory.id])),
+            verdict=verdict.verdict(score),
+            explanation=why.get(memory.id),
+        )
+        for memory in engine.with_texts(memories, deep=False)
     )
 
 

@@ -31,4 +31,6 @@ def says(person: frozenset[str], text: str) -> bool:
 
 def speaks(person: frozenset[str], words: Sequence[str]) -> float:
     """How much a text of these words speaks in this person, from 0 to 1."""
-    return min(1.0, sum(map(person.__contains__, words)) / max(1, len(words)) / FULLY)
+    if person.isdisjoint(words):  # as most do; this costs a third of counting
+        return 0.0
+    return min(1.0, sum(map(person.__contains__, words)) / len(words) / FULLY)

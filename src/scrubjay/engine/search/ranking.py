@@ -103,6 +103,10 @@ class Ranked:
     def page(self, start: int, end: int) -> list[Candidate]:
         return [self._candidate(row) for row in self.order[start:end]]
 
+    def scored(self, start: int, end: int) -> dict[str, float]:
+        """The memories of a page with their scores alone."""
+        return {self.memories[row]: float(self.scores[row]) for row in self.order[start:end]}
+
     def first(self, count: int) -> list[str]:
         return [self.memories[row] for row in self.order[:count]]
 
@@ -349,19 +353,19 @@ def likelihood(
     """How likely the first candidate answers the question: the score that it is shown with."""
     if not len(found):
         return 0.0
-    first_few = found.page(0, verdict.FIRST)
-    best = first_few[0]
+    first_few = found.scored(0, verdict.FIRST)
+    best, similarity = next(iter(first_few.values())), float(found.similarities[found.order[0]])
     if not heard:
-        return max(best.score, verdict.WEAK)  # words alone cannot say that there is nothing
+        return max(best, verdict.WEAK)  # words alone cannot say that there is nothing
     openings = dict(zip(glimpses.memories, glimpses.opening, strict=True))
-    first = [(one.score, openings[one.memory]) for one in first_few if one.memory in openings]
+    first = [(score, openings[memory]) for memory, score in first_few.items() if memory in openings]
     reads_all = len(heard) > 1
     english = verdict.english(query.text) and 2 * sum(verdict.english(opening) for _, opening in first) >= len(first)
     if not english and reads_all:
         heard = heard[1:]  # the second model reads other languages, the first makes little of them
-    sure = verdict.likelihood(heard, best.similarity, words)
-    if first and best.score > 0:
-        sure *= min(1.0, verdict.likeliest(first, query.text) / best.score)
+    sure = verdict.likelihood(heard, similarity, words)
+    if first and best > 0:
+        sure *= min(1.0, verdict.likeliest(first, query.text) / best)
     return sure if english or reads_all else max(sure, verdict.WEAK)
 
 

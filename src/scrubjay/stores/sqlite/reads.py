@@ -68,7 +68,8 @@ class SqliteReads(Reads):
             found = {memory.id: memory for memory in self._by_ids(con, ids, columns, visible)}
             # A name with a slash is a checkpoint's before it is the id of a memory that was imported with it.
             aliases = _aliased(con, [name for name in ids if name not in found or "/" in name])
-            found |= {memory.id: memory for memory in self._by_ids(con, [*aliases.values()], columns, visible)}
+            if aliases:
+                found |= {memory.id: memory for memory in self._by_ids(con, [*aliases.values()], columns, visible)}
         named = dict.fromkeys(meant if (meant := aliases.get(name)) in found else name for name in ids)
         return [found[name] for name in named if name in found]
 

@@ -12,7 +12,7 @@ formula is computed here.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -38,7 +38,6 @@ Admit = Callable[[Restriction, Sequence[int]], list[Admitted]]
 def register(con: apsw.Connection) -> None:
     """Give a connection the functions that the statements here use."""
     con.register_fts5_function("indexed_rows", _indexed_rows)
-    con.register_fts5_function("phrases_held", _phrases_held)
     con.register_fts5_function("own_bm25", _own_bm25)
 
 
@@ -248,43 +247,43 @@ def rarities(
 def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """For each memory the words of the text that it holds."""
     stems = _stems(con, query_words(text))
-    words = [*stems]
-    if not words or not ids:
+    if not stems or not ids:
         return {}
-    numbers: dict[str, set[int]] = {}
+    rows: Iterable[Any] = con.execute(
+        # the unique index of ids
+        "SELECT seq, memories.id FROM json_each(?) AS wanted CROSS JOIN memories ON memories.id = wanted.value",
+        (json.dumps(list(ids)),),
+    )
+    wanted: dict[int, str] = dict(rows)
+    held: dict[str, tuple[str, ...]] = {}
     for index in (HOT, ARCHIVED):
-        table = index.table
         # One look through all rows that hold a word, or, if there are very many of them, a look for each memory.
-        rows = _common_remembered(con, stems.values(), _rows(con, index), index)
-        if not rows:
-            continue
-        common = sum(rows.values()) > SCANNED * len(ids)
-        near = f"{table}.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255"
-        joined = (
-            f"memories CROSS JOIN {table} ON {near}"
-            if common
-            else f"{table} CROSS JOIN memories ON memories.seq = {table}.rowid / 256"
-        )
+        counts = _common_remembered(con, stems.values(), _rows(con, index), index)
+        for word, stem in stems.items():
+            common = counts.get(stem, 0) > SCANNED * len(wanted)
+            for seq in _memories_with(con, word, wanted if common else None, index) if stem in counts else ():
+                if seq in wanted and word not in held.get(wanted[seq], ()):
+                    held[wanted[seq]] = (*held.get(wanted[seq], ()), word)
+    return held
+
+
+def _memories_with(con: apsw.Connection, word: str, wanted: Iterable[int] | None, index: Index) -> Iterator[int]:
+    """The memories with a word; only of those that are wanted, each looked for, or of all."""
+    table, asked = index.table, _expression([word], ())
+    if wanted is None:
+        found = con.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (asked,))
+    else:
+        near = f"{table}.rowid BETWEEN wanted.value * 256 AND wanted.value * 256 + 255"
         found = con.execute(
-            f"""
-            SELECT memories.id, phrases_held({table})
-            FROM {joined}
-            WHERE {table} MATCH ?
-            AND memories.seq IN (SELECT seq FROM json_each(?) CROSS JOIN memories ON memories.id = json_each.value)
-            """,
-            (_expression(words, ()), json.dumps(list(ids))),
+            f"SELECT {table}.rowid FROM json_each(?) AS wanted CROSS JOIN {table} ON {near} WHERE {table} MATCH ?",
+            (json.dumps([*wanted]), asked),
         )
-        for memory, held in found:
-            numbers.setdefault(memory, set()).update(map(int, held.split()))
-    return {memory: tuple(words[number] for number in sorted(held)) for memory, held in numbers.items()}
+    rows: list[Any] = found.fetchall()
+    return (rowid // 256 for (rowid,) in rows)
 
 
 def _indexed_rows(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:
     return api.row_count
-
-
-def _phrases_held(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> str:
-    return " ".join(str(number) for number in range(api.phrase_count) if api.phrase_columns(number))
 
 
 def _own_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> float:
