@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from math import log
 
@@ -118,6 +118,11 @@ def query_words(text: str) -> list[str]:
 
     Stop words are left out unless there is nothing else.
     """
+    return list(_query_words_of(text))
+
+
+@lru_cache(16)  # a search asks for those of its question several times
+def _query_words_of(text: str) -> tuple[str, ...]:
     words: dict[str, str] = {}
     stopped: dict[str, str] = {}
     for word in _query_words(text):
@@ -125,7 +130,7 @@ def query_words(text: str) -> list[str]:
         (stopped if lower in STOP_WORDS else words).setdefault(lower, word)
         if len(words) == MAX_QUERY_WORDS:
             break
-    return list((words or stopped).values())[:MAX_QUERY_WORDS]
+    return tuple((words or stopped).values())[:MAX_QUERY_WORDS]
 
 
 def weights_of(frequencies: Mapping[str, int], rows: int) -> dict[str, float]:

@@ -17,7 +17,7 @@ from scrubjay.stores.postgres.filters import Restriction, restricted, seen, view
 from scrubjay.stores.postgres.sql import OWN, columns_for
 from scrubjay.stores.postgres.values import Texts
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
-from scrubjay.stores.tables.rows import SKETCHED, Row, memory_of, sketch_of
+from scrubjay.stores.tables.rows import SKETCHED, Row, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpses, Kind, Match, Memory, Order, Sketch, State, Topic
@@ -231,7 +231,7 @@ class PostgresReads(Reads):
             pass
 
     def _memories(self, rows: Iterable[Row]) -> List[Memory]:
-        return [self.tally.laid_over(memory_of(row)) for row in rows]
+        return [self.tally.memory_of(row) for row in rows]
 
     def _by_ids(self, con: Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
         (columns_told, told), (where, values) = columns, visible

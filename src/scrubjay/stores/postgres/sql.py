@@ -131,7 +131,7 @@ class PostgresSql(Sql):
         rows = self.all(
             f"SELECT {columns} FROM memories WHERE {where} AND {visible} {order and f'ORDER BY {order}'}", **values
         )
-        return [self._tally.laid_over(memory_of(row)) for row in rows]
+        return [self._tally.memory_of(row) for row in rows]
 
     def count(self, where: str, audience: Audience, /, *, index: str, **values: object) -> int:  # noqa: ARG002 -- the planner finds it
         visible, given = self.visible(audience)

@@ -17,7 +17,7 @@ from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Restriction, among, kept, restricted, seen, views_of
 from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for
-from scrubjay.stores.tables.rows import SKETCHED, memory_of, sketch_of
+from scrubjay.stores.tables.rows import SKETCHED, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import (
@@ -231,7 +231,7 @@ class SqliteReads(Reads):
             return {memory: vectors.from_blob(blob) for memory, blob in rows}
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
-        return [self.tally.laid_over(memory_of(row)) for row in rows]
+        return [self.tally.memory_of(row) for row in rows]
 
     def _by_ids(self, con: apsw.Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
         (told, told_values), (where, values) = columns, visible

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import apsw
 
 from scrubjay.stores.sqlite.filters import audience_of, seen, space_by_space, views_of
-from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of, memory_of
+from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of
 from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import Audience, Memory
@@ -121,7 +121,7 @@ class SqliteSql(Sql):
         rows = self.all(
             f"SELECT {columns} FROM {TABLES} WHERE {where} AND {visible} {order and f'ORDER BY {order}'}", **values
         )
-        return [self._tally.laid_over(memory_of(row)) for row in rows]
+        return [self._tally.memory_of(row) for row in rows]
 
     def count(self, where: str, audience: Audience, /, *, index: str, **values: object) -> int:
         with self._connection() as con:

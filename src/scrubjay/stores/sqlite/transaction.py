@@ -581,7 +581,7 @@ class SqliteTransaction(SqliteReads, Transaction):
 
     def _written(self, seq: int) -> Memory:
         [row] = self._con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.seq = ?", (seq,))
-        return self.tally.laid_over(memory_of(row))
+        return self.tally.memory_of(row)
 
 
 def _first(memory: Memory) -> dict[str, Any]:

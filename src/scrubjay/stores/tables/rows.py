@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any, TypeVar, cast
 
@@ -273,5 +273,6 @@ def _object(text: str) -> dict[str, Any]:
     return {} if text == "{}" else json.loads(text)
 
 
+@lru_cache(1_000)  # many memories have the same tags
 def _strings(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(json.loads(text))
