@@ -87,7 +87,7 @@ class Server:
         subprocess.run(
             command,
             check=True,
-            timeout=60,
+            timeout=240,
             user=user,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

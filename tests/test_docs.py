@@ -51,7 +51,7 @@ def test_a_python_example_runs(tmp_path, code):
         env=surroundings(tmp_path),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
 
@@ -66,7 +66,7 @@ def test_the_readmes_example_prints_what_it_says(tmp_path):
         env=surroundings(tmp_path),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=True,
     )
 

@@ -61,7 +61,7 @@ def run(tmp_path):
         options = ["-q", "-rN", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", "-p", "no:schemathesis"]
         command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
         env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
-        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240, check=False)
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=480, check=False)
         return done.stdout.splitlines()
 
     return run
@@ -104,7 +104,7 @@ def test_a_test_that_is_not_quick_after_all_fails(tmp_path, test, reason):
     (tmp_path / "test_it.py").write_text(test)
     command = [sys.executable, "-m", "pytest", "--quick", "-p", "no:cacheprovider", "-p", "no:schemathesis", "."]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=480, check=False)
 
     assert "1 failed" in done.stdout, done.stdout + done.stderr
     assert f"test_it is not quick: {reason}" in done.stdout
@@ -134,7 +134,7 @@ def test_make_serve_says_what_it_does_and_the_second_time_only_that_it_starts(tm
     def serve() -> list[str]:
         env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
         done = subprocess.run(
-            ["make", "serve"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=True
+            ["make", "serve"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=480, check=True
         )
         return done.stdout.splitlines()
 

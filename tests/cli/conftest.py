@@ -66,7 +66,7 @@ def run(start: Callable[..., subprocess.Popen[bytes]]) -> Callable[..., Done]:
 
     def run(*args: str | bytes, stdin: bytes = b"", **options: Any) -> Done:
         with start(*args, **options) as process:
-            out, err = process.communicate(stdin, timeout=60)
+            out, err = process.communicate(stdin, timeout=240)
         return Done(process.returncode, out.decode(), err.decode())
 
     return run

@@ -90,7 +90,7 @@ copying.copy(one, other, report)
 
 
 def killed(source: str, target: str, at: int, environment) -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED, source, target, str(at)], env=environment, timeout=120)
+    done = subprocess.run([sys.executable, "-c", KILLED, source, target, str(at)], env=environment, timeout=240)
     assert done.returncode == -signal.SIGKILL
 
 

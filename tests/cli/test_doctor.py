@@ -169,7 +169,7 @@ def left_behind(home, stored):
     stored("User likes tea")
     store = home / "memories.db"
     child = subprocess.run(
-        [sys.executable, "-c", KILLED, str(store)], capture_output=True, timeout=120, env={**os.environ}
+        [sys.executable, "-c", KILLED, str(store)], capture_output=True, timeout=240, env={**os.environ}
     )
     assert child.returncode == -signal.SIGKILL, child.stderr
     log = store.with_name("memories.db-wal")

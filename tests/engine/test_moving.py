@@ -322,7 +322,7 @@ def test_a_process_that_is_killed_in_a_move_loses_nothing(open_engine, folder, t
         jay.cold_storage.move(Place.DATABASE)
 
     child = [sys.executable, "-c", KILLED, str(tmp_path / "memories.db"), str(folder), str(to)]
-    assert subprocess.run(child, timeout=60, check=False).returncode == -9
+    assert subprocess.run(child, timeout=240, check=False).returncode == -9
 
     assert shown(jay, texts) == texts
     with jay.records.writing() as tx:

@@ -24,7 +24,8 @@ from scrubjay.engine.engine import Engine
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_MS = 60_000  # a busy machine is no failure
-START_SECONDS = 60
+START_SECONDS = 240
+PATIENT = {"SCRUBJAY_EMBEDDER": "hashing", "SCRUBJAY_EMBED_WAIT": "60"}
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -35,7 +36,7 @@ class Server:
     def __init__(self, home: Path, **env: str) -> None:
         home.mkdir(exist_ok=True)
         self.home = home
-        self._env = {**os.environ, "SCRUBJAY_HOME": str(home), "SCRUBJAY_EMBEDDER": "hashing", **env}
+        self._env = {**os.environ, "SCRUBJAY_HOME": str(home), **PATIENT, **env}
         self.port = 0
         self.start()
 

@@ -35,7 +35,7 @@ def test_a_kill_between_row_and_file_heals_at_the_next_look(tmp_path):
     lock = Registry(tmp_path, tmp_path).lock
     with opened_at(str(tmp_path)) as jay, Child("add_by_path", tmp_path, "n", 1) as child:
         assert child.hear() == {"ready": True}
-        with lock.held(seconds=1) as had:
+        with lock.held(seconds=60) as had:
             assert had
             child.tell()
             wait_until(lambda: jay.records.files.waiting() == {"default": 1})

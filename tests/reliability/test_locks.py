@@ -129,7 +129,7 @@ def test_a_server_answers_reads_beside_a_held_lock_and_a_write_in_the_end_with_a
 
 @pytest.mark.parametrize("verb", ["store", "update", "supersede", "forget"])
 def test_a_write_that_waited_too_long_changed_nothing_and_may_be_repeated(home, writer, verb):
-    with engine_on(SqliteStore(home / "memories.db", timeout_seconds=0.2), HashingEmbedder()) as jay:
+    with engine_on(SqliteStore(home / "memories.db", timeout_seconds=1.0), HashingEmbedder()) as jay:
         first, second = jay.list(limit=2)
         attempt = {
             "store": lambda: jay.store("one more"),

@@ -43,7 +43,7 @@ def scrubjay(home: Path, *arguments: str, input: str | None = None, **env: str) 
         input=None if input is None else input.encode(),
         capture_output=True,
         env=environment(home, **env),
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()

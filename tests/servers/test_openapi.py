@@ -100,7 +100,7 @@ def fuzzed(jay, tmp_path, monkeypatch):
     assert list(here.iterdir()) == []
 
 
-def fuzz(jay, folder, *options: str, seconds: float = 280) -> None:
+def fuzz(jay, folder, *options: str, seconds: float = 560) -> None:
     """What schemathesis finds. Valid arguments may be refused: the schemas are the specifications' own, and some of
     their rules (weights that sum to one, a cursor of this list) cannot be said in them. Left out are the
     stream that never ends, and naming a store elsewhere: what cannot be reached is a 503, and rightly so."""

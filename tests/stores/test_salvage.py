@@ -112,8 +112,8 @@ def recovered(path: Path, folder: Path) -> dict[str, str]:
         return {}
     copy, target = folder / "copy.db", folder / "recovered.db"
     shutil.copy(path, copy)
-    script = subprocess.run(["sqlite3", str(copy), ".recover"], capture_output=True, timeout=60, check=False).stdout
-    subprocess.run(["sqlite3", str(target)], input=script, capture_output=True, timeout=60, check=False)
+    script = subprocess.run(["sqlite3", str(copy), ".recover"], capture_output=True, timeout=240, check=False).stdout
+    subprocess.run(["sqlite3", str(target)], input=script, capture_output=True, timeout=240, check=False)
     found: dict[str, str] = {}
     with closing(apsw.Connection(str(target))) as con:
         tables = [name for (name,) in con.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]

@@ -45,7 +45,7 @@ from tests.stores.contract.suite import (
 )
 
 SCRIPTS = Path(stores.__file__).parent / "schema"
-SECONDS = 60
+SECONDS = 240
 PATHS_PER_SPACE = {"sqlite": 9, "postgres": 12}  # the last schemas in which a path was one memory's, whoever sees it
 TALKS_OF_NOBODY = {"sqlite": 10, "postgres": 13}  # the last schemas in which conversations had no user
 FIRST_DATABASE = 9  # the schema of the first program that could use PostgreSQL

@@ -559,7 +559,7 @@ def test_a_damaged_index_is_survived_and_made_anew_by_a_rebuild(sound, tmp_path,
     done = subprocess.run(
         [sys.executable, "-c", SURVIVOR, str(tmp_path / "memories.db")],
         capture_output=True,
-        timeout=60,
+        timeout=240,
         check=False,
         env={**os.environ},
     )
