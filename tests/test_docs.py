@@ -39,6 +39,7 @@ def surroundings(home: Path) -> dict[str, str]:
         "SCRUBJAY_HOME": str(home),
         "SCRUBJAY_MODELS": str(load().models),
         "SCRUBJAY_EMBED_WAIT": "60",
+        "SCRUBJAY_JUDGE_WAIT": "0",
         "PATH": "",
     }
 

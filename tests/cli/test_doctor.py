@@ -354,6 +354,7 @@ def test_a_person_waits_for_the_model_and_a_program_does_not(call, run, terminal
         server.answers = [slow]
         threading.Thread(target=server.serve_forever, daemon=True).start()
         remote = {"SCRUBJAY_EMBEDDER": "remote", "SCRUBJAY_REMOTE_URL": server.url, "SCRUBJAY_REMOTE_MODEL": "m"}
+        del environment["SCRUBJAY_EMBED_WAIT"]
         person = terminal("store", "User likes tea", "--home", str(environment["SCRUBJAY_HOME"] + "2"), **remote)
         program = run("store", "User likes tea", "--home", str(environment["SCRUBJAY_HOME"] + "3"), env=remote)
         server.shutdown()

@@ -25,7 +25,7 @@ from scrubjay.engine.engine import Engine
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_MS = 60_000  # a busy machine is no failure
 START_SECONDS = 240
-PATIENT = {"SCRUBJAY_EMBEDDER": "hashing", "SCRUBJAY_EMBED_WAIT": "60"}
+PATIENT = {"SCRUBJAY_EMBEDDER": "hashing", "SCRUBJAY_EMBED_WAIT": "60", "SCRUBJAY_JUDGE_WAIT": "0"}
 
 expect.set_options(timeout=PATIENCE_MS)
 

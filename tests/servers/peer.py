@@ -28,8 +28,8 @@ COMMAND = [sys.executable, "-m", "scrubjay", "mcp"]
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """A home of its own, the embedder that only tests use, and patience: a busy machine takes long to import it."""
-    ours = {"SCRUBJAY_HOME": str(home), "SCRUBJAY_EMBEDDER": "hashing", "SCRUBJAY_EMBED_WAIT": "60"}
-    return {**os.environ, **ours, **more}
+    ours = {"SCRUBJAY_HOME": str(home), "SCRUBJAY_EMBEDDER": "hashing"}
+    return {**os.environ, **ours, "SCRUBJAY_EMBED_WAIT": "60", "SCRUBJAY_JUDGE_WAIT": "0", **more}
 
 
 class Peer:
