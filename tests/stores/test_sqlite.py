@@ -37,7 +37,6 @@ from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.transaction import SqliteTransaction
 from scrubjay.stores.sqlite.vectors import to_blob
 from scrubjay.values.memory import (
     AccessLevel,
@@ -89,7 +88,6 @@ from pathlib import Path
 from scrubjay.values.memory import Category, Memory
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.transaction import SqliteTransaction
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -971,25 +969,6 @@ def test_results_past_their_time_go_little_by_little(store: SqliteStore) -> None
         left.append([_rows(store, "results"), _rows(store, "result_memories")])
 
     assert left == [[151, 300], [52, 100], [1, 0], [1, 0]]
-
-
-# --- statements ---
-
-
-def test_a_statement_is_prepared_once_whatever_values_it_is_given(store: SqliteStore) -> None:
-    prepared: list[str | None] = []
-
-    def asked(_action: int, table: str | None, *_: str | None) -> int:
-        prepared.append(table)
-        return apsw.SQLITE_OK
-
-    with store.writing() as tx:
-        assert isinstance(tx, SqliteTransaction)
-        tx._con.authorizer = asked  # which is asked when a statement is prepared
-        for number in range(5):
-            prepared = prepared if number < 2 else []
-            tx.get([put_in(tx, some(f"number {number}")).id], EVERYTHING)
-        assert prepared == []
 
 
 # --- words in a large index ---

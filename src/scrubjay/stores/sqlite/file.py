@@ -96,8 +96,6 @@ def connect(path: Path, *, damaged: bool = False, read_only: bool = False) -> ap
     """Open an existing file with our settings. Each is a statement of its own: a script stops at the first answer."""
     con = _read_only(path) if read_only else apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     con.set_busy_timeout(BUSY_MILLISECONDS)
-    # Else a statement is prepared again for each value that it is given, in case another plan would suit that better.
-    con.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     if damaged:
         _read_what_is_left(con)
     con.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else statements are prepared again for each value
