@@ -1,13 +1,13 @@
 """Other memory servers beside ours: the same stores and searches through the same client, in one run.
 
-    python -m bench.peers --server-memory PATH --memory-service PATH
+    python -m bench.peers --server-memory PATH --memory-service PATH --omega PATH --mnemosyne PATH
 
-PATH is the installed command of `@modelcontextprotocol/server-memory` (npm) or `mcp-memory-service` (PyPI); one that is
-not given is left out. Milliseconds of processor per call, of the server's whole process, after a start and ten calls of
-each kind that are not counted. They do different things (one looks for the question as a piece of the text, and writes
-its whole file again each time), so what an answer is worth is measured, too: the worlds of `training/worlds`
-are stored and their questions asked; a question counts as answered if a text that answers it is among the reply's first
-three.
+PATH is the installed command of `@modelcontextprotocol/server-memory` (npm), `mcp-memory-service`,
+`omega-memory[server]` or `mnemosyne-memory[mcp]` (PyPI); one that is not given is left out. Milliseconds of processor
+per call, of the server's whole process, after a start and ten calls of each kind that are not counted. They do
+different things (one looks for the question as a piece of the text, and writes its whole file again each time), so
+what an answer is worth is measured, too: the worlds of `training/worlds` are stored and their questions asked; a
+question counts as answered if a text that answers it is among the reply's first three.
 """
 
 from __future__ import annotations
@@ -90,6 +90,26 @@ def peers(options: argparse.Namespace) -> list[Peer]:
                 },
             )
         )
+    if options.omega:
+        found.append(
+            Peer(
+                "omega-memory",
+                [options.omega, "serve"],
+                lambda text: ("omega_store", {"content": text}),
+                lambda text: ("omega_call", {"tool": "omega_query", "args": {"query": text, "limit": 10}}),
+                lambda home: {"HOME": str(home)},
+            )
+        )
+    if options.mnemosyne:
+        found.append(
+            Peer(
+                "mnemosyne-memory",
+                [options.mnemosyne, "mcp"],
+                lambda text: ("mnemosyne_remember", {"content": text}),
+                lambda text: ("mnemosyne_recall", {"query": text, "limit": 10}),
+                lambda home: {"HOME": str(home)},
+            )
+        )
     return found
 
 
@@ -150,12 +170,10 @@ def measured(peer: Peer, home: Path) -> dict[str, float]:
     }
 
 
-def answered(peer: Peer, language: str) -> dict[str, float]:
+def answered(peer: Peer, language: str, most: int | None) -> dict[str, float]:
     """The share of questions with an answer among the first three, each world in a store of its own."""
     right = []
-    for world in worlds.load():
-        if (world.language == "en") != (language == "en"):
-            continue
+    for world in [one for one in worlds.load() if (one.language == "en") == (language == "en")][:most]:
         texts = dict(world.texts())
         with tempfile.TemporaryDirectory() as home, Session(peer, Path(home)) as session:
             session.open()
@@ -179,14 +197,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description="Measure other memory servers.")
     parser.add_argument("--server-memory", help="the command of @modelcontextprotocol/server-memory")
     parser.add_argument("--memory-service", help="the command of mcp-memory-service")
+    parser.add_argument("--omega", help="the command of omega-memory")
+    parser.add_argument("--mnemosyne", help="the command of mnemosyne-memory")
+    parser.add_argument("--worlds", type=int, help="at most so many in English, and in other languages; default: all")
     options = parser.parse_args(arguments)
-    facts = report.machine()
+    most, facts = options.worlds, report.machine()
     children.compile_package()
     results: dict[str, Any] = {}
     for peer in peers(options):
         with tempfile.TemporaryDirectory() as home:
             try:
-                results[peer.name] = measured(peer, Path(home)) | answered(peer, "en") | answered(peer, "others")
+                results[peer.name] = (
+                    measured(peer, Path(home)) | answered(peer, "en", most) | answered(peer, "others", most)
+                )
             except (OSError, RuntimeError) as error:
                 results[peer.name] = {"could not be measured": str(error)[:200]}
     for name, figures in results.items():

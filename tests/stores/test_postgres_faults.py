@@ -17,7 +17,7 @@ from psycopg import sql
 
 from scrubjay.errors import Error, InvalidInput, StorageBusy, StorageDamaged, StorageError, StorageTooNew
 from scrubjay.stores.postgres.store import PostgresStore
-from scrubjay.values.memory import Filter, Match
+from scrubjay.values.memory import Filter
 from tests.postgres import Stores, server_url
 from tests.stores.contract.suite import EVERYTHING, NOW, QUERY, an_event, listed, matched, put, put_in, some
 
@@ -257,9 +257,9 @@ def test_with_one_connection_a_search_goes_both_ways_one_after_the_other(url: st
     with closing(PostgresStore(url, pool_size=1)) as store:
         kept = put(store, some("the harbour"))
 
-        by_words, by_meaning = both_ways(store)
+        found = store.candidates("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=100)
 
-    assert [match.memory for match in by_words] == [match.memory for match in by_meaning] == [kept.id]
+    assert ([*found.memories], found.near, [*found.by_words]) == ([kept.id], 1, [0])
 
 
 def test_fifty_callers_share_four_connections_of_which_one_sleeps(
@@ -274,7 +274,7 @@ def test_fifty_callers_share_four_connections_of_which_one_sleeps(
 
         def ask(number: int) -> set[str]:
             if number % 2:
-                return {match.memory for side in both_ways(store) for match in side}
+                return both_ways(store)
             return {put(store, some(f"writer {number}")).id}
 
         with ThreadPoolExecutor(51) as callers:
@@ -292,8 +292,9 @@ def test_fifty_callers_share_four_connections_of_which_one_sleeps(
         assert connections == len(store._connections._idle) <= 4
 
 
-def both_ways(store: PostgresStore) -> tuple[list[Match], list[Match]]:
-    return store.match_and_nearest("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=100)
+def both_ways(store: PostgresStore) -> set[str]:
+    """What is found on two connections at once."""
+    return {*store.candidates("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=100).memories}
 
 
 def test_a_statement_that_takes_too_long_is_given_up(url: str, admin: psycopg.Connection[tuple[object, ...]]) -> None:

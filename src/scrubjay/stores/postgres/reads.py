@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 SKETCH = {name: OWN[name] for name in SKETCHED}
+T = TypeVar("T")
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 # With the reads that are not written yet.
@@ -56,7 +57,7 @@ class PostgresReads(Reads):
         """About how many memories are meant, and how many vectors of this length an index holds; (0, 0): nothing may
         be missed."""
 
-    def _searched(self, search: Callable[[Connection], List[Match]]) -> List[Match]:
+    def _searched(self, search: Callable[[Connection], List[T]]) -> List[T]:
         """What a search finds."""
         with self._reading() as con:
             return search(con)

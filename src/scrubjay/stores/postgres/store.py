@@ -29,17 +29,18 @@ from scrubjay.errors import CopyUnfinished, StorageError
 from scrubjay.stores.postgres import checkup as postgres_checkup
 from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres import vectors as postgres_vectors
+from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connection, Connections, Replica
-from scrubjay.stores.postgres.filters import Restriction
+from scrubjay.stores.postgres.filters import Restriction, restricted
 from scrubjay.stores.postgres.listening import Listener
-from scrubjay.stores.postgres.reads import PostgresReads
+from scrubjay.stores.postgres.reads import PostgresReads, T
 from scrubjay.stores.postgres.sql import PostgresSql
 from scrubjay.stores.postgres.transaction import PostgresTransaction
-from scrubjay.stores.promises.memories import Checkup, List, Store, Transaction
+from scrubjay.stores.promises.memories import Checkup, List, Store, Transaction, candidates_of
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.stores.tables.watching import Watch
-from scrubjay.values.memory import Audience, Filter, Match
+from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -87,7 +88,7 @@ class PostgresStore(PostgresReads, Store):
     def _reading(self) -> AbstractContextManager[Connection]:
         return self._connections.reading()
 
-    def _searched(self, search: Callable[[Connection], List[Match]]) -> List[Match]:
+    def _searched(self, search: Callable[[Connection], List[T]]) -> List[T]:
         if self._replica is not None:
             with suppress(StorageError), self._replica.reading(self._connections.written) as con:
                 return search(con)
@@ -117,13 +118,19 @@ class PostgresStore(PostgresReads, Store):
             self._extents[of] = known, time.monotonic() + KNOWN_SECONDS
         return known
 
-    def match_and_nearest(
+    def candidates(
         self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
-    ) -> tuple[List[Match], List[Match]]:
+    ) -> Candidates:
         """On two connections: the server works on both at once, and whoever asks waits for the longer one only."""
+        restriction = restricted(filter, audience, now=now)
+        if restriction is None:
+            return NO_CANDIDATES
         with ThreadPoolExecutor(1) as aside:
             near = aside.submit(self.nearest, vector, filter, audience, now=now, limit=limit)
-            return self.match(text, filter, audience, now=now, limit=limit), near.result()
+            found = self._searched(lambda con: postgres_words.compared(con, text, restriction, limit, vector))
+            by_meaning = near.result()
+        cosines = {match.memory: cosine for match, cosine in found if cosine is not None}
+        return candidates_of([match for match, _ in found], by_meaning, cosines)
 
     def needs_tending(self) -> bool:
         with self._connections.reading() as con:

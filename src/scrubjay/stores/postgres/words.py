@@ -13,17 +13,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 
 from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, looked_at, seen, spaces_of
-from scrubjay.stores.postgres.values import Texts
+from scrubjay.stores.postgres.values import Texts, vector_bytes
 from scrubjay.stores.tables.sql import View
 from scrubjay.stores.tables.stems import counted_stems, stems
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Match, Memory
 from scrubjay.values.words import found_by, passages, query_words, rarity_of, weights_of
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -56,6 +59,13 @@ def passages_of(memory: Memory) -> list[Passage]:
 
 
 def match(con: Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
+    return [found for found, _ in compared(con, text, restriction, limit, None)]
+
+
+def compared(
+    con: Connection, text: str, restriction: Restriction, limit: int, vector: Vector | None
+) -> list[tuple[Match, float | None]]:
+    """What words find, and the cosine of the vector with each one's nearest part, if it has vectors of this length."""
     words = stems(query_words(text))
     if not words:
         return []
@@ -67,32 +77,44 @@ def match(con: Connection, text: str, restriction: Restriction, limit: int) -> l
     known = {stem: weight for stem, weight in weights.items() if frequencies[stem]}
     best = sum(weights.values())
     score, scored = _score(known)
+    cosine, asked = ("NULL", ()) if vector is None else (_COSINE, (vector_bytes(vector), len(vector)))
     where, values = restriction.condition()
     tables, passages = looked_at("words", where)
     within = None if known_words.most_of_all else restriction.spaces
     found = con.execute(
         # words_by_term. OFFSET lets the score be taken first: what is grouped and sorted then carries no terms along.
+        # Then, of the best, the primary key of vectors.
         f"""
-        SELECT id, max(score) AS score, created_at, seq
+        SELECT id, score, created_at, seq, {cosine}
         FROM (
-            SELECT id, created_at, seq, {score} AS score
+            SELECT space, id, max(score) AS score, created_at, seq
             FROM (
-                SELECT memories.id, memories.created_at, memories.seq, {passages}.terms,
-                    1.2 * (0.25 + 0.75 * {passages}.length / %s) AS damping
-                FROM {tables}
-                WHERE {passages}.terms @@ %s::TSQUERY
-                AND {where}
-            ) AS passages
-            OFFSET 0
-        ) AS scored
-        GROUP BY seq, id, created_at
-        ORDER BY score DESC, seq DESC
-        LIMIT %s
+                SELECT space, id, created_at, seq, {score} AS score
+                FROM (
+                    SELECT memories.space, memories.id, memories.created_at, memories.seq, {passages}.terms,
+                        1.2 * (0.25 + 0.75 * {passages}.length / %s) AS damping
+                    FROM {tables}
+                    WHERE {passages}.terms @@ %s::TSQUERY
+                    AND {where}
+                ) AS passages
+                OFFSET 0
+            ) AS scored
+            GROUP BY space, seq, id, created_at
+            ORDER BY score DESC, seq DESC
+            LIMIT %s
+        ) AS found
         """,
-        (*scored, known_words.words / rows, _any_of(known, within), *values, limit),
+        (*asked, *scored, known_words.words / rows, _any_of(known, within), *values, limit),
     ).fetchall()
-    found.sort(key=lambda row: row[1:], reverse=True)
-    return [Match(memory, min(score / best, 1.0)) for memory, score, _, _ in found]
+    found.sort(key=lambda row: row[1:4], reverse=True)
+    return [(Match(memory, min(score / best, 1.0)), near) for memory, score, _, _, near in found]
+
+
+_COSINE = """(
+    SELECT -min(vectors.vector <#> %s)
+    FROM vectors
+    WHERE vectors.space = found.space AND vectors.memory = found.seq AND vector_dims(vectors.vector) = %s
+)"""
 
 
 def carry(con: Connection, memories: Collection[tuple[str, int]]) -> None:

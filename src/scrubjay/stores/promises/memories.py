@@ -140,6 +140,20 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
+def candidates_of(by_words: Sequence[Match], by_meaning: Sequence[Match], further: Mapping[str, float]) -> Candidates:
+    """Both findings as one, with the cosines of what words alone found."""
+    words, cosines = dict(by_words), {**further, **dict(by_meaning)}
+    memories = list(dict.fromkeys((*(match.memory for match in by_meaning), *words)))
+    rows = {memory: row for row, memory in enumerate(memories)}
+    return Candidates(
+        memories=memories,
+        word_scores=[words.get(memory, 0.0) for memory in memories],
+        cosines=[cosines.get(memory, nan) for memory in memories],
+        near=len(by_meaning),
+        by_words=[rows[memory] for memory in words],
+    )
+
+
 class Reads(ABC):
     """What can be asked, of the store as it stands or inside a transaction."""
 
@@ -237,19 +251,9 @@ class Reads(ABC):
     ) -> Candidates:
         """What `match` and `nearest` find, each with both scores."""
         by_words, by_meaning = self.match_and_nearest(text, vector, filter, audience, now=now, limit=limit)
-        cosines = dict(by_meaning)
-        words = dict(by_words)
-        further = [memory for memory in words if memory not in cosines]
-        cosines |= self.cosines(vector, further)
-        memories = [*(match.memory for match in by_meaning), *further]
-        rows = {memory: row for row, memory in enumerate(memories)}
-        return Candidates(
-            memories=memories,
-            word_scores=[words.get(memory, 0.0) for memory in memories],
-            cosines=[cosines.get(memory, nan) for memory in memories],
-            near=len(by_meaning),
-            by_words=[rows[memory] for memory in words],
-        )
+        near = dict(by_meaning)
+        further = self.cosines(vector, [match.memory for match in by_words if match.memory not in near])
+        return candidates_of(by_words, by_meaning, further)
 
     @abstractmethod
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
