@@ -93,12 +93,14 @@ def prepared() -> tuple[list[Store], verdict.Questions, list[Found]]:
 
 
 def searched(store: Store, number: int, q: int, questions: verdict.Questions, same: dict[str, set[str]]) -> Found:
-    """The order of `ranking.fuse` and of the freshest among them."""
+    """The order of `ranking.fuse`, with notes and the freshest as in its second look."""
     similar = calibrated(store, q, questions, MODELS[0])
     if not store.english:  # the store has texts in other languages, so it uses the second model, too
         similar = similar + ranking.FOREIGN * (calibrated(store, q, questions, MODELS[1]) - similar)
     assert store.words is not None
-    scores = ranking.MEANING * similar + (1 - ranking.MEANING) * store.words[q]
+    lengths = np.array([len(text) for text in store.texts])
+    meaning = ranking.MEANING + ranking.NOTE * np.maximum(0, 1 - lengths / ranking.LONG)
+    scores = meaning * similar + (1 - meaning) * store.words[q]
     scores = scores * (1 + ranking.RECENT * np.arange(len(scores)) / len(scores))
     rows = [int(row) for row in np.argsort(-scores, kind="stable")]
     home = questions.home[q] == number

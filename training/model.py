@@ -107,7 +107,7 @@ class Reader(nn.Module):
         return [one for one in self.parameters() if one.requires_grad and id(one) not in head]
 
 
-def start(path: Path, dropout: float) -> Reader:
+def start(path: Path, dropout: float, *, outputs: int = len(LABELS)) -> Reader:
     """A reader with the published weights and a head that knows nothing yet.
 
     :raises ValueError: if the file is another one
@@ -115,7 +115,7 @@ def start(path: Path, dropout: float) -> Reader:
     raw = path.read_bytes()
     if sha256(raw).hexdigest() != START_SHA256:
         raise ValueError(f"{path} is not the published all-MiniLM-L6-v2.")
-    reader = Reader(dropout)
+    reader = Reader(dropout, outputs=outputs)
     weights = {name: torch.from_numpy(values.copy()) for name, values in published(onnx.load_from_string(raw)).items()}
     rest, unknown = reader.load_state_dict(weights, strict=False)
     assert not unknown

