@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.conftest import call, environment, filled, home, run, start, stored
+from tests.cli.conftest import call, environment, filled, home, run, start, stored, terminal
 
-__all__ = ["call", "environment", "filled", "home", "run", "start", "stored"]
+__all__ = ["call", "environment", "filled", "home", "run", "start", "stored", "terminal"]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import stat
 import subprocess
@@ -185,6 +186,21 @@ def test_a_broken_file_is_left_as_it_is_and_the_place_named(call, place, text, s
     assert "scrubjay install cursor" in told[0]
 
 
+@pytest.mark.parametrize("more", [(), ("--remove",), ("--dry-run",)])
+def test_servers_of_codex_in_a_list_are_left_as_they_are(call, place, more):
+    file = Path.home() / ".codex" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("[[mcp_servers]]\nname = 'other'\n")
+
+    done = call("install", "codex", *more)
+
+    assert done.code == 1
+    assert f"{file} cannot be changed safely: mcp_servers is not a table." in done.err
+    assert [one.name for one in file.parent.iterdir()] == ["config.toml"]
+    assert file.read_text() == "[[mcp_servers]]\nname = 'other'\n"
+    assert "mcp_servers is not" in call("doctor").out
+
+
 def test_a_broken_file_does_not_keep_other_clients_from_being_connected(call, place):
     file = Path.home() / ".cursor" / "mcp.json"
     file.parent.mkdir(parents=True)
@@ -308,6 +324,34 @@ def test_without_a_name_and_a_terminal_it_lists_what_it_found(call, place):
 
     assert done.code == 2
     assert "cursor" in done.err
+
+
+def test_at_a_terminal_it_asks_for_each_client_that_it_finds(terminal, place, environment, monkeypatch):
+    environment["PATH"] = "/usr/bin:/bin"
+    for name in (".cursor", ".gemini"):
+        (Path.home() / name).mkdir(parents=True)
+    monkeypatch.setenv("PATH", environment["PATH"])
+    expected = [client for client in CLIENTS.values() if client.found()]
+
+    done = terminal("install", keys="".join("n\n" if client.name == "cursor" else "\n" for client in expected))
+
+    assert done.code == 0, done.out
+    assert re.findall(r"Connect ([^?]+)\? \[Y/n\]", done.out) == [client.title for client in expected]
+    assert "Gemini CLI: changed" in done.out
+    assert "Connected to scrubjay" in done.out
+    assert not (Path.home() / ".cursor" / "mcp.json").exists()
+    assert "Disconnect Gemini CLI?" in terminal("install", "--remove", keys="\n" * len(expected)).out
+    assert list((Path.home() / ".gemini").iterdir()) == []
+
+
+def test_at_a_terminal_saying_no_to_all_changes_nothing(terminal, place):
+    (Path.home() / ".cursor").mkdir(parents=True)
+
+    done = terminal("install", keys="n\n" * len(CLIENTS))
+
+    assert done.code == 0, done.out
+    assert "changed" not in done.out
+    assert list((Path.home() / ".cursor").iterdir()) == []
 
 
 def test_a_client_without_projects_says_so(call, place):

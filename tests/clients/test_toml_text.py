@@ -57,9 +57,17 @@ def test_an_entry_in_the_middle_keeps_its_own_keys_and_its_neighbours():
         (BY_HAND, "layout is unusual"),  # a header inside a string
         ('mcp_servers = { scrubjay = { command = "x" } }\n', "layout is unusual"),
         ("mcp_servers.scrubjay.command = 'x'\n", "layout is unusual"),
-        ("[mcp_servers]\nscrubjay = 1\n", "not a table"),
+        ("[mcp_servers]\nscrubjay = 1\n", "mcp_servers.scrubjay is not a table"),
+        ("[[mcp_servers]]\nname = 'other'\n", "mcp_servers is not a table"),
+        ("[[mcp_servers.scrubjay]]\ncommand = 'x'\n", "mcp_servers.scrubjay is not a table"),
     ],
 )
 def test_what_cannot_be_changed_safely_is_refused(text, where):
     with pytest.raises(Unreadable, match=where):
         put(text, PLACE, ENTRY)
+
+
+@pytest.mark.parametrize("text", ["[[mcp_servers]]\nname = 'other'\n", "mcp_servers = 1\n"])
+def test_nothing_is_taken_out_of_what_is_not_a_table(text):
+    with pytest.raises(Unreadable, match="mcp_servers is not a table"):
+        remove(text, PLACE)

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,33 @@ class Hooks:
     version: int | None = None
 
 
+KEY = "SCRUBJAY_KEY"  # the variable that a client's user keeps a server's key in
+INPUT = {"type": "promptString", "id": "scrubjay-key", "description": "Key for scrubjay", "password": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """How a client's file names a server that runs: the field for its address, and where to find the key, which is
+    never written there."""
+
+    more: Mapping[str, Any] = field(default_factory=dict)
+    place: str = "url"
+    key: str = ""  # how the file refers to the variable, or to what the client asks for; without it there is no way
+    key_field: str = ""  # where that is a field of its own, with the variable's name
+
+    def entry(self, url: str, *, keyed: bool) -> dict[str, Any]:
+        found = {**self.more, self.place: url}
+        if keyed and self.key_field:
+            found[self.key_field] = KEY
+        elif keyed:
+            found["headers"] = {"Authorization": f"Bearer {self.key}"}
+        return found
+
+    @property
+    def takes_keys(self) -> bool:
+        return bool(self.key or self.key_field)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     name: str
@@ -45,6 +72,7 @@ class Client:
     user_skills: str = ""
     project_skills: str = ""
     hooks: Hooks | None = None
+    address: Address | None = None  # none: it takes servers that run by other ways than its file
     programs: tuple[str, ...] = ()  # its commands and processes
     codes: bool = True  # works in a repository, whose space is then the default
 
@@ -87,6 +115,7 @@ CLIENTS = {
         Client(
             name="claude-code",
             title="Claude Code",
+            address=Address(more={"type": "http"}, key=f"${{{KEY}}}"),
             user=("{claude}/.claude.json",),
             project=(".mcp.json",),
             shape="typed",
@@ -109,6 +138,7 @@ CLIENTS = {
         Client(
             name="cursor",
             title="Cursor",
+            address=Address(key=f"${{env:{KEY}}}"),
             user=("~/.cursor/mcp.json",),
             project=(".cursor/mcp.json",),
             project_rules=".cursor/rules/scrubjay.mdc",
@@ -128,6 +158,7 @@ CLIENTS = {
         Client(
             name="vscode",
             title="VS Code",
+            address=Address(more={"type": "http"}, key=f"${{input:{INPUT['id']}}}"),
             user=("{config}/Code/User/mcp.json",),
             project=(".vscode/mcp.json",),
             table="servers",
@@ -138,6 +169,7 @@ CLIENTS = {
         Client(
             name="codex",
             title="Codex",
+            address=Address(key_field="bearer_token_env_var"),
             user=("{codex}/config.toml",),
             project=(".codex/config.toml",),
             table="mcp_servers",
@@ -157,6 +189,7 @@ CLIENTS = {
         Client(
             name="gemini",
             title="Gemini CLI",
+            address=Address(place="httpUrl", key=f"${{{KEY}}}"),
             user=("~/.gemini/settings.json",),
             project=(".gemini/settings.json",),
             user_rules="~/.gemini/GEMINI.md",
@@ -174,6 +207,7 @@ CLIENTS = {
         Client(
             name="zed",
             title="Zed",
+            address=Address(),
             user=("{zed}/settings.json",),
             project=(".zed/settings.json",),
             table="context_servers",
@@ -184,6 +218,7 @@ CLIENTS = {
         Client(
             name="windsurf",
             title="Windsurf",
+            address=Address(place="serverUrl", key=f"${{env:{KEY}}}"),
             user=("~/.codeium/windsurf/mcp_config.json",),
             user_rules="~/.codeium/windsurf/memories/global_rules.md",
             project_rules=".windsurf/rules/scrubjay.md",
@@ -193,6 +228,7 @@ CLIENTS = {
         Client(
             name="opencode",
             title="opencode",
+            address=Address(more={"type": "remote", "enabled": True}, key=f"{{env:{KEY}}}"),
             user=("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
             project=("opencode.json", "opencode.jsonc"),
             table="mcp",
@@ -204,6 +240,7 @@ CLIENTS = {
         Client(
             name="cline",
             title="Cline",
+            address=Address(more={"type": "streamableHttp"}),
             user=(
                 "{config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
                 "~/.cline/data/settings/cline_mcp_settings.json",

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.clients import guidance, jsonc, toml_text
-from scrubjay.clients.catalogue import PROJECT, USER, Client, place
+from scrubjay.clients.catalogue import INPUT, PROJECT, USER, Client, place
 from scrubjay.clients.files import Change, contents, copy_of
 from scrubjay.clients.launch import DIALECT, NAME, command, home_arguments, shared_command
 from scrubjay.errors import InvalidInput
 from scrubjay.settings import Settings
 
 Edit = Callable[[str | None], str | None]
+TRANSPORT = {"command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"}
 OUR_HOOK = re.compile(rf"{NAME}(?:\.exe)?[\"']? hook [a-z-]+")
 
 
@@ -34,9 +35,11 @@ class Wanted:
     memory: list[str]  # the options that name space and home, for hooks
     hooks: bool = False
     rules: bool = False
+    url: str = ""  # of a server that runs; then no command is written
+    keyed: bool = False  # whether that wants a key
 
 
-def wanted(client: Client, settings: Settings, *, scope: str, folder: Path, space: str | None, **parts: bool) -> Wanted:
+def wanted(client: Client, settings: Settings, *, scope: str, folder: Path, space: str | None, **parts: Any) -> Wanted:
     """A coding agent works in the space of its repository unless told otherwise; `default` is searched as well."""
     home = home_arguments(settings)
     space = space or ("auto" if client.codes and settings.space == "default" else settings.space)
@@ -127,16 +130,40 @@ def server_file(client: Client, want: Wanted) -> Path:
 
 
 def with_server(client: Client, want: Wanted, text: str) -> str:
-    """Our entry as it should be; what someone added to it, such as variables, stays."""
-    entry = client.entry(want.command, want.arguments)
+    """Our entry as it should be; what someone added to it, such as variables, stays. One that starts a server does not
+    become one that names its address, or the other way round: it is written again."""
+    entry, path = entry_for(client, want), (client.table, NAME)
     if server_file(client, want).suffix == ".toml":
-        return toml_text.put(text, (client.table, NAME), entry)
-    if entry_of(client, text) is None:
-        return jsonc.put(text, (client.table, NAME), entry)
+        now = toml_text.table(text, path)
+        if now.keys() & TRANSPORT - entry.keys():
+            text = toml_text.remove(text, path)
+        return toml_text.put(text, path, entry)
+    if client.address is not None and str(INPUT["id"]) in client.address.key and want.keyed:
+        text = jsonc.put_item(text, ("inputs",), INPUT, ours=is_our_input)
+    before = entry_of(client, text)
+    if before is None or before.keys() & TRANSPORT - entry.keys():
+        return jsonc.put(text, path, entry)
     for key, value in entry.items():
         if key != "enabled":  # whoever turned it off did so on purpose
-            text = jsonc.put(text, (client.table, NAME, key), value)
+            text = jsonc.put(text, (*path, key), value)
     return text
+
+
+def entry_for(client: Client, want: Wanted) -> dict[str, Any]:
+    """:raises InvalidInput: if a client takes no address from its file, or only with the key itself"""
+    if not want.url:
+        return client.entry(want.command, want.arguments)
+    if client.address is None:
+        hint = "Add it in the client's own settings, or leave out --url."
+        raise InvalidInput(f"{client.title} takes no address of a server from its file.", hint=hint)
+    if want.keyed and not client.address.takes_keys:
+        hint = "Add the server in the client's own settings, or leave out --url."
+        raise InvalidInput(f"{client.title} would need the key itself in {server_file(client, want)}.", hint=hint)
+    return client.address.entry(want.url, keyed=want.keyed)
+
+
+def is_our_input(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("id") == INPUT["id"]
 
 
 def entry_of(client: Client, text: str) -> dict[str, Any] | None:
@@ -149,7 +176,9 @@ def without_server(client: Client, want: Wanted, text: str) -> str:
     path, file = (client.table, NAME), server_file(client, want)
     if file.suffix == ".toml":
         return toml_text.remove(text, path)
-    return jsonc.remove(text, path, kept=jsonc.hollow(contents(copy_of(file)), path))
+    original = contents(copy_of(file))
+    text = jsonc.remove_items(text, ("inputs",), ours=is_our_input, kept=jsonc.hollow(original, ("inputs",)))
+    return jsonc.remove(text, path, kept=jsonc.hollow(original, path))
 
 
 def printed(client: Client, want: Wanted) -> str:

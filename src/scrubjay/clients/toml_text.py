@@ -25,11 +25,7 @@ def read(text: str) -> dict[str, Any]:
 
 def put(text: str, path: Path, values: Mapping[str, str | list[str]]) -> str:
     """The text with these keys in the table; its other keys stay."""
-    now = read(text)
-    for name in path:
-        now = now.get(name, {}) if isinstance(now, dict) else {}
-    if not isinstance(now, dict):
-        raise Unreadable(f"{'.'.join(path)} is not a table")
+    now = table(text, path)
     if all(now.get(name) == value for name, value in values.items()):
         return text
     line = newline(text)
@@ -47,8 +43,22 @@ def put(text: str, path: Path, values: Mapping[str, str | list[str]]) -> str:
     return checked(text, changed, lambda data: placed(data, path, {**now, **values}))
 
 
+def table(text: str, path: Path) -> dict[str, Any]:
+    """What the table says; nothing if there is none.
+
+    :raises Unreadable: if it, or one that it is in, is something else, such as a list of tables
+    """
+    now = read(text)
+    for place, name in enumerate(path, 1):
+        now = now.get(name, {})
+        if not isinstance(now, dict):
+            raise Unreadable(f"{'.'.join(path[:place])} is not a table")
+    return now
+
+
 def remove(text: str, path: Path) -> str:
     """The text without the table and the tables below it."""
+    table(text, path)
     changed = text
     while (found := block(changed, path, below=True)) is not None:
         start, end = found

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 SECONDS = 30.0
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "scrubjay-install", "version": "1"},
+}
 KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
         "APPDATA", "LOCALAPPDATA", "USERPROFILE", "SYSTEMROOT", "TEMP")  # fmt: skip
 
@@ -50,12 +55,7 @@ def connected(command: list[str], *, folder: str | None = None, seconds: float =
 def asked(process: subprocess.Popen[bytes]) -> Seen:
     assert process.stdin
     assert process.stdout
-    hello = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "scrubjay-install", "version": "1"},
-    }
-    tell(process.stdin, {"id": 1, "method": "initialize", "params": hello})
+    tell(process.stdin, {"id": 1, "method": "initialize", "params": HELLO})
     server = answer(process.stdout, 1)["serverInfo"]
     tell(process.stdin, {"method": "notifications/initialized"})
     tell(process.stdin, {"id": 2, "method": "tools/list", "params": {}})

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     "--hooks/--no-hooks", default=None, help="Also add its hooks: a brief at the start, memories for prompts."
 )
 @click.option("--rules", is_flag=True, help="Also tell the agent in its rules file when to recall and remember.")
+@click.option("--url", metavar="ADDRESS", help="Connect to a server that runs there, instead of starting one.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--remove", is_flag=True, help="Remove what install added.")
 @click.pass_context
@@ -47,17 +48,22 @@ def install(  # noqa: PLR0917 - click passes options by name
     for_user: bool,
     hooks: bool | None,
     rules: bool,
+    url: str | None,
     dry_run: bool,
     remove: bool,
 ) -> None:
     """Connect Claude Code, Cursor, Codex and other clients on this machine.
 
     Without a name it lists the clients it finds and asks. A file is changed only where it has to be, after a copy of it
-    was made next to it. Clients: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, windsurf, opencode,
+    was made next to it. With --url, a server that wants a key gets it from the variable SCRUBJAY_KEY: the key itself is
+    written nowhere. Clients: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, windsurf, opencode,
     cline.
     """
     session: Session = ctx.obj
     scope = USER if for_user else PROJECT
+    if url and hooks:
+        raise click.UsageError("Hooks look at a memory on this machine. Leave out --url or --hooks.")
+    server = there(url, session) if url and not remove else {}
     done = []
     wanted = [CLIENTS[name] for name in clients] or chosen(scope, remove=remove)
     for client in wanted:
@@ -66,7 +72,16 @@ def install(  # noqa: PLR0917 - click passes options by name
     for client in wanted:
         try:
             done.append(
-                connect(client, session, scope=scope, hooks=bool(hooks), rules=rules, dry_run=dry_run, remove=remove)
+                connect(
+                    client,
+                    session,
+                    scope=scope,
+                    hooks=bool(hooks),
+                    rules=rules,
+                    dry_run=dry_run,
+                    remove=remove,
+                    **server,
+                )
             )
         except Error as error:  # the others can be connected all the same
             note(" ".join(filter(None, (f"{client.title}: {error.message}", error.hint))), session)
@@ -91,13 +106,22 @@ def chosen(scope: str, *, remove: bool) -> list[Client]:
 
 
 def connect(
-    client: Client, session: Session, *, scope: str, hooks: bool, rules: bool, dry_run: bool, remove: bool
+    client: Client,
+    session: Session,
+    *,
+    scope: str,
+    hooks: bool,
+    rules: bool,
+    dry_run: bool,
+    remove: bool,
+    **server: Any,
 ) -> dict[str, Any]:
     from scrubjay.clients.install import installed, removed, rules_files, wanted
     from scrubjay.machine.projects import project_root
 
     folder = project_root(Path.cwd())
-    want = wanted(client, session.settings(), scope=scope, folder=folder, space=session.space, hooks=hooks, rules=rules)
+    parts = {"hooks": hooks, "rules": rules, **server}
+    want = wanted(client, session.settings(), scope=scope, folder=folder, space=session.space, **parts)
     changes = removed(client, want) if remove else installed(client, want)
     if hooks and client.hooks is None:
         note(f"{client.title} has no hooks.", session)
@@ -116,7 +140,7 @@ def connect(
     for copy in filter(None, copies):
         note(f"  What the file was before is in {copy}.", session)
     result = summary(client, want, changes)
-    if not remove:
+    if not remove and not want.url:
         result |= tried(want, session)
         if hooks and client.hooks is not None and client.hooks.trusted:
             note(f"  {client.hooks.trusted}", session)
@@ -126,12 +150,31 @@ def connect(
 
 def summary(client: Client, want: Wanted, changes: list[Change]) -> dict[str, Any]:
     files = [str(change.file) for change in changes if change.needed]
-    return {"client": client.name, "scope": want.scope, "changed": files, "command": [want.command, *want.arguments]}
+    how = {"url": want.url} if want.url else {"command": [want.command, *want.arguments]}
+    return {"client": client.name, "scope": want.scope, "changed": files, **how}
 
 
 def told(client: Client, changes: list[Change], what: str, session: Session) -> None:
     files = ", ".join(str(change.file) for change in changes if change.needed)
     note(f"{client.title}: {what} {files}" if files else f"{client.title}: nothing to change.", session)
+
+
+def there(url: str, session: Session) -> dict[str, Any]:
+    """The server that runs at an address, as a client finds it.
+
+    :raises EndpointUnreachable: if there is none
+    """
+    from scrubjay.clients.catalogue import KEY
+    from scrubjay.clients.visit import full_address, visited
+
+    url = full_address(url)
+    seen, keyed = visited(url, os.environ.get(KEY, ""))
+    if seen.tools:
+        note(f"{url} is {seen.server}: {len(seen.tools)} tools ({', '.join(seen.tools)}).", session)
+    if keyed:
+        asks = "VS Code asks for it; other clients take it from" if seen.tools else "Put one into"
+        note(f"It wants a key (`scrubjay keys create` makes one there). {asks} the variable {KEY}.", session)
+    return {"url": url, "keyed": keyed}
 
 
 def tried(want: Wanted, session: Session) -> dict[str, Any]:
