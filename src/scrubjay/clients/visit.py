@@ -22,7 +22,7 @@ def full_address(url: str) -> str:
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InvalidInput(f"{url} is no address of a server.", hint="For example http://127.0.0.1:8377.", field="url")
+        raise InvalidInput(f"{url} is not the address of a server.", hint="For example http://127.0.0.1:8377.", field="url")
     if parts.username or parts.password:
         raise InvalidInput("An address with a password in it would be written to the client's file.", field="url")
     return url if parts.path.strip("/") else f"{url.rstrip('/')}/mcp"
