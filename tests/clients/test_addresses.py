@@ -128,7 +128,7 @@ def test_an_entry_that_starts_a_server_gives_way_to_one_with_its_address_and_bac
     [
         ("http://127.0.0.1:9", "No server answers at http://127.0.0.1:9/mcp"),
         ("nowhere", "not the address of a server"),
-        ("http://ann:hunter2@127.0.0.1:9", "password in it"),
+        ("http://ann:hunter2@127.0.0.1:9", "contains a password"),
     ],
 )
 def test_where_no_server_is_nothing_is_written(call, place, url, says):

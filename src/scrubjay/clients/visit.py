@@ -18,13 +18,15 @@ UNAUTHENTICATED = 401
 def full_address(url: str) -> str:
     """The address with the path of our tools, unless it names one.
 
-    :raises InvalidInput: if it is no address, or has a password in it
+    :raises InvalidInput: if it is not an address, or contains a password
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InvalidInput(f"{url} is not the address of a server.", hint="For example http://127.0.0.1:8377.", field="url")
+        hint = "Give one such as http://127.0.0.1:8377."
+        raise InvalidInput(f"{url} is not the address of a server.", hint=hint, field="url")
     if parts.username or parts.password:
-        raise InvalidInput("An address with a password in it would be written to the client's file.", field="url")
+        hint = "Set SCRUBJAY_KEY instead."
+        raise InvalidInput("The address contains a password, which clients would keep.", hint=hint, field="url")
     return url if parts.path.strip("/") else f"{url.rstrip('/')}/mcp"
 
 
