@@ -26,6 +26,7 @@ from scrubjay.engine.conflicts import differences, weights
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.engine.conflicts.reading import read
 from scrubjay.values.words import rarity_of
+from training.folds import keep
 from training.pairs import Store, nearest, open_embedder, stores, vectors_of
 
 NEAREST = 8
@@ -151,8 +152,11 @@ def matrix(rows: Sequence[Row], names: Sequence[str]) -> Numbers:
     return np.array([[row.seen[name] for name in names] for row in rows], float)
 
 
-def left_out(rows: Sequence[Row], names: Sequence[str], worlds: Sequence[str]) -> Numbers:
-    """Each row's likelihood by weights that were fitted without its world."""
+def left_out(
+    rows: Sequence[Row], names: Sequence[str], worlds: Sequence[str]
+) -> tuple[Numbers, dict[str, dict[str, float]]]:
+    """Each row's likelihood by weights that were fitted without its world, and those weights."""
+    kept: dict[str, dict[str, float]] = {}
     logits = np.full(len(rows), -np.inf)
     of = np.array([row.world for row in rows])
     for fold in range(FOLDS):
@@ -161,7 +165,9 @@ def left_out(rows: Sequence[Row], names: Sequence[str], worlds: Sequence[str]) -
         if len(judged):
             chosen, bias = fitted([row for row in rows if row.world not in without], names)
             logits[judged] = matrix([rows[at] for at in judged], names) @ chosen + bias
-    return 1 / (1 + np.exp(-logits))
+            shown = {name: round(float(weight), 3) for name, weight in zip(names, chosen, strict=True)}
+            kept |= dict.fromkeys(without, shown | {"bias": round(bias, 3)})
+    return 1 / (1 + np.exp(-logits)), kept
 
 
 # --- what is printed -------------------------------------------------------------------------------------------------
@@ -212,10 +218,21 @@ def counted(case: Sequence[tuple[float, Row]], least: float, *, alone: bool) -> 
     )  # fmt: skip
 
 
-def write(names: Sequence[str], chosen: Numbers, bias: float) -> None:
+def fitted_on(rows: Sequence[Row], worlds: Sequence[Store]) -> str:
+    sets = Counter(store.set for store in worlds)
+    counts = Counter("worlds" if row.world not in SHARES else row.world for row in rows)
+    return (
+        f"Fitted on {sets['worlds']} English worlds of training/worlds and {sets['everyday']} of training/everyday "
+        f"({counts['worlds']} rows), on\nsupersede_fc ({counts['fact']}) and on pairs of our own ({counts['own']}; "
+        "tests/engine/conflict_pairs.py)."
+    )
+
+
+def write(names: Sequence[str], chosen: Numbers, bias: float, fitted_on: str) -> None:
     lines = "".join(f'    "{name}": {weight:.3f},\n' for name, weight in zip(names, chosen, strict=True))
     FILE.write_text(
-        '"""How much each feature of the judge counts. Written by `python -m training.hints --write`."""\n\n'
+        '"""How much each feature of the judge counts. Written by `python -m training.hints --write`.\n\n'
+        f'{fitted_on}\n"""\n\n'
         f"WEIGHTS = {{\n{lines}}}\nBIAS = {bias:.3f}\n"
         f"SURE = {SURE}  # the probability from which on a memory is hinted at, and a conflict is opened\n"
         f"CANDIDATE = {CANDIDATE}  # … and from which on it is left to a reader to judge\n"
@@ -238,7 +255,7 @@ def main() -> None:
         rows += of_facts(stream, embedder, attributes)
     rows += of_our_own(embedder, attributes)
     names = sorted(rows[0].seen)
-    likely = left_out(rows, names, [store.name for store in worlds])
+    likely, kept = left_out(rows, names, [store.name for store in worlds])
     for title, chosen in (("worlds", "worlds"), ("everyday worlds", "everyday")):
         of = {store.name for store in worlds if store.set == chosen}
         at = [number for number, row in enumerate(rows) if row.world in of]
@@ -250,7 +267,10 @@ def main() -> None:
             named = [likely[at] >= SURE for at, row in enumerate(rows) if (row.world, row.label) == (world, label)]
             print(f"{world}, fitted on: {label}, {sum(named)} of {len(named)} named")
     if options.write:
-        write(names, found, bias)
+        write(names, found, bias, fitted_on(rows, worlds))
+        of = [store.name for store in worlds if store.set == "everyday"]
+        # The judge says nothing in other languages, so their world is in no fit: any weights are without it.
+        keep("judge", {**{name: kept[name] for name in of}, "languages": kept[of[0]]})
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     python -m training.verdict            figures, each world left out in turn, and the weights
     python -m training.verdict --write    writes the background too
+    python -m training.verdict --keep     keeps the weights without each everyday world, for bench/everyday.py
 
 Answerable are a world's own questions, strangers those of other worlds. Worlds of one hand are also judged by weights
 fitted on the other hand's only (*crossed*). Stores have 1, 2, 5, 20 or all memories of a world.
@@ -28,6 +29,7 @@ from scrubjay.settings import load
 from scrubjay.stores.tables.stems import counted_stems, stems
 from scrubjay.values.words import query_words, weights_of
 from training import worlds
+from training.folds import keep
 
 EVERYDAY = Path(__file__).parent / "everyday"
 FILE = Path(verdict.__file__).parent / "background.npz"
@@ -259,6 +261,7 @@ def main() -> None:
     share = np.where(whole, 2.0, 0.5) * np.where(hand, 3.0, 1.0)
     print("WEIGHTS = {")
     figures = []
+    kept: dict[str, dict[str, dict[str, float]]] = {}
     for names, columns in SETS.items():
         x = np.array([[row.seen[name] for name in columns] for row in rows])
 
@@ -271,13 +274,14 @@ def main() -> None:
         for number in range(len(stores)):
             beta = made(home != number)
             left_out[home == number] = x[home == number] @ beta[1:] + beta[0]
+            if stores[number].hand == "everyday":
+                kept.setdefault(stores[number].name, {})[" ".join(names)] = shown(columns, beta)
         for some in (hand, ~hand):
             beta = made(some)
             crossed[~some] = x[~some] @ beta[1:] + beta[0]
         beta = made(np.ones(len(rows), bool))
-        shown = {"bias": beta[0], **dict(zip(columns, beta[1:], strict=True))}
         print(f"    {names}: {{")
-        print("".join(f'        "{name}": {value:.3f},\n' for name, value in shown.items()) + "    },")
+        print("".join(f'        "{name}": {value:.3f},\n' for name, value in shown(columns, beta).items()) + "    },")
         for label, some in (
             ("everyday, English", hand & english),
             ("everyday, languages", hand & ~english),
@@ -302,6 +306,12 @@ def main() -> None:
         vectors = {embedders[name].fingerprint: np.rint(127 * vector) for name, vector in background(stores).items()}
         np.savez_compressed(FILE, allow_pickle=False, **{name: one.astype(np.int8) for name, one in vectors.items()})
         print(f"Written: {FILE}", file=sys.stderr)
+    if "--keep" in sys.argv:
+        keep("verdict", kept)
+
+
+def shown(columns: Sequence[str], beta: Numbers) -> dict[str, float]:
+    return {name: round(float(weight), 3) for name, weight in zip(("bias", *columns), beta, strict=True)}
 
 
 if __name__ == "__main__":

@@ -110,6 +110,16 @@ def test_h3_results_come_best_first(site):
     assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
 
 
+def test_a_search_says_how_far_each_result_is_an_answer(site):
+    site.remember("Ada loves programming in Python")
+    site.remember("The cat sleeps on the sofa")
+
+    found = site.ask("POST", "/api/mcp/search", {"query": "programming", "top_k": 5})
+
+    assert found["verdict"] == found["verdicts"][0] == "strong"
+    assert len(found["verdicts"]) == len(found["results"])
+
+
 @pytest.mark.parametrize(
     "body", [{}, {"query": ""}, {"query": " "}, {"query": "x", "top_k": 0}, {"query": "x", "top_k": 51}]
 )

@@ -179,6 +179,16 @@ def test_s4_related_memories_are_linked_or_nothing_is_stored(jay):
 # --- S5 to S10: recall -----------------------------------------------------------------------------------------------
 
 
+def test_recall_says_how_far_each_memory_is_an_answer(jay):
+    stored(jay, "The lamp is broken")
+    stored(jay, "Anna plays chess on Mondays")
+
+    found = ok(jay, "recall_memories", {"query": "broken lamp"})
+
+    assert found["verdict"] == found["memories"][0]["verdict"] == "strong"
+    assert found["memories"][1]["verdict"] != "strong"
+
+
 def test_s5_weights_that_are_left_out_count_nothing(jay):
     stored(jay, "The lamp is broken")
     weights = {"semantic_similarity": 0.6, "recency": 0.1, "importance": 0.3}

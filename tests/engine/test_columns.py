@@ -132,7 +132,13 @@ def test_without_anything_found_there_is_nothing_to_rank():
     nothing = ranking.fuse(columns.found([], [], {}), AS_IT_IS)
 
     ranked = ranking.rank(
-        nothing, Query(text="tea"), (), columns.seen({}), holders=frozenset(), links_of=lambda _: [][0]
+        nothing,
+        Query(text="tea"),
+        (),
+        columns.seen({}),
+        holders=frozenset(),
+        links_of=lambda _: [][0],
+        vectors_of=lambda _: {},
     )
 
     assert list(ranked) == []

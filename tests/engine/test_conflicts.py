@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from scrubjay.engine.conflicts import fact_kinds, grammar, reading, weights
@@ -188,3 +190,38 @@ def test_what_waits_to_be_judged_still_does_after_all_vectors_were_rebuilt(real_
     real_jay.parts.backlog.finish()
 
     assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old, new)]
+
+
+def judged_later(jay):
+    jay.parts.backlog.finish()
+    return [(one.old.content, one.new.content) for one in jay.open_conflicts()]
+
+
+def test_a_rewritten_text_is_judged_in_the_background(real_jay):
+    real_jay.store("User lives in Seattle")
+    new = real_jay.store("The harbour is called Vik").memory
+
+    real_jay.update(new.id, content="User moved to Austin")
+
+    assert judged_later(real_jay) == [("User lives in Seattle", "User moved to Austin")]
+
+
+def test_what_comes_back_is_judged_in_the_background(real_jay):
+    new = real_jay.store("User moved to Austin").memory
+    real_jay.forget(new.id)
+    before = new.created_at - timedelta(days=1)
+    real_jay.store("User lives in Seattle", created_at=before)
+
+    real_jay.cold_storage.restore([new.id])
+
+    assert judged_later(real_jay) == [("User lives in Seattle", "User moved to Austin")]
+
+
+def test_a_file_written_by_hand_is_judged_in_the_background(real_jay, tmp_path):
+    real_jay.paths.add("default", "home", "User lives in Seattle")
+    folder = tmp_path / "stores" / "default"
+    (folder / "move.md").write_text("User moved to Austin\n")
+
+    real_jay.look_at_folders()
+
+    assert judged_later(real_jay) == [("User lives in Seattle", "User moved to Austin")]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from scrubjay.engine.conflicts.weights import SURE
-from scrubjay.engine.search.ranking import Candidate
+from scrubjay.engine.search.ranking import Candidate, newer_first
 from scrubjay.values.memory import Link, LinkKind, Match
-from tests.engine.columns import fresh_first, fuse, holders_first
+from tests.engine.columns import Glimpse, fresh_first, fuse, holders_first, ranked, seen
+
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
 
 def ids(candidates):
@@ -154,3 +157,45 @@ def test_tags_and_paths_are_searched_as_words(jay):
     jay.store("Water the plants")
 
     assert jay.search("kubernetes", words_only=True)[0].memory.tags == ("kubernetes",)
+
+
+# --- newer before older, where both speak of one thing ----------------------------------------------------------------
+
+OLD, NEW = "Gil cuts everything in Premiere", "Gil has switched to Resolve for cutting everything"
+
+
+def placed(question, old=OLD, new=NEW, *, conversation=None, cosine=0.9, days=30):
+    """In which order a question finds an older memory that has its words and a newer one on the same thing."""
+    found = [Candidate("old", 0.6, 0.5, 0.6, 0.5), Candidate("new", 0.5, 0.2, 0.6, 0.5)]
+    times = {"old": NOW - timedelta(days=days), "new": NOW}
+    texts = {"old": old, "new": new}
+    glimpses = {one: Glimpse(times[one], None, None, conversation, len(texts[one]), texts[one]) for one in texts}
+    vectors = {"old": np.array([1.0, 0.0]), "new": np.array([cosine, (1 - cosine**2) ** 0.5])}
+    ordered = newer_first(
+        ranked(found), seen(glimpses), question, lambda names: {name: vectors[name] for name in names}
+    )
+    return ids(ordered)
+
+
+def test_a_newer_fact_on_the_same_thing_comes_before_an_older_one():
+    assert placed("what does Gil use for cutting?") == ["new", "old"]
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        {"days": -30},
+        {"cosine": 0.6},
+        {"conversation": "talk"},
+        {"old": f"Ada: {OLD}", "new": f"Ada: {NEW}"},
+        {"old": "I cut everything in Premiere", "new": "I switched to Resolve for cutting everything"},
+        {"new": "Teun has switched to Resolve for cutting everything"},
+    ],
+    ids=["not newer", "another thing", "a conversation", "who speaks", "first person", "another name"],
+)
+def test_otherwise_what_has_the_words_of_the_question_stays_first(different):
+    assert placed("what does Gil use for cutting?", **different) == ["old", "new"]
+
+
+def test_who_asks_what_was_gets_the_older_one_first():
+    assert placed("what did Gil use previously?") == ["old", "new"]

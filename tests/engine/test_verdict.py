@@ -164,3 +164,25 @@ def test_a_text_in_another_language_is_not_called_nothing_by_a_model_that_cannot
 def test_names_numbers_and_identifiers_are_rare(question, rare):
     assert rare_words(question)[: len(rare)] == rare
     assert bool(rare_words(question)) == bool(rare)
+
+
+def test_a_question_about_another_one_is_never_strong(real_jay):
+    real_jay.store("Anna Weiss owns the payment service")
+    real_jay.store("Tom Becker owns the checkout service")
+
+    assert real_jay.search("Who owns the payment service?").verdict is Verdict.STRONG
+    assert real_jay.search("Who owns the search service?").verdict is not Verdict.STRONG
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "another"),
+    [
+        ("Who owns the search service?", "Anna Weiss owns the payment service", True),
+        ("Who owns the payment service?", "Anna Weiss owns the payment service", False),
+        ("Who owns the payment services?", "The payment service is Anna's", False),
+        ("Who looks after payments?", "Anna Weiss owns the payment service", False),
+        ("dermatology referral contact", "Cardiology referrals go to Dr Hemsworth", True),
+    ],
+)
+def test_what_is_about_another_one_is_told_by_the_word_before(question, text, another):
+    assert verdict.of_another_one(question, text) is another

@@ -41,6 +41,7 @@ from scrubjay.values.memory import (
     Source,
     Status,
 )
+from tests.conftest import Shared
 
 
 def run(jay, **options):
@@ -890,3 +891,16 @@ def test_of_two_unknown_endpoints_the_source_is_named(jay):
     for number in range(20):
         with pytest.raises(EndpointNotFound, match=f"'from-{number}'"):
             run(jay, source=f"from-{number}", destination=f"to-{number}")
+
+
+def test_what_arrives_is_judged_in_the_background(open_engine, model, tmp_path, clock):
+    drive, here = open_engine("drive.db", Shared(model)), open_engine("here.db", Shared(model))
+    here.sync.add("drive", tmp_path / "drive.db")
+    old = here.store("User lives in Seattle").memory.id
+    clock.move(seconds=1)
+    new = drive.store("User moved to Austin").memory.id
+
+    run(here)
+    here.parts.backlog.finish()
+
+    assert [(one.old.id, one.new.id) for one in here.open_conflicts()] == [(old, new)]

@@ -29,7 +29,7 @@ from scrubjay.dialects.schemas import shape
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.errors import Error
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import MAX_CONTENT, Memory, Message, NewMemory, Source
+from scrubjay.values.memory import MAX_CONTENT, Memory, Message, NewMemory, Source, Verdict
 from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
@@ -182,6 +182,9 @@ def remember(engine: Engine, args: Body) -> Body:
     return ok(id=written_id(stored.memory), status="stored", created_at=iso(stored.memory.created_at))
 
 
+VERDICTS = [str(verdict) for verdict in Verdict]
+
+
 @chimera.reads(
     "Search memories",
     route=Route("POST", "/api/mcp/search"),
@@ -197,7 +200,9 @@ def remember(engine: Engine, args: Body) -> Body:
         {
             "results": array(
                 record({"id": text(), "title": text(), "snippet": text(), "score": number(minimum=0, maximum=1)})
-            )
+            ),
+            "verdict": text("How far the first result is an answer", enum=VERDICTS),
+            "verdicts": array(text(enum=VERDICTS)),
         },
         optional={"degraded": text()},
     ),
@@ -219,7 +224,9 @@ def search(engine: Engine, args: Body) -> Body:
         }
         for hit in hits.answers
     ]
-    return ok(results=results, **present(degraded=hits.degraded))
+    # Beside the results, in their order: what a result holds is fixed.
+    verdicts = [str(hit.verdict) for hit in hits.answers]
+    return ok(results=results, verdict=str(hits.verdict), verdicts=verdicts, **present(degraded=hits.degraded))
 
 
 @chimera.reads(

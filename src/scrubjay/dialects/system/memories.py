@@ -49,6 +49,7 @@ from scrubjay.values.memory import (
     Source,
     State,
     Status,
+    Verdict,
     Weights,
 )
 from scrubjay.values.times import iso, parse_time, utc_now
@@ -267,6 +268,8 @@ def store_memory(engine: Engine, args: Body) -> Body:
 
 # --- recall ----------------------------------------------------------------------------------------------------------
 
+VERDICT = text("How far it is an answer, whatever the weights say", enum=[str(verdict) for verdict in Verdict])
+
 
 @system.reads(
     "Recall memories",
@@ -291,10 +294,12 @@ def store_memory(engine: Engine, args: Body) -> Body:
                                 "combined": number(minimum=0),
                             }
                         ),
+                        "verdict": VERDICT,
                     },
-                    required=(*MEMORY, "scores"),
+                    required=(*MEMORY, "scores", "verdict"),
                 )
             ),
+            "verdict": VERDICT,
             "execution_time_ms": COUNT,
         },
         optional={"degraded": text(), "left_out": LEFT_OUT},
@@ -322,6 +327,7 @@ def recall_memories(engine: Engine, args: Body) -> Body:
         total_results=hits.total,
         returned_count=count,
         memories=memories[:count],
+        verdict=str(hits.verdict),
         execution_time_ms=round((perf_counter() - begun) * 1000),
         **present(degraded=hits.degraded),
         **left_out(len(memories) - count),
@@ -360,7 +366,7 @@ def recalled(hit: Hit) -> Body:
         "access_frequency": factors.access,
         "combined": factors.combined,
     }
-    return {**shown(hit.memory), **archived(hit.memory), "scores": scores}
+    return {**shown(hit.memory), **archived(hit.memory), "scores": scores, "verdict": str(hit.verdict)}
 
 
 def archived(memory: Memory) -> Body:

@@ -152,8 +152,7 @@ class Restoring(Archives):
             )
 
         result = engine.transact(Restored, write)
-        if any(text is not None and not text.complete for _, _, text, _ in work):
-            engine.parts.backlog.wake()
+        engine.parts.backlog.wake()
         self.remove_due_objects()
         return result
 
@@ -190,6 +189,8 @@ def bring_back(
     deleted = memory.status is Status.DELETED
     active = replace(memory, status=Status.ACTIVE, deleted_at=None, recoverable_until=None, path=free_path(tx, memory))
     memory = ledger.change(tx, active, "restored", "status", reason=why, text=text)
+    if text is None:  # it has kept its vectors
+        ledger.judge_later(tx, memory)
     if deleted:
         lifecycle.settle_predecessors(ledger, tx, memory)
 

@@ -35,6 +35,7 @@ from scrubjay.values.memory import (
     Filter,
     Hits,
     Injection,
+    Kind,
     Memory,
     Message,
     NewMemory,
@@ -112,12 +113,11 @@ class Conversations:
             stored = []
             for memory, text in zip(memories, texts, strict=True):
                 intake.check_quota(self._engine, tx, memory)
-                stored.append(self._engine.ledger.add(tx, memory, text, judged=True))
+                stored.append(self._engine.ledger.add(tx, memory, text, judged=memory.kind is not Kind.MEMORY))
             return tuple(stored)
 
         result = self._engine.transact(tuple[Memory, ...], write)
-        if not all(text.complete for text in texts):
-            self._engine.parts.backlog.wake()
+        self._engine.parts.backlog.wake()
         for at, new in zip(ats, items, strict=True):
             if new.conversation_id is not None:
                 self._begun(at, new.conversation_id)

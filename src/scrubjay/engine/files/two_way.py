@@ -371,8 +371,7 @@ class FolderSync:
             for (change, _), memory, text in zip(made, complete, texts, strict=True):
                 if tx.files.named(self._space, change.name) is None:  # else another process was quicker
                     self._add_one(tx, change, memory, text)
-        if any(not text.complete for text in texts):
-            self._engine.parts.backlog.wake()
+        self._engine.parts.backlog.wake()
         self._done["new"] += len(made)
 
     def _made(self, change: Change) -> tuple[NewMemory, Memory] | None:
@@ -423,7 +422,7 @@ class FolderSync:
     def _stored(self, tx: Transaction, memory: Memory, text: TextVectors) -> Memory:
         if memory.kind is Kind.DECISION:
             return self._engine.decisions.add(tx, memory, text)[0]
-        return self._engine.ledger.add(tx, memory, text, judged=True)
+        return self._engine.ledger.add(tx, memory, text, judged=memory.kind is not Kind.MEMORY)
 
     def _texts(self, memories: Sequence[Memory], *, at_once: bool, embed: bool) -> Sequence[TextVectors]:
         if embed:
@@ -465,7 +464,7 @@ class FolderSync:
                 return False  # another process was faster: the next look sees what it is now
             moved = self._place(tx, change, file, current)
             self._write_revision(tx, change, current, {**fields, **moved}, text)
-        if text is not None and not text.complete:
+        if text is not None:
             self._engine.parts.backlog.wake()
         self._done["moved" if moved else "changed"] += 1
         return True

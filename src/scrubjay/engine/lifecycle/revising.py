@@ -41,8 +41,8 @@ class Revision:
         return engine.ledger.revise(tx, current, revised, self.changed, reason=reason, text=self.text)
 
     def see_to_the_rest(self, engine: Engine) -> None:
-        """A long text gets the vectors of its later parts in the background."""
-        if self.text is not None and not self.text.complete:
+        """In the background a text is judged, and a long one gets the vectors of its later parts."""
+        if self.text is not None:
             engine.parts.backlog.wake()
 
 

@@ -200,7 +200,9 @@ class Search:
         look = len(found) and not query.words_only
         glimpses = reads.glimpses(ranking.looked_at(found, periods)) if look else NO_GLIMPSES
         links_of = partial(reads.history.links, kinds=ranking.PAIRS)
-        ranked = ranking.rank(found, query, periods, glimpses, holders=holders, links_of=links_of)
+        ranked = ranking.rank(
+            found, query, periods, glimpses, holders=holders, links_of=links_of, vectors_of=reads.vectors
+        )
         return ranked, periods, ranking.likelihood(ranked, query, heard, words, glimpses)
 
     def _rare(self, found: ranking.Ranked, by_words: Sequence[int]) -> tuple[verdict.Words, frozenset[str]]:

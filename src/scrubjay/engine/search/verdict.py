@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 from math import exp, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 STRONG = 0.5  # one question in ten about something else gets this far
+DOUBTED = 0.49  # at most, where the best speaks of another one than the question
 WEAK = 0.09  # one question in a hundred that has an answer does not get this far
 
 # Fitted by `python -m training.verdict` on training/worlds and training/everyday, in stores of 1, 2, 5, 20 and all
@@ -165,6 +167,7 @@ def rare_words(question: str) -> list[str]:
 
 # --- signs that it is not an answer ----------------------------------------------------------------------------------
 
+STEM = 5  # letters
 FIRST = 5  # how many are looked at; the one that looks most like an answer speaks for the list
 SIGN = 0.3  # what share of a score each sign takes off
 ABSENT = 0.5  # how much it counts that no one the question names is named, in a memory that does not say who speaks
@@ -200,6 +203,26 @@ class Asked:
         if SPEAKER.match(opening):
             return 1.0
         return ABSENT if self.names.isdisjoint(said) else 0.0
+
+
+def of_another_one(question: str, opening: str) -> bool:
+    """The search service, the payment service: a word of both follows a word in each that the other has not."""
+    asked, said = words_of(question), words_of(opening)
+    there = {word[:STEM] for word in said}
+    before = _before(said)
+    return any(
+        word in before and what.isdisjoint(there) and before[word].isdisjoint(one[:STEM] for one in asked)
+        for word, what in _before(asked).items()
+    )
+
+
+def _before(words: Sequence[str]) -> dict[str, set[str]]:
+    """By its stem, what each word follows that says something; both with three letters or more."""
+    found: dict[str, set[str]] = {}
+    for one, other in pairwise(words):
+        if min(len(one), len(other)) > 2 and STOP_WORDS.isdisjoint((one, other)):
+            found.setdefault(other[:STEM], set()).add(one[:STEM])
+    return found
 
 
 def asks(opening: str) -> float:

@@ -149,10 +149,17 @@ class Ledger:
         stamp = tx.clock.stamp(self.now())
         memory = replace(memory, version=memory.version + 1, updated_at=updated, **stamp)
         changed = self._put(tx, memory, text, reason, at=now)
+        if text is not None and len(text.vectors) >= text.parts:
+            self.judge_later(tx, changed)  # a text that is still to be embedded waits for both
         self.record(tx, changed, action, *fields, reason=reason)
         if {"access_level", "space"} & set(fields):
             self._settle_around(tx, changed)
         return changed
+
+    def judge_later(self, tx: Transaction, memory: Memory) -> None:
+        """Let a memory whose text has come here wait for being compared with earlier ones."""
+        if memory.kind is Kind.MEMORY and memory.status is Status.ACTIVE:
+            tx.upkeep.await_judgement(memory.id)
 
     def revise(
         self,

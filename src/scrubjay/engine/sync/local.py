@@ -318,6 +318,8 @@ class StorePeer(Peer):
             vectors=vectors,
             change=Change(user=self.user, at=self.now(), reason="sync"),
         )
+        if state.memory.kind is Kind.MEMORY and vectors and memory.status is Status.ACTIVE and not state.erased:
+            tx.upkeep.await_judgement(memory.id)  # what comes without vectors waits for both
         if not state.erased and (number := names.number_of(memory)) is not None:
             tx.spaces.note_checkpoint(memory.space, number if number < names.MOST_COUNTED else 0)
             tx.history.move_alias(

@@ -1,0 +1,210 @@
+"""Fit when a newer memory comes before an older one on the same thing: `NEWER` of `engine/search/ranking.py`.
+
+    python -m training.newer            figures, each world left out in turn, and the weights
+    python -m training.newer --keep     keeps the weights without each everyday world, for bench/everyday.py
+
+Every question of training/worlds and training/everyday is asked through the library. Of two memories among the first
+twelve, the newer behind the older, one row says which of them answers.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import scrubjay
+from scrubjay.engine.engine import Engine
+from scrubjay.engine.search import candidates, ranking, verdict
+from scrubjay.values.memory import Filter, Query
+from training import worlds
+from training.folds import keep
+from training.pairs import EVERYDAY
+
+RIDGE = 5.0
+HAND = {"everyday": 3.0, "training": 1.0}  # what a row counts
+BEFORE = timedelta(days=60)  # how much older an earlier text of a training world is
+FIRST = 10
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    name: str
+    hand: str
+    english: bool
+    memories: Sequence[tuple[str, str, datetime]]
+    questions: Sequence[tuple[str, tuple[str, ...], tuple[str, ...]]]  # text, gold, stale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An answerable question, and what was found for it before newer ones were moved."""
+
+    world: World
+    gold: frozenset[str]
+    stale: tuple[str, ...]
+    order: list[str]  # names of memories
+    pairs: dict[tuple[str, str], dict[str, float]]  # older, newer: what is weighed
+
+
+# --- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def read_worlds() -> Iterator[World]:
+    for path in sorted(EVERYDAY.glob("*.json")):
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        yield World(
+            name=fields["world"],
+            hand="everyday",
+            english=fields["world"] != "languages",
+            memories=[(one["id"], one["text"], datetime.fromisoformat(one["at"])) for one in fields["memories"]],
+            questions=[(one["text"], tuple(one["gold"]), tuple(one.get("stale", ()))) for one in fields["questions"]],
+        )
+    for world in worlds.load():
+        memories = [
+            memory
+            for change in world.changes
+            for memory in (
+                *(
+                    (one.id, one.text, change.at - BEFORE + timedelta(days=place))
+                    for place, one in enumerate(change.earlier)
+                ),
+                (change.id, change.new, change.at),
+            )
+        ]
+        yield World(
+            name=world.name,
+            hand="training",
+            english=world.language == "en",
+            memories=sorted(memories, key=lambda memory: memory[2]),
+            questions=[(one.text, one.gold, one.stale) for one in world.questions],
+        )
+
+
+def asked(world: World) -> Iterator[Asked]:
+    with tempfile.TemporaryDirectory() as folder, scrubjay.open(Path(folder) / "memories.db") as jay:
+        names = {jay.store(text, created_at=at).memory.id: id for id, text, at in world.memories}
+        for text, gold, stale in world.questions:
+            if gold:
+                order, pairs = before(jay, text, names)
+                yield Asked(world=world, gold=frozenset(gold), stale=stale, order=order, pairs=pairs)
+
+
+def before(
+    jay: Engine, question: str, names: dict[str, str]
+) -> tuple[list[str], dict[tuple[str, str], dict[str, float]]]:
+    """The order without newer ones moved, and what is weighed of each pair that may change places."""
+    found = candidates.find(jay, Query(text=question), jay.audience(Filter()), jay.now())
+    moved = found.candidates
+    rows = sorted(moved.order, key=lambda row: moved.moved.get(row, {}).get("current", 0.0) - float(moved.scores[row]))
+    ranked = moved.but(rows, {}, "current")
+    glimpses = jay.records.glimpses(ranked.first(ranking.COMPARED))
+    known = [*ranking.facts(ranked, glimpses, jay.records.vectors).values()]
+    asked_for = [name.lower() for name in verdict.rare_words(question)]
+    pairs = {
+        (names[ranked.memories[older.row]], names[ranked.memories[newer.row]]): ranking.compared(older, newer, near)
+        for place, older in enumerate(known)
+        for newer in known[place + 1 :]
+        if (near := ranking.closeness(older, newer, asked_for)) is not None
+    }
+    return [names[one] for one in ranked.first(len(ranked))], {} if found.periods else pairs
+
+
+# --- fitting ---------------------------------------------------------------------------------------------------------
+
+NAMES = [name for name in ranking.NEWER if name != "bias"]
+Rule = Callable[[dict[str, float]], float]
+
+
+def rows(some: Sequence[Asked]) -> Iterator[tuple[list[float], float, float]]:
+    """Of each pair of which one answers: what is seen, whether it is the newer one, what the row counts."""
+    for one in some:
+        for (older, newer), seen in one.pairs.items():
+            if (newer in one.gold) != (older in one.gold):
+                yield [seen[name] for name in NAMES], float(newer in one.gold), HAND[one.world.hand]
+
+
+def fitted(some: Sequence[Asked]) -> tuple[Numbers, float]:
+    """Logistic regression by Newton's method, features in units of their spread; weights and bias."""
+    given, truth, share = (np.array(column, float) for column in zip(*rows(some), strict=True))
+    middle, spread = given.mean(axis=0), given.std(axis=0) + 1e-9
+    design = np.hstack([(given - middle) / spread, np.ones((len(given), 1))])
+    ridge = np.diag([RIDGE] * len(NAMES) + [1e-6])
+    found = np.zeros(design.shape[1])
+    for _ in range(30):
+        likely = 1 / (1 + np.exp(-np.clip(design @ found, -30, 30)))
+        curve = (design * (share * likely * (1 - likely))[:, None]).T @ design + ridge
+        found -= np.linalg.solve(curve, design.T @ (share * (likely - truth)) + ridge @ found)
+    chosen = found[:-1] / spread
+    return chosen, float(found[-1] - chosen @ middle)
+
+
+# --- what is printed -------------------------------------------------------------------------------------------------
+
+
+def moved(one: Asked, odds: Rule) -> list[str]:
+    """The order with newer ones moved."""
+    order = one.order[: ranking.COMPARED]
+    for newer in order[1:]:
+        low = order.index(newer)
+        for high in range(low):
+            seen = one.pairs.get((order[high], newer))
+            if seen is not None and odds(seen) > 0:
+                order.insert(high, order.pop(low))
+                break
+    return order + one.order[ranking.COMPARED :]
+
+
+def figures(some: Sequence[Asked], orders: Sequence[Sequence[str]]) -> list[float]:
+    """Recall@1, recall@3, MRR, and how often the current one comes before the outdated."""
+    first, third, ranks, fresh = [], [], [], []
+    for one, order in zip(some, orders, strict=True):
+        place = {name: number for number, name in enumerate(order[:FIRST], 1)}
+        found = [place[name] for name in one.gold if name in place]
+        first.append(float(1 in found))
+        third.append(sum(number <= 3 for number in found) / min(3, len(one.gold)))
+        ranks.append(1 / min(found) if found else 0.0)
+        fresh += [float(min(found, default=99) < place.get(old, 99)) for old in one.stale if found or old in place]
+    return [round(100 * float(np.mean(one)), 1) for one in (first, third, ranks, fresh)]
+
+
+def main() -> None:
+    everything = [one for world in read_worlds() for one in asked(world)]
+    left_out: dict[str, Rule] = {}
+    kept: dict[str, dict[str, float]] = {}
+    for name, hand in {one.world.name: one.world.hand for one in everything}.items():
+        chosen, bias = fitted([one for one in everything if one.world.name != name])
+        if hand == "everyday":
+            kept[name] = shown(chosen, bias)
+        left_out[name] = lambda seen, chosen=chosen, bias=bias: float(  # type: ignore[misc]
+            bias + sum(weight * seen[name] for name, weight in zip(NAMES, chosen, strict=True))
+        )
+    print(
+        "| worlds | questions | | recall@1 | recall@3 | MRR | current before outdated |\n|---|---|---|---|---|---|---|"
+    )
+    for hand, english in (("everyday", True), ("everyday", False), ("training", True), ("training", False)):
+        some = [one for one in everything if (one.world.hand, one.world.english) == (hand, english)]
+        for way, orders in (
+            ("before", [one.order for one in some]),
+            ("left out", [moved(one, left_out[one.world.name]) for one in some]),
+        ):
+            told = " | ".join(map(str, figures(some, orders)))
+            print(f"| {hand}, {'English' if english else 'others'} | {len(some)} | {way} | {told} |")
+    lines = "".join(f'    "{name}": {weight:.2f},\n' for name, weight in shown(*fitted(everything)).items())
+    print(f"NEWER = {{\n{lines}}}")
+    if "--keep" in sys.argv:
+        keep("newer", kept)
+
+
+def shown(chosen: Numbers, bias: float) -> dict[str, float]:
+    return {name: round(float(weight), 2) for name, weight in (("bias", bias), *zip(NAMES, chosen, strict=True))}
+
+
+if __name__ == "__main__":
+    main()
