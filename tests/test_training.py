@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 from training import questions, worlds
 
@@ -27,3 +29,8 @@ def test_what_was_said_before_or_again_answers_too():
 
     assert questions.answers_too(world)["c6"] == {"c6a"}  # the same, said again
     assert questions.answers_too(world)["c2"] == {"c2a"}  # outdated, not c2b, which is about another lock
+
+
+@pytest.mark.parametrize("module", ["answers", "hints", "pairs", "verdict"])  # the others need torch
+def test_what_fits_weights_keeps_up_with_the_engine(module):
+    assert import_module(f"training.{module}")

@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from bench.cached import CachedEmbedder
 
-from scrubjay.embedders.catalogue import find, interpolate
+from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.search import ranking
 from scrubjay.engine.search import verdict as shipped
 from scrubjay.settings import load
+from scrubjay.values.vectors import interpolated
 from training import questions as asked
 from training import verdict, worlds
 from training.verdict import MODELS, Numbers, Store
@@ -110,8 +111,8 @@ def searched(store: Store, number: int, q: int, questions: verdict.Questions, sa
 
 
 def calibrated(store: Store, q: int, questions: verdict.Questions, model: str) -> Numbers:
-    knots = find(model).calibration
-    return np.array([interpolate(float(one), knots) for one in store.vectors[model] @ questions.vectors[model][q]])
+    cosines: Numbers = store.vectors[model] @ questions.vectors[model][q]
+    return np.asarray(interpolated(cosines, find(model).calibration))
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------

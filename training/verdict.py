@@ -22,11 +22,12 @@ import numpy as np
 from bench.cached import CachedEmbedder
 from numpy.typing import NDArray
 
-from scrubjay.embedders.catalogue import find, interpolate
+from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.search import verdict
 from scrubjay.settings import load
 from scrubjay.stores.tables.stems import counted_stems, stems
+from scrubjay.values.vectors import interpolate
 from scrubjay.values.words import query_words, weights_of
 from training import worlds
 from training.folds import keep
