@@ -35,7 +35,6 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.errors import translated_errors
 from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
-from scrubjay.stores.sqlite.sql import COLUMNS, TABLES
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import to_blob
 from scrubjay.values.memory import (
@@ -243,23 +242,6 @@ class TestSqliteStore(StoreContract):
 
 
 # --- several processes ---
-
-
-def test_a_statement_is_prepared_once_whatever_its_values(store: SqliteStore) -> None:
-    """SQLite asks who may do what when it prepares a statement, and then only."""
-    asked: list[object] = []
-
-    def allow(*what: object) -> int:
-        asked.append(what)
-        return apsw.SQLITE_OK
-
-    with store._reading() as con:
-        con.authorizer = allow
-        for number, id in enumerate(("one", "two", "three")):
-            con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.id = ?", (id,)).fetchall()
-            assert bool(asked) == (number == 0)
-            asked.clear()
-        con.authorizer = None
 
 
 def test_ten_processes_that_open_an_empty_folder_at_once_make_one_store(tmp_path: Path) -> None:

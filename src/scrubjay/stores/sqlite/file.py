@@ -98,7 +98,6 @@ def connect(path: Path, *, damaged: bool = False, read_only: bool = False) -> ap
     con.set_busy_timeout(BUSY_MILLISECONDS)
     if damaged:
         _read_what_is_left(con)
-    con.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else statements are prepared again for each value
     for name, value in SETTINGS.items():
         con.pragma(name, value)
     return con
