@@ -33,10 +33,14 @@ def listen(settings: Settings, engine: Callable[[], Engine]) -> Callable[[], Non
         for folder in (settings.home, path.parent):  # with PostgreSQL there may be no home so far
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         clean(settings)
-        with address(path) as name:
+        # By this name hooks find it, and remove it if nobody listens there: so it gets its name when somebody does.
+        begun = path.with_suffix(".begun")
+        begun.unlink(missing_ok=True)
+        with address(begun) as name:
             line.bind(name)
-        path.chmod(0o600)
+        begun.chmod(0o600)
         line.listen(8)
+        begun.rename(path)
     except OSError as error:
         line.close()
         log.warning("Hooks cannot ask this server: %s", error.strerror)

@@ -11,7 +11,7 @@ from scrubjay.cli.session import Session
 from scrubjay.errors import NotFound
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}  # noqa: S104 - where such a server is reached
-SECONDS = 2.0
+SECONDS = 10.0
 
 
 @click.command(
