@@ -333,10 +333,15 @@ def test_at_a_terminal_it_asks_for_each_client_that_it_finds(terminal, place, en
     monkeypatch.setenv("PATH", environment["PATH"])
     expected = [client for client in CLIENTS.values() if client.found()]
 
-    done = terminal("install", keys="".join("n\n" if client.name == "cursor" else "\n" for client in expected))
+    keys = "".join("n\n" if client.name == "cursor" else "\n" for client in expected)
+    done = terminal("install", keys=f"{keys}y\n")
 
     assert done.code == 0, done.out
     assert re.findall(r"Connect ([^?]+)\? \[Y/n\]", done.out) == [client.title for client in expected]
+    assert re.findall(r"Add hooks to ([^:]+):", done.out.replace("\n", "")) == [
+        " and ".join(client.title for client in expected if client.hooks is not None and client.name != "cursor")
+    ]
+    assert "hook prompt" in (Path.home() / ".gemini" / "settings.json").read_text()
     assert "Gemini CLI: changed" in done.out
     assert "Connected to scrubjay" in done.out
     assert not (Path.home() / ".cursor" / "mcp.json").exists()

@@ -65,7 +65,10 @@ def install(  # noqa: PLR0917 - click passes options by name
         raise click.UsageError("Hooks look at a memory on this machine. Leave out --url or --hooks.")
     server = there(url, session) if url and not remove else {}
     done = []
-    wanted = [CLIENTS[name] for name in clients] or chosen(scope, remove=remove)
+    wanted = [CLIENTS[name] for name in clients]
+    if not wanted:
+        wanted = chosen(scope, remove=remove)
+        hooks = hooks if remove or url or hooks is not None else also_hooks(wanted)
     for client in wanted:
         if scope not in client.scopes:
             raise click.UsageError(f"{client.title} has no settings for a project. Leave out --project.")
@@ -103,6 +106,13 @@ def chosen(scope: str, *, remove: bool) -> list[Client]:
         raise click.UsageError(f"Name the clients. Found on this machine: {', '.join(one.name for one in found)}.")
     asked = "Disconnect" if remove else "Connect"
     return [client for client in found if click.confirm(f"{asked} {client.title}?", default=True, err=True)]
+
+
+def also_hooks(clients: list[Client]) -> bool:
+    """Whether the user wants hooks, where a client has them."""
+    names = [client.title for client in clients if client.hooks is not None]
+    asked = f"Add hooks to {' and '.join(names)}: a brief at the start of a session, memories for prompts?"
+    return bool(names) and click.confirm(asked, default=False, err=True)
 
 
 def connect(
@@ -202,4 +212,5 @@ def warn(session: Session) -> None:
 
     if names := left_behind(os.environ):
         home = session.settings().home
-        note(f"Clients do not see this shell's {', '.join(names)}. Put them into {home / 'config.toml'}.", session)
+        what = "it" if len(names) == 1 else "them"
+        note(f"Clients do not see this shell's {', '.join(names)}. Put {what} into {home / 'config.toml'}.", session)
