@@ -265,22 +265,22 @@ def whole_search(store: PostgresStore, data: Data, count: int) -> list[Figure]:
 
 BARE = {  # what someone would write who has one table of memories
     "all": "TRUE",
-    "user 1 %": "user_id = 'u17'",
-    "space 1 %": "space = 'project'",
-    "conversation 0.2 %": "conversation_id = 'c7'",
-    "tag 2 %": "EXISTS (SELECT FROM tags WHERE (tags.space, memory, tag) = (memories.space, seq, 't7'))",
-    "category 11 %": "category = 'goal'",
-    "last day 1.4 %": f"created_at >= {milliseconds(LAST_DAY)}",
+    "user 1 %": "memories.user_id = 'u17'",
+    "space 1 %": "memories.space = 'project'",
+    "conversation 0.2 %": "memories.conversation_id = 'c7'",
+    "tag 2 %": "EXISTS (SELECT FROM tags WHERE (tags.space, tags.memory, tag) = (memories.space, memories.seq, 't7'))",
+    "category 11 %": "memories.category = 'goal'",
+    "last day 1.4 %": f"memories.created_at >= {milliseconds(LAST_DAY)}",
 }
 
 
 def _bare(store: PostgresStore, asked: Iterator[tuple[str, np.ndarray]], name: str) -> None:
     question, vector = next(asked)
-    where = f"state = 0 AND {BARE[name]}"
+    where = f"memories.state = 0 AND {BARE[name]}"
     with store._reading() as con:
         con.execute(
             f"""
-            SELECT id
+            SELECT memories.id
             FROM vectors
             JOIN memories ON memories.space = vectors.space AND memories.seq = vectors.memory
             WHERE {where} AND vector_dims(vector) = {DIMENSION}
@@ -295,7 +295,7 @@ def _bare(store: PostgresStore, asked: Iterator[tuple[str, np.ndarray]], name: s
             SELECT memories.id
             FROM words
             JOIN memories ON memories.space = words.space AND memories.seq = words.memory
-            WHERE terms @@ %s::TSQUERY AND {where.replace("state", "memories.state")}
+            WHERE terms @@ %s::TSQUERY AND {where}
             ORDER BY ts_rank(terms, %s::TSQUERY) DESC
             LIMIT 200
             """,

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-AT_LEAST = 200  # are asked for, as far as these are concerned
-FEW = 2_500  # memories in scope: twice as many as are asked for are compared exactly, and of more three times as many
+TIMES = 3  # as many as are asked for are compared exactly …
+AT_LEAST = 500  # … and never fewer
 
 _SIGNATURES = f"""
     SELECT vectors.space, vectors.memory, vectors.part, {", ".join(CARRIED)}, binary_quantize(vectors.vector)
@@ -67,14 +67,12 @@ def wrong(con: Connection) -> int:
     return int(count)
 
 
-def likely(
-    con: Connection, vector: Vector, restriction: Restriction, limit: int, scope: float
-) -> Iterator[list[tuple[Any, ...]]]:
+def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> Iterator[list[tuple[Any, ...]]]:
     """The nearest of the likely ones, each time of more of them, until there are no more: the id and the distance of
-    each memory's nearest part, nearest first. `scope`: about how many memories are meant."""
+    each memory's nearest part, nearest first."""
     where, values = restriction.condition(tagged_first=True)
     tables, signatures = looked_at("signatures", where)
-    most = max(limit, AT_LEAST) * (2 if scope <= FEW else 3)
+    most = max(AT_LEAST, TIMES * limit)
     bits = "".join("1" if number > 0 else "0" for number in vector.tolist())
     asked = vector_bytes(vector)
     while True:

@@ -81,7 +81,7 @@ def nearest(
             return found
     # Signatures are of the store's own model.
     return (
-        _by_signatures(con, vector, restriction, limit, scope)
+        _by_signatures(con, vector, restriction, limit)
         if model is None
         else _exactly(con, vector, restriction, limit, own)
     )
@@ -153,9 +153,9 @@ def scope(con: Connection, restriction: Restriction) -> float:
     return float(explained["Plan"]["Plan Rows"])
 
 
-def _by_signatures(con: Connection, vector: Vector, restriction: Restriction, limit: int, scope: float) -> list[Match]:
+def _by_signatures(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
     found: list[Match] = []
-    for rows in postgres_signatures.likely(con, vector, restriction, limit, scope):
+    for rows in postgres_signatures.likely(con, vector, restriction, limit):
         found = [Match(memory, -float(distance)) for memory, distance in rows]
         if len(found) >= limit:
             break  # otherwise long memories took several places each
