@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -55,6 +56,25 @@ def test_claude_code_says_connected(client):
     client(sys.executable, "-m", "scrubjay", "install", "claude-code")
 
     assert "Connected" in client("claude", "mcp", "list")
+
+
+def test_claude_code_says_connected_to_a_server_that_runs_with_its_key_from_a_variable(client, tmp_path):
+    made = client(sys.executable, "-m", "scrubjay", "keys", "create", "--user", "ann")
+    key = re.search(r"sj_\w+", made)[0]
+    serve = [sys.executable, "-m", "scrubjay", "serve", "--port", "0"]
+    env = {**os.environ, "SCRUBJAY_EMBEDDER": "none"}
+    with subprocess.Popen(serve, env=env, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as server:
+        url = next(found[0] for line in server.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+        said = client(sys.executable, "-m", "scrubjay", "install", "claude-code", "--url", url, SCRUBJAY_KEY=key)
+        listed = client("claude", "mcp", "list", SCRUBJAY_KEY=key)
+        without = client("claude", "mcp", "list", SCRUBJAY_KEY="")
+        server.terminate()
+        server.communicate()
+
+    assert "8 tools" in said
+    assert "Connected" in listed
+    assert "Connected" not in without
+    assert key not in (Path.home() / ".claude.json").read_text("utf-8")
 
 
 def test_claude_code_takes_the_plugin_from_the_clone_and_from_the_package(client, tmp_path):
