@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from scrubjay.embedders.catalogue import CATALOGUE, DEFAULT, find, interpolate
+from scrubjay.embedders.catalogue import CATALOGUE, DEFAULT, find
 from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.settings import cache_folder
+from scrubjay.values.vectors import interpolate
 
 
 @pytest.fixture
