@@ -1,4 +1,5 @@
-"""How good are the answers? Every set of the dev split, through the public library, beside BM25 in the same store.
+"""How good are the answers? The everyday worlds first, each left out of what was fitted; then every set of the dev
+split, through the public library, beside BM25 in the same store.
 
     python -m bench.quality                      all sets
     python -m bench.quality --only locomo,dedup  some of them
@@ -19,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bench import categories, report, retrieval, supersession, twins
+from bench import categories, everyday, report, retrieval, supersession, twins
 from bench.cached import CachedEmbedder
 from bench.data import folder, tools
 from bench.report import percent
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     path = folder(options.data)
     datasets, metrics = tools(path)
     runs: dict[str, Run] = {
+        "everyday": everyday_set,
         **dict.fromkeys(datasets.RETRIEVAL, retrieval_set),
         **dict.fromkeys(datasets.SUPERSEDE, supersession_set),
         "dedup": dedup_set,
@@ -100,6 +102,15 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--window", type=int, help="tokens of a part, to try another than the model's")
     parser.add_argument("--cache", type=Path, help="file for the vectors; default: in the user's cache")
     return parser.parse_args(arguments)
+
+
+# --- single facts, and questions as people ask them -------------------------------------------------------------------
+
+
+def everyday_set(name: str, _embedder: CachedEmbedder, datasets: ModuleType, _metrics: ModuleType) -> dict[str, Any]:
+    result = everyday.run(datasets.DEV)
+    report.table(f"{name}, worlds left out one at a time", everyday.COLUMNS, everyday.rows(result), everyday.seen())
+    return result
 
 
 # --- finding ---------------------------------------------------------------------------------------------------------
