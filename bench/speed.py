@@ -127,7 +127,10 @@ def filled_home(home: Path, count: int, model: Embedder) -> Path:
     texts = sentences.memories(count)
     cached.fill(texts, label="made-up memories")
     with scrubjay.open(home / "memories.db", embedder=cached) as jay:
-        jay.store_many(({"content": text} for text in texts), progress=lambda done: say(f"{done:,} stored"))
+        ids = jay.store_many(({"content": text} for text in texts), progress=lambda done: say(f"{done:,} stored"))
+        with jay.records.writing() as tx:  # else what was stored in bulk is judged while others are measured
+            for one in ids:
+                tx.upkeep.end_judgement(one)
     say("")
     return home
 
