@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -38,6 +39,10 @@ pytest.register_assert_rewrite(
     "tests.stores.contract", "tests.embedders.embedder_contract"
 )  # so that a broken promise shows its values
 
+
+# A busy machine is no failure: by default an example that takes 0.2 s is one, and so is making them slowly.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("patient")
 
 MEMORY_DISK = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 2**30  # a run of all tests holds a tenth of it at a time

@@ -450,7 +450,7 @@ def test_naming_another_user_is_forbidden_for_members(jay):
         bob.search(Query(text="x", filter=Filter(user_id="ann")))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[*HealthCheck])
 @given(
     writes=st.lists(
         st.tuples(st.sampled_from(["ann", "bob"]), st.sampled_from(["a", "b"]), st.sampled_from(list(AccessLevel))),

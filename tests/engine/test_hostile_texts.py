@@ -83,7 +83,7 @@ def test_a_text_of_one_thing_costs_little_to_store_and_to_ask(open_engine, shape
 
 
 @given(st.lists(st.tuples(st.sampled_from(EVERY), st.integers(1, 40)), min_size=1, max_size=4), st.booleans())
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[*HealthCheck])
 def test_a_text_of_several_things_costs_little_to_store_and_to_ask(used_with_vectors, drawn, in_turn):
     """Either the same few over and over, or a long stretch of each."""
     text = repeated("".join(piece * times for piece, times in drawn))
