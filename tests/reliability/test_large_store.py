@@ -7,13 +7,13 @@ from contextlib import closing
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
-from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.large import fill
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long
 from tests.reliability.wholeness import checked, everything, unfindable
 from tests.servers.peer import Peer
+from tests.stores.test_vec1 import every_table, expected_rows, rows
 
 
 @short_and_long("rounds", 3, 30)
@@ -37,12 +37,8 @@ def test_killed_while_the_index_is_made_and_memories_are_written_nothing_is_lost
     with closing(SqliteStore(path, index_from=1_000)) as store:
         while store.tend():
             pass
-        with store._reading() as con:
-            [table] = vec1.tables(con, "ready", "filling", "retired")
-            assert vec1.able(con)
-            indexed = dict(con.execute(f"SELECT rowid, vector FROM {table.name}"))
-            expected = dict(con.execute("SELECT memory * 4096 + part, vector FROM vectors"))
-        assert indexed == expected
+        [table] = every_table(store)
+        assert rows(store, table) == expected_rows(store)
         there = {id: memory.content for id, memory in everything(store).items()}
         assert {id: there.get(id) for id in acknowledged} == acknowledged
         assert unfindable(store, list(acknowledged.items())[-20:]) == []
