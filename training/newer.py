@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import scrubjay
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.search import candidates, ranking, verdict
+from scrubjay.engine.search import candidates, ranking
 from scrubjay.values.memory import Filter, Query
 from training import worlds
 from training.folds import keep
@@ -106,12 +106,12 @@ def before(
     ranked = moved.but(rows, {}, "current")
     glimpses = jay.records.glimpses(ranked.first(ranking.COMPARED))
     known = [*ranking.facts(ranked, glimpses, jay.records.vectors).values()]
-    asked_for = [name.lower() for name in verdict.rare_words(question)]
+    asked = ranking.asked_for(question)
     pairs = {
         (names[ranked.memories[older.row]], names[ranked.memories[newer.row]]): ranking.compared(older, newer, near)
         for place, older in enumerate(known)
         for newer in known[place + 1 :]
-        if (near := ranking.closeness(older, newer, asked_for)) is not None
+        if (near := ranking.closeness(older, newer, asked)) is not None
     }
     return [names[one] for one in ranked.first(len(ranked))], {} if found.periods else pairs
 

@@ -161,7 +161,7 @@ def test_tags_and_paths_are_searched_as_words(jay):
 
 # --- newer before older, where both speak of one thing ----------------------------------------------------------------
 
-OLD, NEW = "Gil cuts everything in Premiere", "Gil has switched to Resolve for cutting everything"
+OLD, NEW = "Gil edits in Premiere", "Gil has switched to Resolve"
 
 
 def placed(question, old=OLD, new=NEW, *, conversation=None, cosine=0.9, days=30):
@@ -178,7 +178,7 @@ def placed(question, old=OLD, new=NEW, *, conversation=None, cosine=0.9, days=30
 
 
 def test_a_newer_fact_on_the_same_thing_comes_before_an_older_one():
-    assert placed("what does Gil use for cutting?") == ["new", "old"]
+    assert placed("what does Gil use?") == ["new", "old"]
 
 
 @pytest.mark.parametrize(
@@ -188,13 +188,22 @@ def test_a_newer_fact_on_the_same_thing_comes_before_an_older_one():
         {"cosine": 0.6},
         {"conversation": "talk"},
         {"old": f"Ada: {OLD}", "new": f"Ada: {NEW}"},
-        {"old": "I cut everything in Premiere", "new": "I switched to Resolve for cutting everything"},
-        {"new": "Teun has switched to Resolve for cutting everything"},
+        {"old": "I edit in Premiere", "new": "I switched to Resolve"},
+        {"new": "Teun has switched to Resolve"},
+        {"old": "The billing service is on Linux", "new": "The ledger service is on Windows now"},
     ],
-    ids=["not newer", "another thing", "a conversation", "who speaks", "first person", "another name"],
+    ids=[
+        "not newer",
+        "another thing",
+        "a conversation",
+        "who speaks",
+        "first person",
+        "another name",
+        "another service",
+    ],
 )
 def test_otherwise_what_has_the_words_of_the_question_stays_first(different):
-    assert placed("what does Gil use for cutting?", **different) == ["old", "new"]
+    assert placed("what does Gil use?", **different) == ["old", "new"]
 
 
 def test_who_asks_what_was_gets_the_older_one_first():

@@ -392,12 +392,12 @@ def newer_first(
     if not FORMER.isdisjoint(words_of(question)):
         return found
     known = facts(found, glimpses, vectors_of)
-    names = [name.lower() for name in verdict.rare_words(question)]
+    asked = asked_for(question)
     order, scores = [*found.order[:COMPARED]], dict[int, float]()
     for row in order[1:]:
         low = order.index(row)
         for high, other in enumerate(order[:low]):
-            if other in known and row in known and answers_better(known[other], known[row], names):
+            if other in known and row in known and answers_better(known[other], known[row], asked):
                 order.insert(high, order.pop(low))
                 scores[row] = scores.get(other, float(found.scores[other]))
                 break
@@ -426,7 +426,7 @@ def facts(
                 similarity=float(found.similarities[row]),
                 created_at=glimpses.created_at[place[memory]],
                 length=glimpses.length[place[memory]],
-                opening=glimpses.opening[place[memory]].lower(),
+                opening=glimpses.opening[place[memory]],
                 words=words,
                 stems=frozenset(word[: verdict.STEM] for word in words - STOP_WORDS if len(word) > 1),
                 vector=vector,
@@ -434,22 +434,28 @@ def facts(
     return known
 
 
-def answers_better(older: Fact, newer: Fact, names: Sequence[str]) -> bool:
+def asked_for(question: str) -> frozenset[str]:
+    """Stems of the question's words that say something."""
+    return frozenset(word[: verdict.STEM] for word in words_of(" ".join(query_words(question))))
+
+
+def answers_better(older: Fact, newer: Fact, asked: frozenset[str]) -> bool:
     """Whether the newer one, which stands behind, speaks of the same thing and is likely to be the better answer."""
-    if (near := closeness(older, newer, names)) is None:
+    if (near := closeness(older, newer, asked)) is None:
         return False
     seen = compared(older, newer, near)
     return NEWER["bias"] + sum(NEWER[name] * value for name, value in seen.items()) > 0
 
 
-def closeness(older: Fact, newer: Fact, names: Sequence[str]) -> float | None:
-    """Their cosine, if one is newer and both may speak of one thing: it has those names of the question that the older
-    one has."""
+def closeness(older: Fact, newer: Fact, asked: frozenset[str]) -> float | None:
+    """Their cosine, if one is newer and both may speak of one thing: it has those words of the question that the older
+    one has, and is not about another one of the same kind (the billing service, the ledger service)."""
     if newer.created_at <= older.created_at:
         return None
     near = float(older.vector @ newer.vector)
-    lost = any(name in older.opening and name not in newer.opening for name in names)
-    return near if near >= ONE_THING and not lost else None
+    if near < ONE_THING or (asked & older.stems) - newer.stems:
+        return None
+    return None if verdict.of_another_one(older.opening, newer.opening) else near
 
 
 def compared(older: Fact, newer: Fact, near: float) -> dict[str, float]:
