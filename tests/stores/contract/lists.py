@@ -171,7 +171,7 @@ class ListsContract:
     @settings(
         max_examples=25,
         deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+        suppress_health_check=[*HealthCheck],
     )
     def test_no_read_ever_shows_what_is_outside_the_audience(self, store: Store, data: st.DataObject) -> None:
         """Random data of two users in two spaces, and every way of reading it."""
