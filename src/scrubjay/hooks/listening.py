@@ -33,7 +33,7 @@ def listen(settings: Settings, engine: Callable[[], Engine]) -> Callable[[], Non
         for folder in (settings.home, path.parent):  # with PostgreSQL there may be no home so far
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         clean(settings)
-        # By this name hooks find it, and remove it if nobody listens there: so it gets its name when somebody does.
+        # By this name hooks find it, and remove it if no one listens there: so it gets its name when someone does.
         begun = path.with_suffix(".begun")
         begun.unlink(missing_ok=True)
         with address(begun) as name:
