@@ -90,7 +90,14 @@ def agrees(store: SqliteStore, number: int) -> bool:
     before = change_of(store)
     quick = store.candidates(*arguments, **asked)
     glimpses = store.glimpses(quick.memories)
+    vectors, cosines = store.vectors(quick.memories), store.cosines(arguments[1], quick.memories)
+    by_words = store.match(question, *arguments[2:], **asked)
     slow, rows = Reads.candidates(store, *arguments, **asked), SqliteReads.glimpses(store, quick.memories)
+    first_parts, compared = (
+        SqliteReads.vectors(store, quick.memories),
+        SqliteReads.cosines(store, *arguments[1:2], quick.memories),
+    )
+    matched = SqliteReads.match(store, question, *arguments[2:], **asked)
     if change_of(store) != before:
         return False
     agrees.largest = max(agrees.largest, len(quick.memories))
@@ -99,6 +106,12 @@ def agrees(store: SqliteStore, number: int) -> bool:
     for ours, theirs in ((quick.word_scores, slow.word_scores), (quick.cosines, slow.cosines)):
         assert all(close(one, other) for one, other in zip(ours, theirs, strict=True))
     assert by_name(glimpses) == by_name(rows)
+    assert {one: vector.tolist() for one, vector in vectors.items()} == {
+        one: vector.tolist() for one, vector in first_parts.items()
+    }
+    assert cosines.keys() == compared.keys()
+    assert all(close(cosines[one], compared[one]) for one in cosines)
+    assert by_words == matched
     return True
 
 

@@ -114,6 +114,24 @@ class SqliteStore(SqliteReads, Store):
             known = self._indexes[None].glimpses(con, ids) if None in self._indexes else None
         return super().glimpses(ids) if known is None else known
 
+    def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> list[Match]:
+        if None not in self._indexes:  # it would cost more to load than it saves
+            return super().match(text, filter, audience, now=now, limit=limit)
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now)
+            admitted = partial(self._indexes[None].admitted, con)
+            return [] if restriction is None else sqlite_words.match(con, text, restriction, limit, admitted)
+
+    def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
+        with self._reading() as con:
+            known = self._indexes[model].cosines(con, vector, ids) if model in self._indexes else None
+        return super().cosines(vector, ids, model=model) if known is None else known
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        with self._reading() as con:
+            known = self._indexes[None].vectors(con, ids) if None in self._indexes else None
+        return super().vectors(ids) if known is None else known
+
     def _index(self, model: str | None) -> VectorIndex:
         if model not in self._indexes:
             from scrubjay.stores.sqlite.vectors import Vec1Index

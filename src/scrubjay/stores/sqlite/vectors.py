@@ -84,6 +84,14 @@ class VectorIndex(ABC):
         """What ranking wants to know of these memories, if it is all at hand."""
         return None
 
+    def vectors(self, con: apsw.Connection, ids: Sequence[str]) -> dict[str, Vector] | None:  # noqa: ARG002
+        """The vectors of these memories, if they are all at hand."""
+        return None
+
+    def cosines(self, con: apsw.Connection, vector: Vector, ids: Sequence[str]) -> dict[str, float] | None:  # noqa: ARG002
+        """The cosines of these memories, if they are all at hand."""
+        return None
+
 
 def to_blob(vector: Vector) -> bytes:
     """:raises EmbeddingError: if the vector is not made of numbers"""
@@ -273,6 +281,16 @@ class ExactIndex(VectorIndex):
             cache = None if self._cache is None else self._current(con, self._cache.dimension)
             return None if cache is None else cache.glimpses(ids)
 
+    def vectors(self, con: apsw.Connection, ids: Sequence[str]) -> dict[str, Vector] | None:
+        with self._lock:
+            cache = None if self._cache is None else self._current(con, self._cache.dimension)
+            return None if cache is None else cache.vectors(ids)
+
+    def cosines(self, con: apsw.Connection, vector: Vector, ids: Sequence[str]) -> dict[str, float] | None:
+        with self._lock:
+            cache = None if self._cache is None else self._current(con, len(vector))
+            return None if cache is None else cache.cosines(vector, ids)
+
     def _current(self, con: apsw.Connection, dimension: int) -> Cache | None:
         """The cache as of now; None if the vectors are too many for one."""
         cache = self._cache
@@ -367,8 +385,8 @@ class Cache:
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses | None:
         """Of these memories, unless one of them is not known here."""
-        rows = [self._row_of.get(memory, -1) for memory in ids]
-        if -1 in rows:
+        rows = self._known(ids)
+        if rows is None:
             return None
         texts, numbers = self._texts, self._numbers
         return Glimpses(
@@ -380,6 +398,26 @@ class Cache:
             length=numbers["length"][rows].tolist(),
             opening=texts["opening"][rows].tolist(),
         )
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector] | None:
+        """Of these memories, unless one of them is not known here or has several: which is the first is not kept."""
+        rows = self._known(ids)
+        if rows is None or self._rows_of(self._numbers["memory"][rows])[2].any():
+            return None
+        return dict(zip(ids, self._vectors[rows], strict=True))  # a copy: rows move
+
+    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float] | None:
+        """Of these memories, unless one of them is not known here."""
+        rows = self._known(ids)
+        if rows is None:
+            return None
+        found = self._cosines(vector, None, self._numbers["memory"][rows].tolist())
+        return dict(zip(ids, found.tolist(), strict=True))
+
+    def _known(self, ids: Sequence[str]) -> list[int] | None:
+        """A row of each of these memories, unless one of them is not known here."""
+        rows = [self._row_of.get(memory, -1) for memory in ids]
+        return None if -1 in rows else rows
 
     def _near(self, rows: Ints, scores: Vector) -> Near:
         return Near(self._numbers["memory"][rows], self._numbers["created"][rows], scores, self._texts["id"][rows])
@@ -560,6 +598,12 @@ class Vec1Index(VectorIndex):
 
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:
         return self._exact.glimpses(con, ids)
+
+    def vectors(self, con: apsw.Connection, ids: Sequence[str]) -> dict[str, Vector] | None:
+        return self._exact.vectors(con, ids)
+
+    def cosines(self, con: apsw.Connection, vector: Vector, ids: Sequence[str]) -> dict[str, float] | None:
+        return self._exact.cosines(con, vector, ids)
 
     def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
         table = self._table(con, len(vector))

@@ -110,8 +110,10 @@ HOT = Index("words", "vocabulary", 0)
 ARCHIVED = Index("archived_words", "archived_vocabulary", 1)  # of archived memories
 
 
-def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
-    found = matched(con, text, restriction, limit, partial(admitted, con))
+def match(
+    con: apsw.Connection, text: str, restriction: Restriction, limit: int, admit: Admit | None = None
+) -> list[Match]:
+    found = matched(con, text, restriction, limit, admit or partial(admitted, con))
     return [Match(memory, min(score, 1.0)) for score, _, _, memory in found]
 
 
