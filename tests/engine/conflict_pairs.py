@@ -30,6 +30,7 @@ LEFT_TO_A_READER = [
 
 TRUE_TOGETHER = [
     ("User lives in Seattle", "User likes hiking"),
+    ("The nightly backup of db1 runs at 02:00", "The nightly backup of db2 runs at 04:00"),
     ("User lives in Seattle", "User works as a nurse"),
     ("User moved to Austin", "User works remotely from home in Austin"),
     ("User likes tea", "User likes dark chocolate"),

@@ -206,5 +206,22 @@ def test_otherwise_what_has_the_words_of_the_question_stays_first(different):
     assert placed("what does Gil use?", **different) == ["old", "new"]
 
 
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("Is invoice 1001 paid?", "Invoice 1001 is paid", "Invoice 1002 is not paid"),
+        ("When does the backup of db1 run?", "The backup of db1 runs at 2", "The backup of db2 now runs at 4"),
+    ],
+)
+def test_what_has_the_number_that_was_asked_for_stays_first(question, old, new):
+    assert placed(question, old, new) == ["old", "new"]
+
+
+def test_who_does_it_now_comes_first():
+    old, new = "Maria owns the payment service", "Jonas owns the payment service now"
+
+    assert placed("Who owns the payment service?", old, new) == ["new", "old"]
+
+
 def test_who_asks_what_was_gets_the_older_one_first():
     assert placed("what did Gil use previously?") == ["old", "new"]

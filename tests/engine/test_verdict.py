@@ -186,3 +186,17 @@ def test_a_question_about_another_one_is_never_strong(real_jay):
 )
 def test_what_is_about_another_one_is_told_by_the_word_before(question, text, another):
     assert verdict.of_another_one(question, text) is another
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "another"),
+    [
+        ("Is invoice 1001 paid?", "Invoice 1002 is not paid", True),
+        ("Is invoice 1001 paid?", "Invoices 1001 and 1002 are paid", False),
+        ("When does the backup of db1 run?", "The nightly backup of db2 runs at 04:00", True),
+        ("Which port does db1 use?", "db1 listens on port 5432", False),
+        ("When does sprint #41 end?", "Sprint 42 ends on Tuesday", True),
+    ],
+)
+def test_what_is_about_another_number_is_told_by_what_is_numbered(question, text, another):
+    assert verdict.of_another_number(question, text) is another

@@ -7,6 +7,7 @@ the subject of one that the other lacks makes it another thing of the same kind:
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from operator import itemgetter, mul
 
@@ -139,6 +140,17 @@ def other_one(old: Reading, new: Reading) -> bool:
     if not (old.begins_with_name and new.begins_with_name):
         return False
     return old.subject_names.isdisjoint(new.tokens) and new.subject_names.isdisjoint(old.tokens)
+
+
+NUMBERED = re.compile(r"([^\W\d_]+)\d+$")
+
+
+def other_number(old: Reading, new: Reading) -> bool:
+    """db1, db2: a number says which one each speaks of, and it is another. A version (v2) is rather a value."""
+    kinds = {match[1] for name in old.names - new.tokens if (match := NUMBERED.match(name))}
+    return any(
+        match[1] in kinds and match[1] != "v" for name in new.names - old.tokens if (match := NUMBERED.match(name))
+    )
 
 
 def same_beginning(old: Reading, new: Reading) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import access
-from scrubjay.engine.conflicts.differences import Kinds, features, other_one, probability
+from scrubjay.engine.conflicts.differences import Kinds, features, other_number, other_one, probability
 from scrubjay.engine.conflicts.duplicates import NEAR, same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.engine.conflicts.reading import READ, is_english, read
@@ -88,7 +88,7 @@ class Judge:
             seen = features(told, said, cosine=cosine, behind=nearest - cosine, kinds=kinds, rarity=rarity)
             score = probability(seen)
             short = max(len(old.text), len(new.text)) <= READ  # of an essay only the beginning was read
-            sure = score >= SURE and short and not other_one(told, said)
+            sure = score >= SURE and short and not other_one(told, said) and not other_number(told, said)
             if score >= CANDIDATE:
                 found.append(Judged(old.id, score, sure))
         return sorted(found, key=lambda one: -one.score)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
-from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
+from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, WORD, says, speaks, words_of
 from scrubjay.values.memory import (
     Candidates,
     Column,
@@ -379,6 +379,7 @@ class Fact(NamedTuple):
     opening: str
     words: frozenset[str]
     stems: frozenset[str]  # of the words that say something
+    figures: frozenset[str]  # what has a digit: 1001, db1, 4.2
     vector: Vector
 
 
@@ -429,14 +430,16 @@ def facts(
                 opening=glimpses.opening[place[memory]],
                 words=words,
                 stems=frozenset(word[: verdict.STEM] for word in words - STOP_WORDS if len(word) > 1),
+                figures=verdict.figures(glimpses.opening[place[memory]]),
                 vector=vector,
             )
     return known
 
 
 def asked_for(question: str) -> frozenset[str]:
-    """Stems of the question's words that say something."""
-    return frozenset(word[: verdict.STEM] for word in words_of(" ".join(query_words(question))))
+    """Stems of the question's words that say something, and its figures."""
+    stems = frozenset(word[: verdict.STEM] for word in words_of(" ".join(query_words(question))))
+    return stems | verdict.figures(question)
 
 
 def answers_better(older: Fact, newer: Fact, asked: frozenset[str]) -> bool:
@@ -453,9 +456,18 @@ def closeness(older: Fact, newer: Fact, asked: frozenset[str]) -> float | None:
     if newer.created_at <= older.created_at:
         return None
     near = float(older.vector @ newer.vector)
-    if near < ONE_THING or (asked & older.stems) - newer.stems:
+    if near < ONE_THING or (asked & (older.stems | older.figures)) - newer.stems - newer.figures:
         return None
-    return None if verdict.of_another_one(older.opening, newer.opening) else near
+    texts = (said_of(asked, older.opening), said_of(asked, newer.opening))
+    return None if verdict.of_another_one(*texts) else near
+
+
+def said_of(asked: frozenset[str], text: str) -> str:
+    """A text from the first word of the question on: "Maria owns …" and "Jonas owns …" tell who owns the same."""
+    for match in WORD.finditer(text):
+        if match[0].lower()[: verdict.STEM] in asked:
+            return text[match.start() :]
+    return text
 
 
 def compared(older: Fact, newer: Fact, near: float) -> dict[str, float]:
@@ -501,7 +513,9 @@ def likelihood(
     sure = verdict.likelihood(heard, similarity, words)
     if first and best > 0:
         sure *= min(1.0, verdict.likeliest(first, query.text) / best)
-        if english and verdict.of_another_one(query.text, first[0][1]):
+        if verdict.of_another_number(query.text, first[0][1]) or (
+            english and verdict.of_another_one(query.text, first[0][1])
+        ):
             sure = min(sure, verdict.DOUBTED)
     return sure if english or reads_all else max(sure, verdict.WEAK)
 

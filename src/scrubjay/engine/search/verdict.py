@@ -216,6 +216,33 @@ def of_another_one(question: str, opening: str) -> bool:
     )
 
 
+FIGURE = re.compile(r"[^\W_]*\d[^\W_]*(?:[.:/-][^\W_]*\d[^\W_]*)*")
+FIGURE_OF = re.compile(rf"(?:([^\W\d_]{{3,}})\s+#?)?({FIGURE.pattern})")
+LETTERS = re.compile(r"^[^\W\d_]+")
+
+
+def figures(text: str) -> frozenset[str]:
+    """What has a digit: 1001, db1, 4.2."""
+    return frozenset(FIGURE.findall(text.lower()))
+
+
+def of_another_number(question: str, opening: str) -> bool:
+    """Invoice 1001, invoice 1002; db1, db2: of one kind, and the question's is not in the text."""
+    asked, said, there = _numbered(question), _numbered(opening), figures(opening)
+    return any(kind in said and which.isdisjoint(there) for kind, which in asked.items())
+
+
+def _numbered(text: str) -> dict[str, set[str]]:
+    """Figures by what they number: the letters that they begin with, or the word before."""
+    found: dict[str, set[str]] = {}
+    for before, figure in FIGURE_OF.findall(text.lower()):
+        letters = LETTERS.match(figure)
+        kind = letters[0] if letters else before[:STEM]
+        if kind and kind not in STOP_WORDS:
+            found.setdefault(kind, set()).add(figure)
+    return found
+
+
 def _before(words: Sequence[str]) -> dict[str, set[str]]:
     """By its stem, what each word follows that says something; both with three letters or more."""
     found: dict[str, set[str]] = {}
