@@ -37,7 +37,7 @@ def server(start):
 
 @pytest.fixture
 def key(call):
-    return re.search(r"sj_\w+", call("keys", "create", "--user", "ann").out)[0]
+    return re.search(r"sj_[\w-]+", call("keys", "create", "--user", "ann").out)[0]
 
 
 def written(name):

@@ -179,8 +179,15 @@ def test_a_text_in_which_nothing_is_to_be_seen_is_refused_as_an_empty_one(jay, n
     blank, unseen = (find(dialect).call(jay, operation, STORES[name](one)) for one in ("  ", text))
 
     assert blank.failed
-    assert unseen.body == blank.body
+    assert timeless(unseen.body) == timeless(blank.body)
     assert counted(jay) == before
+
+
+def timeless(body):
+    """A reply's body without the time at which it was made."""
+    if isinstance(body, dict):
+        return {name: timeless(value) for name, value in body.items() if name != "timestamp"}
+    return body
 
 
 @pytest.mark.parametrize("text", STRANGE, ids=ascii)
