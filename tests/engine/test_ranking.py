@@ -217,6 +217,21 @@ def test_what_has_the_number_that_was_asked_for_stays_first(question, old, new):
     assert placed(question, old, new) == ["old", "new"]
 
 
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        (
+            "What is the main branch called?",
+            "The main branch is called trunk",
+            "The main branch of the docs repository is called docs-main",
+        ),
+        ("When is mum's birthday?", "Mum's birthday is on 3 May", "Mum's sister has her birthday on 7 June"),
+    ],
+)
+def test_what_is_about_a_narrower_thing_stays_behind(question, old, new):
+    assert placed(question, old, new) == ["old", "new"]
+
+
 def test_who_does_it_now_comes_first():
     old, new = "Maria owns the payment service", "Jonas owns the payment service now"
 

@@ -458,8 +458,18 @@ def closeness(older: Fact, newer: Fact, asked: frozenset[str]) -> float | None:
     near = float(older.vector @ newer.vector)
     if near < ONE_THING or (asked & (older.stems | older.figures)) - newer.stems - newer.figures:
         return None
+    if narrower(older, newer):
+        return None
     texts = (said_of(asked, older.opening), said_of(asked, newer.opening))
     return None if verdict.of_another_one(*texts) else near
+
+
+def narrower(older: Fact, newer: Fact) -> bool:
+    """The main branch, the main branch of the docs: it adds more than it replaces, and tells no change."""
+    from scrubjay.engine.conflicts.reading import CHANGED, CORRECTED, NOWADAYS  # not for a search by words
+
+    adds = len(newer.stems - older.stems) > len(older.stems - newer.stems)
+    return adds and newer.words.isdisjoint(CHANGED | NOWADAYS | CORRECTED)
 
 
 def said_of(asked: frozenset[str], text: str) -> str:
