@@ -236,6 +236,24 @@ class SpacesContract:
             deed, at=later(1), memories=("mem_a", "mem_b", "mem_c")
         )
 
+    def test_a_deed_that_goes_on_loses_what_was_restored_since(self, store: Store) -> None:
+        still, again, back = put_all(
+            store,
+            [
+                some(status=Status.DELETED, deleted_at=NOW),
+                some(status=Status.DELETED, deleted_at=later(2)),
+                some(),
+            ],
+        )
+        deed = BulkOperation(id="deed_1", action="forgotten", user="ann", at=later(1))
+        with store.writing() as tx:
+            tx.history.note_operation(replace(deed, memories=(still.id, again.id, back.id)))
+            tx.history.note_operation(replace(deed, at=later(3), memories=("mem_more",)))
+
+        known = store.history.bulk_operation("deed_1")
+        assert known is not None
+        assert set(known.memories) == {still.id, "mem_more"}
+
     def test_open_conflicts_are_between_living_memories(self, store: Store) -> None:
         old, new, expired, deleted = put_all(
             store, [some(), some(), some(expires_at=later(-1)), some(status=Status.DELETED)]

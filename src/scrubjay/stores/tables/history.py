@@ -347,7 +347,23 @@ class HistoryChanges(History):
 
     def note_operation(self, operation: BulkOperation) -> None:
         """Remember what was done to these memories together; one noted before is given more of them, and the time of
-        the last."""
+        the last, and loses those that were restored since."""
+        self._sql.run(
+            # by their ids; what was deleted after the operation's last time is not deleted by it
+            """
+            DELETE FROM deed_memories
+            WHERE deed = :id
+            AND memory IN (
+                SELECT memories.id
+                FROM deeds
+                JOIN deed_memories AS known ON known.deed = deeds.id
+                JOIN memories ON memories.id = known.memory
+                WHERE deeds.id = :id
+                AND (memories.deleted_at IS NULL OR memories.deleted_at > deeds.at)
+            )
+            """,
+            id=operation.id,
+        )
         self._sql.run(
             f"""
             INSERT INTO deeds (id, action, {self._sql.user}, at, reason)
