@@ -315,13 +315,25 @@ def test_past_its_date_a_forgotten_memory_cannot_be_brought_back(jay, clock):
 
 def test_a_hard_forgotten_memory_leaves_no_text_behind(jay, tmp_path):
     memory = jay.store("the xylophone is under the stairs").memory
-    jay.update(memory.id, content="the xylophone is in the attic")
+    jay.update(memory.id, content="the xylophone is in the attic", reason="nobody plays the xylophone")
 
     jay.forget(memory.id, hard=True)
     jay.close()
 
     for file in tmp_path.iterdir():
         assert b"xylophone" not in file.read_bytes(), file.name
+
+
+@pytest.mark.parametrize("softly_before", [False, True])
+def test_why_a_memory_was_erased_stays_known(jay, softly_before):
+    memory = jay.store("the xylophone is under the stairs").memory
+    if softly_before:
+        jay.forget(memory.id, reason="the xylophone is gone")
+
+    jay.forget(memory.id, hard=True, reason="ticket 12")
+
+    reasons = {event.action: event.reason for event in jay.records.history.events("default")}
+    assert (reasons["forgotten"], reasons["purged"]) == (None, "ticket 12")
 
 
 def test_a_softly_forgotten_memory_can_still_be_erased(jay):

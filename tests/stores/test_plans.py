@@ -146,6 +146,11 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "events USING PRIMARY KEY",
         "events_pkey",
     ),
+    "why a memory was changed": (
+        lambda sql: HistoryChanges(sql, TALLY, []).forget_reasons("m"),
+        "events_by_reason",
+        "events_by_reason",
+    ),
     "a kept result": (
         lambda sql: HistoryChanges(sql, TALLY, []).result_of(a_request(), now=NOW),
         "sqlite_autoindex_results_1",

@@ -374,6 +374,25 @@ class MemoriesContract:
 
         assert [link.reason for link in store.history.links([other.id])] == [None]
 
+    def test_purging_erases_the_reasons_of_events(self, store: Store) -> None:
+        memory, other = put_all(store, [some(), some()])
+        with store.writing() as tx:
+            for one in (memory, other):
+                tx.history.record(an_event(memory=one.id, action="updated", reason="she lives in Seattle"))
+
+        with store.writing() as tx:
+            tx.history.record(an_event(memory=memory.id, action="forgotten", reason="not in Seattle any more"))
+            tx.purge(memory.id, at=NOW)
+            tx.history.record(an_event(memory=memory.id, action="purged", reason="she asked for it"))
+
+        told = [(event.memory, event.action, event.reason) for event in store.history.events("default")]
+        assert told == [
+            (memory.id, "updated", None),
+            (other.id, "updated", "she lives in Seattle"),
+            (memory.id, "forgotten", None),
+            (memory.id, "purged", "she asked for it"),
+        ]
+
     def test_purging_twice_or_nothing_is_no_error(self, store: Store) -> None:
         memory = put(store, some())
 

@@ -162,7 +162,7 @@ def _forget_one(
         settle_predecessors(ledger, tx, memory)
     if hard:
         tx.purge(memory.id, at=now)
-        ledger.record(tx, memory, "purged")
+        ledger.record(tx, memory, "purged", reason=reason)  # reasons from before are erased as well
     return memory
 
 

@@ -62,8 +62,8 @@ class Housekeeper:
         ledger = self._engine.ledger
         with self._store.writing() as tx:
             for memory in tx.get([id], access.EVERYTHING):
-                ledger.record(tx, memory, "purged", reason="its date had come")
                 tx.purge(memory.id, at=self._engine.now(), final=False)
+                ledger.record(tx, memory, "purged", reason="its date had come")
 
     def _run(self) -> None:
         from scrubjay.engine.archive.archives import remove_due  # neither is for a search

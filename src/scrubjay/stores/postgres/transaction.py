@@ -199,6 +199,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         self._con.execute("UPDATE links SET reason = NULL WHERE source = %s OR target = %s", (id, id))
         self._con.execute("DELETE FROM asides WHERE memory = %s OR other = %s", (id, id))
         self.history.forget_results(id)
+        self.history.forget_reasons(id)
         self._con.execute(
             """
             UPDATE memories SET

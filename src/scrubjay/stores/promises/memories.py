@@ -331,7 +331,8 @@ class Transaction(Reads):
 
     @abstractmethod
     def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
-        """Erase a memory's text from row, versions, words, vectors, links' reasons, tags, conflicts and kept results.
+        """Erase a memory's text from row, versions, words, vectors, tags, conflicts, kept results and
+        the reasons of links and events.
 
         A tombstone stays, so that totals add up: id, space, kind, category, importance, access level, user,
         conversation, times, reads, version + 1. Purging twice is fine. What was archived is erased as well; an

@@ -452,6 +452,14 @@ class HistoryChanges(History):
             memory=memory,
         )
 
+    def forget_reasons(self, memory: str) -> None:
+        """Forget why a memory, which is erased, was changed: reasons quote it. That it was changed stays known."""
+        self._sql.run(
+            # events_by_reason
+            "UPDATE events SET reason = NULL WHERE memory = :memory AND reason IS NOT NULL",
+            memory=memory,
+        )
+
     def _aliased(self, alias: str) -> str | None:
         row = self._sql.one(
             f"""
