@@ -60,7 +60,7 @@ def test_claude_code_says_connected(client):
 
 def test_claude_code_says_connected_to_a_server_that_runs_with_its_key_from_a_variable(client, tmp_path):
     made = client(sys.executable, "-m", "scrubjay", "keys", "create", "--user", "ann")
-    key = re.search(r"sj_\w+", made)[0]
+    key = re.search(r"sj_[\w-]+", made)[0]
     serve = [sys.executable, "-m", "scrubjay", "serve", "--port", "0"]
     env = {**os.environ, "SCRUBJAY_EMBEDDER": "none"}
     with subprocess.Popen(serve, env=env, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as server:
