@@ -209,19 +209,37 @@ def live_through_a_day(path: str) -> None:
 
 @job
 def read_as_nobody(path: str, id: str) -> None:
-    """Read, then try to write, as a user to whom the store does not belong, and who may not read Python either."""
-    with tempfile.TemporaryDirectory() as folder, opened(f"{folder}/memories.db") as jay:
-        jay.store("everything that is imported late is imported now")
-        jay.search("imported")
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
+    """Read, then try to write, as a user to whom the store does not belong."""
+    become_nobody()
     with engine_on(SqliteStore(Path(path)), HashingEmbedder()) as jay:
         say(found=len(jay.search("harbour")), listed=len(jay.list()), got=jay.get(id).content)
         try:
             jay.store("one more")
         except Error as error:
             say(refused=error.code)
+
+
+@job
+def read_again_as_nobody(path: str) -> None:
+    """Search, wait for a word and search again, as a user to whom the store does not belong."""
+    become_nobody()
+    with engine_on(SqliteStore(Path(path)), HashingEmbedder()) as jay:
+        say(found=[hit.memory.content for hit in jay.search("harbour").hits])
+        heard()
+        try:
+            say(found=[hit.memory.content for hit in jay.search("harbour").hits])
+        except Error as error:
+            say(refused=error.message)
+
+
+def become_nobody() -> None:
+    """A user who may not even read Python."""
+    with tempfile.TemporaryDirectory() as folder, opened(f"{folder}/memories.db") as jay:
+        jay.store("everything that is imported late is imported now")
+        jay.search("imported")
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
 
 
 @job

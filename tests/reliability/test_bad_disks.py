@@ -191,6 +191,10 @@ def assert_whole(path: Path, stored: dict[str, str]) -> None:
 
 # --- no right to write -----------------------------------------------------------------------------------------------
 
+as_another_user = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs to become another user"
+)
+
 
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "left by a crash"])
 def test_a_store_on_a_read_only_file_system_can_be_read_and_says_that_it_cannot_be_written(small_disk, closed):
@@ -211,7 +215,7 @@ def test_a_store_on_a_read_only_file_system_can_be_read_and_says_that_it_cannot_
         assert str(path.parent) not in f"{caught.value.message} {caught.value.hint}"
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs to become another user")
+@as_another_user
 def test_a_store_of_somebody_else_can_be_read_and_says_that_it_cannot_be_written(quick_path):
     """Run as a user who may read the file and its folder, and write neither. Not below pytest's own folder, which
     other runs of tests close to all others whenever they begin.
@@ -228,3 +232,24 @@ def test_a_store_of_somebody_else_can_be_read_and_says_that_it_cannot_be_written
         assert child.process.wait() == 0, child.errors.decode()
 
     assert said == [{"found": 1, "listed": 1, "got": "The harbour is called Vik."}, {"refused": "storage_failed"}]
+
+
+@as_another_user
+def test_a_store_of_somebody_else_that_was_replaced_is_not_answered_from_what_was_there(quick_path):
+    """Both files have come equally far, so their numbers of changes tell nothing."""
+    path, other = quick_path / "memories.db", quick_path / "other.db"
+    for file, text in ((path, "The harbour is called Vik."), (other, "The harbour is called Bo.")):
+        with engine_on(SqliteStore(file), HashingEmbedder()) as jay:
+            jay.store(text)
+        file.chmod(0o444)
+    path.with_name("memories.db.lock").chmod(0o444)
+    quick_path.chmod(0o755)
+
+    with Child("read_again_as_nobody", path) as child:
+        assert child.hear() == {"found": ["The harbour is called Vik."]}
+        other.replace(path)
+        child.tell()
+        said = child.rest()
+
+    assert [list(one) for one in said] == [["refused"]], said
+    assert "removed or replaced" in said[0]["refused"]

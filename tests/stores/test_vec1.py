@@ -21,7 +21,10 @@ import pytest
 
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import Conflict
+from scrubjay.stores.sqlite import checkup as sqlite_checkup
+from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
+from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vec1 import Plan, Table
 from scrubjay.stores.sqlite.vectors import Vec1Index, to_blob
@@ -565,6 +568,39 @@ def test_a_damaged_index_is_survived_and_made_anew_by_a_rebuild(sound, tmp_path,
     )
 
     assert done.returncode == 0, done.stderr.decode()[-2_000:]
+
+
+def written(store: SqliteStore) -> None:
+    put(store, some(), [at_cosine(0.9)])
+
+
+def dropped(store: SqliteStore) -> None:
+    with store._changing() as tx:
+        for table in vec1.tables(tx._con, "ready"):
+            vec1.drop(tx._con, table)
+
+
+@pytest.mark.parametrize("act", [written, dropped])
+def test_an_index_that_changes_while_it_is_checked_is_not_called_damaged(tmp_path, act):
+    """The other one acts when the vectors that should be in it are known, and it has not been asked yet."""
+    path = tmp_path / "memories.db"
+    acts = [act]
+    with closing(indexed(path)) as store, closing(sqlite_file.connect(path)) as con:
+        put(store, some(), [at_cosine(0.5)])
+        sqlite_words.register(con)
+        [table] = known(store)
+
+        def before(_: object, statement: str, __: object) -> bool:
+            if acts and f"FROM {table.name}(" in statement:
+                acts.pop()(store)
+            return True
+
+        con.exec_trace = before
+        checkup = sqlite_checkup.check(con, path, deep=False, damaged=False)
+
+        assert acts == []
+        assert checkup.problems == ()
+        assert checkup.facts["vector index"] == "ready"
 
 
 def test_where_the_extension_is_missing_answers_are_exact_and_writes_retire_the_index(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ import apsw
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
-from scrubjay.stores.sqlite.sql import COLUMNS, TABLES
+from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
@@ -28,7 +28,8 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool, behind
     problems = list(dict.fromkeys(_problems(con, path, deep=deep, damaged=damaged)))
     if behind:
         problems.append(BEHIND)
-    index = _index(con)
+    with snapshot(con):  # others may write or drop it meanwhile
+        index = _index(con)
     if index.get("vector index") == "damaged":
         problems.append(INDEX)
     wrong: tuple[str, ...] = ()

@@ -222,8 +222,9 @@ class Connections:
             raise StorageError("The store is closed.")
         if os.getpid() != self._process:  # SQLite's connections do not survive a fork
             raise StorageError("The store was opened in another process.", hint="Open it again in this one.")
-        # A file that has lost its name lives on while it is open; what is written there is gone when we close.
-        if not self.read_only and _identity(self.path) != self._identity:
+        # A file that has lost its name lives on while it is open; what is written there is gone when we close. Another
+        # in its place is another store, of which nothing is true that was remembered of this one.
+        if _identity(self.path) != self._identity:
             raise StorageError(
                 "The store's file was removed or replaced while it was open; nothing is read or written any more.",
                 hint="Put the file back, or restart every scrubjay that uses it.",

@@ -6,8 +6,8 @@ names of spaces, users and conversations are numbers."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
@@ -32,6 +32,17 @@ TABLES = """
     LEFT JOIN names AS users ON users.number = memories.user
     LEFT JOIN names AS conversations ON conversations.number = memories.conversation
 """
+
+
+@contextmanager
+def snapshot(con: apsw.Connection) -> Iterator[None]:
+    """Let several statements see the same moment."""
+    con.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if con.in_transaction:  # a disk that fails has ended it
+            con.execute("COMMIT")
 
 
 def columns_for(con: apsw.Connection, audience: Audience, own: Mapping[str, str] = OWN) -> Condition:

@@ -13,7 +13,6 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from math import isqrt
@@ -29,6 +28,7 @@ from scrubjay.stores.promises.memories import OPENING
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, is_small, kept, small_table
+from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.words import Admitted, Found
 from scrubjay.stores.tables.sql import Condition, View, joined
 from scrubjay.values.memory import Candidates, Glimpses, Match
@@ -557,16 +557,6 @@ def matrix(blobs: Iterable[bytes], dimension: int) -> Vector:
 def _chunks(rows: apsw.Cursor) -> Iterator[list[Row]]:
     while chunk := list(islice(rows, CHUNK)):
         yield chunk
-
-
-@contextmanager
-def snapshot(con: apsw.Connection) -> Iterator[None]:
-    """Let several statements see the same moment."""
-    con.execute("BEGIN")
-    try:
-        yield
-    finally:
-        con.execute("COMMIT")
 
 
 # --- a large store ---------------------------------------------------------------------------------------------------
