@@ -35,6 +35,7 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.errors import translated_errors
 from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
+from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import to_blob
 from scrubjay.values.memory import (
@@ -707,6 +708,16 @@ def test_a_store_whose_file_was_taken_away_acknowledges_nothing_until_it_is_back
     path.with_name("kept.db").replace(path)
     after = put(store, some("after"))
     assert sorted(listed(store)) == sorted([kept.id, after.id])
+
+
+def test_of_a_disk_that_fails_within_a_snapshot_its_own_error_is_told(store: SqliteStore) -> None:
+    def fail(con: apsw.Connection) -> None:
+        with snapshot(con):
+            con.execute("ROLLBACK")  # as SQLite does by itself then
+            raise apsw.IOError
+
+    with store._reading() as con, pytest.raises(apsw.IOError):
+        fail(con)
 
 
 def test_a_file_that_was_cut_off_is_not_written(store: SqliteStore, path: Path) -> None:
