@@ -6,7 +6,7 @@ import pytest
 
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import AccessLevel, Caller, LinkKind, Role
+from scrubjay.values.memory import AccessLevel, Caller, LinkKind, Role, Status
 from tests.conflict import open_conflict
 
 
@@ -164,3 +164,33 @@ def test_nobody_sees_what_is_not_theirs_around_a_memory(jay):
 
     assert [memory.id for memory in member.curation.around(centre.id, similar=True).memories] == [centre.id]
     assert member.open_conflicts() == []
+
+
+@pytest.mark.parametrize("take_back", ["recover", "undo"])
+def test_a_forgotten_memory_is_restored_only_at_the_version_that_is_expected(jay, take_back):
+    memory = jay.store("The crane is red").memory
+    forgotten = jay.forget(memory.id).memory
+
+    def restore(expected):
+        bound = jay.bound_to(expected_version=expected)
+        return bound.recover(memory.id) if take_back == "recover" else bound.curation.undo(memory.id)
+
+    with pytest.raises(Conflict, match=f"now at version {forgotten.version}"):
+        restore(memory.version)
+    assert jay.get(memory.id, deleted=True).status is Status.DELETED
+
+    restore(forgotten.version)
+    assert jay.get(memory.id).status is Status.ACTIVE
+
+
+@pytest.mark.parametrize("take_back", ["release", "undo"])
+def test_a_supersession_is_taken_back_only_at_the_version_that_is_expected(jay, take_back):
+    older, newer = conflicting(jay)
+    outdated, _ = jay.supersede(old=older.id, new=newer.id)
+
+    with pytest.raises(Conflict, match=f"now at version {outdated.version}"):
+        getattr(jay.bound_to(expected_version=older.version).curation, take_back)(older.id)
+    assert jay.get(older.id).superseded_by == newer.id
+
+    getattr(jay.bound_to(expected_version=outdated.version).curation, take_back)(older.id)
+    assert jay.get(older.id).superseded_by is None

@@ -135,6 +135,16 @@ def test_if_match_counts_over_mcp_too(jay, app):
     assert jay.get(memory.id).content == "Tea"
 
 
+def test_if_match_counts_for_a_memory_that_is_restored(jay, app):
+    memory = jay.store("Tea").memory
+    version = jay.forget(memory.id).memory.version
+    path = f"/api/v1/memories/{memory.id}/recover"
+    with client_of(app) as http:
+        answers = [http.post(path, json={}, headers={"if-match": f'"{number}"'}) for number in (version - 1, version)]
+
+    assert [answer.status_code for answer in answers] == [409, 200]
+
+
 @pytest.mark.parametrize(
     ("path", "several", "one"),
     [

@@ -658,7 +658,9 @@ class Engine:
 
     def recover(self, id: str) -> Memory:
         """Restore a soft-deleted memory."""
-        return self.transact(Memory, lambda tx: lifecycle.recover(self.ledger, tx, id))
+        return self.transact(
+            Memory, lambda tx: lifecycle.recover(self.ledger, tx, id, expected_version=self.expected_version)
+        )
 
     def restore_version(self, id: str, version: int | str, *, reason: str | None = None) -> Memory:
         """Make a former state, by its number or its id, the current one again; today's state joins the history."""

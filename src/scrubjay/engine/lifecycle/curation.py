@@ -91,6 +91,7 @@ class Curation:
 
     def _release(self, tx: Transaction, id: str) -> Memory:
         memory = self._engine.ledger.changeable(tx, id)
+        lifecycle.check_version(memory, self._engine.expected_version)
         if memory.superseded_by is None:
             raise Conflict(f"Memory {memory.id} is not superseded.", memory_id=memory.id)
         return lifecycle.release(self._engine.ledger, tx, memory)
@@ -110,7 +111,8 @@ class Curation:
 
         def write(tx: Transaction) -> Undone:
             if memory.status is Status.DELETED:
-                return Undone(memory=lifecycle.recover(engine.ledger, tx, memory.id), what="forgotten")
+                recovered = lifecycle.recover(engine.ledger, tx, memory.id, expected_version=engine.expected_version)
+                return Undone(memory=recovered, what="forgotten")
             return Undone(memory=self._release(tx, memory.id), what="superseded")
 
         return engine.transact(Undone, write)

@@ -191,9 +191,10 @@ def changed_meanwhile(memory: Memory) -> Conflict:
     )
 
 
-def recover(ledger: Ledger, tx: Transaction, id: str) -> Memory:
+def recover(ledger: Ledger, tx: Transaction, id: str, *, expected_version: int | None = None) -> Memory:
     """Restore a soft-deleted memory while its date has not passed; a path taken meanwhile gets a number."""
     memory = ledger.changeable(tx, id, deleted=True)
+    check_version(memory, expected_version)
     if memory.status is not Status.DELETED:
         raise Conflict(f"Memory {memory.id} is not deleted.", memory_id=memory.id)
     if memory.recoverable_until is not None and memory.recoverable_until < ledger.now():
