@@ -216,14 +216,14 @@ def of_another_one(question: str, opening: str) -> bool:
     )
 
 
-FIGURE = re.compile(r"[^\W_]*\d[^\W_]*(?:[.:/-][^\W_]*\d[^\W_]*)*")
-FIGURE_OF = re.compile(rf"(?:([^\W\d_]{{3,}})\s+#?)?({FIGURE.pattern})")
+TOKEN = re.compile(r"[^\W_]+(?:[.:/-][^\W_]+)*")
+DIGIT = re.compile(r"\d")
 LETTERS = re.compile(r"^[^\W\d_]+")
 
 
 def figures(text: str) -> frozenset[str]:
     """What has a digit: 1001, db1, 4.2."""
-    return frozenset(FIGURE.findall(text.lower()))
+    return frozenset(token for token in TOKEN.findall(text.lower()) if DIGIT.search(token))
 
 
 def of_another_number(question: str, opening: str) -> bool:
@@ -235,11 +235,12 @@ def of_another_number(question: str, opening: str) -> bool:
 def _numbered(text: str) -> dict[str, set[str]]:
     """Figures by what they number: the letters that they begin with, or the word before."""
     found: dict[str, set[str]] = {}
-    for before, figure in FIGURE_OF.findall(text.lower()):
-        letters = LETTERS.match(figure)
-        kind = letters[0] if letters else before[:STEM]
-        if kind and kind not in STOP_WORDS:
-            found.setdefault(kind, set()).add(figure)
+    for before, figure in pairwise(["", *TOKEN.findall(text.lower())]):
+        if DIGIT.search(figure):
+            letters = LETTERS.match(figure)
+            kind = letters[0] if letters else before[:STEM]
+            if (letters or len(before) > 2) and kind not in STOP_WORDS:
+                found.setdefault(kind, set()).add(figure)
     return found
 
 
