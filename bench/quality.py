@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     chosen = options.only.split(",") if options.only else list(runs)
     if unknown := [name for name in chosen if name not in runs]:
-        sys.exit(f"There is no set {unknown[0]}. Known: {', '.join(runs)}.")
+        sys.exit(f"Unknown set {unknown[0]}. Known: {', '.join(runs)}.")
     facts = report.machine()
     settings = load()
     model = find(DEFAULT)

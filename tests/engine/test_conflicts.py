@@ -20,6 +20,12 @@ def test_what_is_true_together_is_not_proposed(real_jay, old, new):
     assert [memory.content for memory in real_jay.store(new).similar] == []
 
 
+def test_what_bears_another_number_is_not_even_a_candidate(real_jay):
+    real_jay.store("The nightly backup of db1 runs at 02:00")
+
+    assert real_jay.store("The nightly backup of db2 runs at 04:00").candidates == ()
+
+
 @pytest.mark.parametrize(("old", "new"), OUTDATED)
 def test_what_may_be_outdated_is_proposed(real_jay, old, new):
     real_jay.store(old)

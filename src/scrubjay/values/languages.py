@@ -16,16 +16,16 @@ IN_A_NAME = 0.5  # how much one counts that names have, too
 ACCENTS = 1.0  # what words with accents add up to at most: loan words have them, too
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-ENGLISH = _words(
+ENGLISH = word_set(
     "the and is are was of to in for on with that it as at by from this has have not be or an i you we they he she "
     "his her their our my your its what where when who which how why does do did will can should no if then than but "
     "about into there been were had after before now only all any"
 )
-FOREIGN = _words(
+FOREIGN = word_set(
     "und ist nicht ein eine einen einem einer mit für auf dem sich auch wird werden wurde sind hat haben bei nach "
     "über aus ich wir ihr sie ihre seine wenn oder aber nur noch bitte kein keine immer beim zum zur seit wo wie wer "
     "welche welcher "
@@ -41,7 +41,7 @@ FOREIGN = _words(
     "nie jest się że jak przez dla są czy gdzie co po "
     "ve bir bu için ile çok değil ne nerede ja ei että tai missä kun"
 )
-NAMES = _words("de la el los las van von der das di del da do du des den zu und y e o")
+NAMES = word_set("de la el los las van von der das di del da do du des den zu und y e o")
 
 
 def in_another_language(text: str) -> bool:

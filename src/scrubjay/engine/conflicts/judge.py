@@ -88,8 +88,8 @@ class Judge:
             seen = features(told, said, cosine=cosine, behind=nearest - cosine, kinds=kinds, rarity=rarity)
             score = probability(seen)
             short = max(len(old.text), len(new.text)) <= READ  # of an essay only the beginning was read
-            sure = score >= SURE and short and not other_one(told, said) and not other_number(told, said)
-            if score >= CANDIDATE:
+            sure = score >= SURE and short and not other_one(told, said)
+            if score >= CANDIDATE and not other_number(told, said):
                 found.append(Judged(old.id, score, sure))
         return sorted(found, key=lambda one: -one.score)
 

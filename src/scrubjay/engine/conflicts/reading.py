@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from scrubjay.engine.conflicts.grammar import ANYONE, DETERMINERS, TALK, root
+from scrubjay.values.languages import word_set
 from scrubjay.values.words import CALENDAR
 
 READ = 400  # characters of a text that are read
@@ -26,29 +27,25 @@ START = re.compile(r"(?:^|[.!?:;]\s+|\n+)\W*", re.UNICODE)
 SENTENCE_ENDS = re.compile(r"[.!?:;]\s|\n")
 
 
-def words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-AUXILIARIES = words(
+AUXILIARIES = word_set(
     "is are was were be been being has have had does do did will would can could may might must should shall isn't "
     "aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't won't wouldn't can't cannot couldn't mustn't "
     "shouldn't"
 )
-PREPOSITIONS = words(
+PREPOSITIONS = word_set(
     "of in on at by for with from to into since until as after before about per over under between against without "
     "within during through than"
 )
-NOWADAYS = words("now nowadays currently anymore longer lately instead finally again already meanwhile")
+NOWADAYS = word_set("now nowadays currently anymore longer lately instead finally again already meanwhile")
 NOWADAYS_PHRASES = ("any more", "from now on", "these days", "as of", "after all")
-ADDED = words("also too another additionally besides addition additional extra both second")
+ADDED = word_set("also too another additionally besides addition additional extra both second")
 ADDED_PHRASES = ("as well", "on top", "by contrast")
-NOT_YET = words(
+NOT_YET = word_set(
     "still yet pending undecided waiting planned plans planning provisional temporarily temporary draft open "
     "considering expected due tentative currently trial until"
 )
-CORRECTED = words("correction wrong mistake error misread typo slip actually corrected mistaken")
-CHANGED = words(
+CORRECTED = word_set("correction wrong mistake error misread typo slip actually corrected mistaken")
+CHANGED = word_set(
     "moved move moves changed changes change switched switch replaced replaces replace swapped migrated migrate "
     "upgraded upgrade raised raise lowered increased decreased reduced cut dropped drop removed remove cancelled "
     "canceled postponed delayed extended shortened became become turned started stopped quit ended left joined "
@@ -57,13 +54,13 @@ CHANGED = words(
     "divorced passed failed got went gave took reversed reverted adopted gone rose fell grew shrank down up "
     "bumped doubled halved rescheduled brought forward taken handed hired fired promoted"
 )
-PRESENT = words("is are has have")
-PAST = words("was were had")
-DENIALS = words("no not never without none nobody nothing neither nor cannot")
-SEASONS = words("may spring summer autumn winter")
+PRESENT = word_set("is are has have")
+PAST = word_set("was were had")
+DENIALS = word_set("no not never without none nobody nothing neither nor cannot")
+SEASONS = word_set("may spring summer autumn winter")
 # Of each row a thing is one: a text on one of them says nothing about another.
 ROWS = tuple(
-    words(row)
+    word_set(row)
     for row in (
         "staging production prod dev development test testing preprod qa",
         "mother mum father dad brother sister wife husband son daughter aunt uncle cousin grandma grandpa grandmother "
@@ -90,15 +87,15 @@ NUMBER_WORDS = {
 NOT_THAT = re.compile(r",? not \S+\.?$")
 ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 FUNCTION_WORDS = (
-    AUXILIARIES | PREPOSITIONS | DETERMINERS | ANYONE | NOWADAYS | words("and or but not no who which user")
+    AUXILIARIES | PREPOSITIONS | DETERMINERS | ANYONE | NOWADAYS | word_set("and or but not no who which user")
 )
-FOREIGN = words(
+FOREIGN = word_set(
     "der die das und ist nicht mit von für auf ein eine einen den dem des im zum zur wird sind hat haben wir sich nach "
     "le la les et est pas une des du dans pour sur avec nous vous il elle au aux ce cette sont ont que qui "
     "el los las y es una por para con del se su al más como lo está son ya desde "
     "il gli di che non per della nel sono è o um uma os as não com da na em ao foi mais "
     "het een van niet op zijn voor aan och att som på är av inte med til ikke af"
-) - FUNCTION_WORDS - words("as die per son il a op")  # fmt: skip
+) - FUNCTION_WORDS - word_set("as die per son il a op")  # fmt: skip
 
 
 class Word(NamedTuple):

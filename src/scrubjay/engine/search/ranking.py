@@ -469,7 +469,7 @@ def narrower(older: Fact, newer: Fact) -> bool:
     from scrubjay.engine.conflicts.reading import CHANGED, CORRECTED, NOWADAYS  # not for a search by words
 
     adds = len(newer.stems - older.stems) > len(older.stems - newer.stems)
-    return adds and newer.words.isdisjoint(CHANGED | NOWADAYS | CORRECTED)
+    return adds and all(newer.words.isdisjoint(told) for told in (CHANGED, NOWADAYS, CORRECTED))
 
 
 def said_of(asked: frozenset[str], text: str) -> str:

@@ -36,5 +36,5 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END;
 
--- 0: its rows hold whole vectors; it is made anew.
+-- 0: its rows hold whole vectors; it is rebuilt.
 ALTER TABLE vector_indexes ADD COLUMN lean INTEGER NOT NULL DEFAULT 0;
