@@ -199,6 +199,7 @@ def test_tags_categories_and_clients_filter(world, look):
     page.go_back()
     expect(page.get_by_label("Tag")).to_have_value("lamp")
     page.locator(".result .title").first.click()
+    expect(page.locator(".result")).to_have_count(0)
     page.locator(".marks").get_by_role("link", name="#lamp").click()
     expect(page.get_by_label("Tag")).to_have_value("lamp")
 
