@@ -420,6 +420,29 @@ def test_the_same_said_twice_is_shown_once_and_can_be_undone(jay):
     assert {memory.id for memory in jay.list()} == {old, new}
 
 
+def test_an_undone_settling_leaves_the_pair_open_again(real_jay):
+    for relation in ("replaces", "same", "both_true"):
+        old = remembered(real_jay, f"The user of {relation} lives in Seattle")
+        new = remembered(real_jay, f"The user of {relation} lives in Austin")
+        assert f'undo(id="{old}")' in ok(real_jay, "settle", old=old, new=new, relation=relation).text
+
+        undone = ok(real_jay, "undo", id=old)
+
+        assert undone.body["other"] == new
+        [pair] = ok(real_jay, "settle").body["open"]
+        assert (pair["old"]["id"], pair["new"]["id"]) == (old, new)
+        assert "nothing to undo" in refused(real_jay, "undo", id=old)
+        ok(real_jay, "forget", id=new)
+
+
+def test_an_outcome_is_undone_and_the_reply_says_so(jay):
+    decision = remembered(jay, "Use Redis", kind="decision", topic="cache")
+    told = ok(jay, "revise", id=decision, outcome="failed", reason="too slow").text
+    assert f'undo(id="{decision}")' in told
+
+    assert "outcome: failed -> none" in ok(jay, "undo", id=decision).text
+
+
 def test_the_wrong_way_round_is_refused_with_both_dates_and_the_right_call(jay, clock):
     old = remembered(jay, "Tea is served at four")
     clock.move(days=2)

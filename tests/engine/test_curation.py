@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import AccessLevel, Caller, LinkKind, Role, Status
+from scrubjay.values.memory import AccessLevel, Caller, Kind, LinkKind, NewMemory, Relation, Role, Status
 from tests.conflict import open_conflict
 
 
@@ -194,3 +194,95 @@ def test_a_supersession_is_taken_back_only_at_the_version_that_is_expected(jay, 
 
     getattr(jay.bound_to(expected_version=outdated.version).curation, take_back)(older.id)
     assert jay.get(older.id).superseded_by is None
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_an_undo_takes_back_what_was_said_about_a_pair_and_opens_it_again(jay, relation):
+    for named in ("old", "new"):
+        older, newer = conflicting(jay)
+        ids = {"old": older.id, "new": newer.id}
+        jay.update(ids[named], tags=["harbour"])
+        jay.relate(**ids, relation=relation)
+        assert jay.open_conflicts() == []
+
+        undone = jay.curation.undo(ids[named])
+
+        assert undone.what == ("settled" if relation is Relation.BOTH_TRUE else "superseded")
+        assert [(pair.old.id, pair.new.id) for pair in jay.open_conflicts()] == [(older.id, newer.id)]
+        assert jay.get(older.id).superseded_by is None
+        assert jay.get(newer.id).supersedes is None
+        assert jay.get(ids[named]).tags == ("harbour",), "the update came before"
+        assert jay.curation.undo(ids[named]).what == "revised"
+        for memory in (older, newer):
+            jay.forget(memory.id)
+
+
+def test_a_later_update_is_taken_back_before_what_was_said_about_a_pair(jay):
+    older, newer = conflicting(jay)
+    jay.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
+    jay.update(older.id, tags=["harbour"])
+
+    assert jay.curation.undo(older.id).what == "revised"
+    assert jay.open_conflicts() == []
+    assert jay.curation.undo(older.id).what == "settled"
+    assert len(jay.open_conflicts()) == 1
+    with pytest.raises(Conflict, match="nothing to undo"):
+        jay.curation.undo(older.id)
+
+
+def test_two_memories_that_were_never_asked_about_are_not_asked_about_after_an_undo(jay):
+    one, other = jay.store("The crane is red").memory, jay.store("The crane is tall").memory
+    jay.relate(old=one.id, new=other.id, relation=Relation.BOTH_TRUE)
+
+    assert jay.curation.undo(one.id).what == "settled"
+
+    assert jay.open_conflicts() == []
+    with pytest.raises(Conflict, match="nothing to undo"):
+        jay.curation.undo(one.id)
+    jay.relate(old=one.id, new=other.id, relation=Relation.BOTH_TRUE)
+    assert jay.curation.undo(other.id).what == "settled"
+
+
+def test_what_was_said_about_a_pair_is_taken_back_only_at_the_version_that_is_expected(jay):
+    older, newer = conflicting(jay)
+    jay.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
+
+    with pytest.raises(Conflict, match="now at version"):
+        jay.bound_to(expected_version=older.version + 1).curation.undo(older.id)
+    assert jay.open_conflicts() == []
+
+
+def test_what_a_stranger_may_not_change_it_cannot_reopen(jay):
+    older, newer = conflicting(jay)
+    jay.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
+    stranger = jay.bound_to(
+        caller=Caller(user="ann", role=Role.READER, spaces=frozenset({older.space}), credential="c")
+    )
+
+    with pytest.raises(Forbidden):
+        stranger.curation.undo(older.id)
+    assert jay.open_conflicts() == []
+
+
+def test_an_outcome_is_taken_back_before_an_earlier_revision(jay):
+    decision = jay.store(NewMemory(content="Use Redis", kind=Kind.DECISION, topic="cache", tags=("old",))).memory
+    jay.update(decision.id, tags=["new"])
+    jay.decisions.mark(decision.id, "failed", reason="too slow")
+
+    undone = jay.curation.undo(decision.id)
+
+    assert undone.fields == ("outcome",)
+    assert "outcome" not in undone.memory.detail
+    assert jay.get(decision.id).tags == ("new",)
+    assert jay.curation.undo(decision.id).memory.tags == ("old",)
+    with pytest.raises(Conflict, match="nothing to undo"):
+        jay.curation.undo(decision.id)
+
+
+def test_a_decision_that_replaced_another_from_the_start_has_nothing_to_undo(jay):
+    first = jay.store(NewMemory(content="Use Redis", kind=Kind.DECISION, topic="cache")).memory
+    second = jay.store(NewMemory(content="Use Valkey", kind=Kind.DECISION, topic="cache")).memory
+
+    with pytest.raises(Conflict, match="nothing to undo"):
+        jay.curation.undo(second.id)
+    assert jay.get(first.id).superseded_by == second.id

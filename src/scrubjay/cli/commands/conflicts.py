@@ -70,7 +70,11 @@ def conflicts(
     with session.engine(meaning=False, known_space=True) as engine:
         if undo:
             old, new = engine.reopen(old=meant(engine, undo[0], session), new=meant(engine, undo[1], session))
-            show({"old": old.id, "new": new.id, "settled": None}, f"{old.id} and {new.id} are open again.", session)
+            show(
+                {"old": old.id, "new": new.id, "settled": None},
+                f"{old.id} and {new.id} are no longer settled.",
+                session,
+            )
         elif group is not None and relation is not None:
             settle_group(engine, meant(engine, group, session), Relation(relation), session)
         elif given:

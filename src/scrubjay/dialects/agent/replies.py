@@ -326,7 +326,7 @@ def settled(old: Memory, new: Memory, relation: Relation, now: datetime) -> Repl
     sentence = {
         Relation.REPLACES: f"{new.id} replaces {old.id}, which recall no longer shows. {back}",
         Relation.SAME: f"{new.id} says the same as {old.id}; recall shows the newer one only. {back}",
-        Relation.BOTH_TRUE: f"Both {old.id} and {new.id} are current; this pair is not asked about again.",
+        Relation.BOTH_TRUE: f"Both {old.id} and {new.id} are current; this pair is not asked about again. {back}",
     }[relation]
     return Reply({"old": body_of(old, now), "new": body_of(new, now), "relation": str(relation)}, fixed_text=sentence)
 
@@ -357,8 +357,7 @@ def revised(memory: Memory, fields: Sequence[str], now: datetime) -> Reply:
         sentence = f"{memory.id} already says that; nothing was changed."
     else:
         sentence = f"Revised {', '.join(fields)} of {memory.id}; its earlier version is kept."
-        if "outcome" not in fields:
-            sentence += f' {served("undo")}(id="{memory.id}") takes that back.'
+        sentence += f' {served("undo")}(id="{memory.id}") takes that back.'
     if memory.flags:
         sentence += f" Flagged: it {suspicion(memory)}."
     return Reply({"memory": body_of(memory, now), "changed": list(fields)}, fixed_text=sentence)
@@ -372,23 +371,27 @@ def forgotten(memory: Memory, now: datetime) -> Reply:
 
 UNDONE = {
     "forgotten": "is no longer forgotten",
-    "superseded": "is current again",
-    "revised": "is as it was before the last revision; undo again for the one before",
+    "superseded": "is current again; {other} does not replace it",
+    "settled": "and {other} are no longer settled",
+    "revised": "is as it was before the last revision; undo again for the change before",
 }
 TOLD = {"content": "text", "tags": "tags", "valid_until": "valid until"}  # the others by their names
 
 
 def undone(done: Undone, now: datetime) -> Reply:
     memory, before = done.memory, done.before
-    lines = [f"{memory.id} {UNDONE[done.what]}:", f"   {clipped(on_one_line(memory.shown_text), OPENING)}"]
+    what = UNDONE[done.what].format(other=done.other)
+    lines = [f"{memory.id} {what}:", f"   {clipped(on_one_line(memory.shown_text), OPENING)}"]
     if before is not None:
         lines += [f"   {TOLD.get(one, one)}: {value_of(before, one)} -> {value_of(memory, one)}" for one in done.fields]
     body = {"memory": body_of(memory, now), "undone": done.what, "changed": list(done.fields)}
+    body |= present(other=done.other)
     return Reply(body, fixed_text="\n".join(lines))
 
 
 def value_of(memory: Memory, field: str) -> str:
-    value = getattr(memory, field) if field != "content" else memory.shown_text
+    value = memory.detail.get(field) if field == "outcome" else getattr(memory, field)
+    value = memory.shown_text if field == "content" else value
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d}"
     told = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)

@@ -462,8 +462,12 @@ def forget(engine: Engine, args: Body) -> Reply:
 @scrubjay.writes(
     "Undo the last change",
     takes=record({"id": ID}),
-    gives=gives({"memory": MEMORY, "undone": text(enum=["forgotten", "superseded", "revised"]), "changed": STRINGS}),
+    gives=gives(
+        {"memory": MEMORY, "undone": text(enum=["forgotten", "superseded", "settled", "revised"]), "changed": STRINGS},
+        optional={"other": text()},
+    ),
 )
 def undo(engine: Engine, args: Body) -> Reply:
-    """Take back the last change to a memory: that it was forgotten, replaced or revised. Again: one revision more."""
+    """Take back the last change to a memory: that it was forgotten, settled with another or revised. Again: one change
+    more."""
     return replies.undone(engine.curation.undo(args["id"]), engine.now())

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, release, supersede
+from scrubjay.engine.lifecycle.supersession import RELEASED
 from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Reads, Transaction
@@ -79,7 +80,7 @@ def relate(ledger: Ledger, tx: Transaction, *, old: str, new: str, relation: Rel
             raise Conflict(f"{memory.id} is already superseded by {other.id}.", hint=hint, memory_id=memory.id)
     links = [link for link in tx.history.links([pair[0].id], kinds=MAY_OUTDATE) if {link.source, link.target} == ids]
     for link in links:
-        if link.state == "open":
+        if link.state != "kept":
             ledger.mark(tx, link, "kept")
             ledger.record(tx, pair[0], "kept")
     if not links:  # said before anything was proposed: what is judged later must not ask again
@@ -90,7 +91,7 @@ def relate(ledger: Ledger, tx: Transaction, *, old: str, new: str, relation: Rel
 
 
 def reopen(ledger: Ledger, tx: Transaction, *, old: str, new: str) -> tuple[Memory, Memory]:
-    """Take back what was said about a pair, so that it is proposed again."""
+    """Take back what was said about a pair, so that it is proposed again, if it ever was."""
     outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
     links = [
         link
@@ -103,7 +104,8 @@ def reopen(ledger: Ledger, tx: Transaction, *, old: str, new: str) -> tuple[Memo
     if outdated.superseded_by == successor.id:
         outdated = release(ledger, tx, outdated)
     for link in links:
-        if link.state != "open":
-            ledger.mark(tx, link, "open")
+        before = RELEASED if link.score is None else "open"  # without a score it was only said, never proposed
+        if link.state != before:
+            ledger.mark(tx, link, before)
             ledger.record(tx, outdated, "reopened")
     return outdated, successor

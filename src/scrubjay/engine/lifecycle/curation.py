@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
+from scrubjay.engine.conflicts import settle
 from scrubjay.engine.lifecycle import lifecycle, revising
 from scrubjay.engine.store.intake import CHANGEABLE, Merge, title_of
 from scrubjay.engine.store.intake import revision as revision_of
@@ -97,8 +98,8 @@ class Curation:
         return lifecycle.release(self._engine.ledger, tx, memory)
 
     def undo(self, id: str) -> Undone:
-        """Take back what was last done to a memory: that it was forgotten, superseded or revised. Each further undo
-        takes back the revision before; only a revision brings back what was undone.
+        """Take back what was last done to a memory: that it was forgotten, superseded, settled with another, or
+        revised. Each further undo takes back what was done before; only doing it again brings back what was undone.
 
         :raises Conflict: if nothing was
         """
@@ -106,25 +107,59 @@ class Curation:
             return kept
         engine = self._engine
         memory = engine.get(id, deleted=True)
-        if memory.status is not Status.DELETED and memory.superseded_by is None:
-            return self._undo_revision(memory)
+        if memory.status is Status.DELETED:
+            return engine.transact(Undone, lambda tx: self._undo_forgetting(tx, memory))
+        if memory.superseded_by is not None:
+            return engine.transact(Undone, lambda tx: self._undo_supersession(tx, memory))
+        history = engine.history(memory.id)
+        revision, settled = last_revision(memory, history), self._last_settled(memory, history)
+        if settled is not None and (revision is None or settled.hlc > revision.after.hlc):
+            return engine.transact(Undone, lambda tx: self._undo_settling(tx, memory, settled))
+        if revision is None:
+            hint = "Forget it, if it should not have been stored."
+            raise Conflict(f"There is nothing to undo on {memory.id}.", hint=hint, memory_id=memory.id)
+        return self._undo_revision(memory, revision.before)
 
-        def write(tx: Transaction) -> Undone:
-            if memory.status is Status.DELETED:
-                recovered = lifecycle.recover(engine.ledger, tx, memory.id, expected_version=engine.expected_version)
-                return Undone(memory=recovered, what="forgotten")
-            return Undone(memory=self._release(tx, memory.id), what="superseded")
+    def _undo_forgetting(self, tx: Transaction, memory: Memory) -> Undone:
+        expected = self._engine.expected_version
+        recovered = lifecycle.recover(self._engine.ledger, tx, memory.id, expected_version=expected)
+        return Undone(memory=recovered, what="forgotten")
 
-        return engine.transact(Undone, write)
+    def _undo_supersession(self, tx: Transaction, memory: Memory) -> Undone:
+        return Undone(memory=self._release(tx, memory.id), what="superseded", other=memory.superseded_by)
 
-    def _undo_revision(self, memory: Memory) -> Undone:
+    def _last_settled(self, memory: Memory, history: Sequence[Version]) -> Link | None:
+        """What was last said of this memory and another, and still counts: that both are true, or that it supersedes
+        the other. What a memory supersedes since it was stored was not said later."""
         engine = self._engine
-        former = before_last_revision(memory, engine.history(memory.id))
-        if former is None:
-            raise Conflict(f"There is nothing to undo on {memory.id}.", memory_id=memory.id)
+        links = engine.ledger.links_seen(engine.records, [memory.id])
+        older = {link.target for link in links if link.kind is LinkKind.SUPERSEDES and link.source == memory.id}
+        older.discard((history[-1].memory if history else memory).supersedes or "")
+        found = engine.records.get(sorted(older), access.audience_anywhere(engine.caller)) if older else ()
+        outdated = {one.id for one in found if one.superseded_by == memory.id and one.status is not Status.DELETED}
+        said = [
+            link
+            for link in links
+            if (link.kind is LinkKind.MAY_OUTDATE and link.state == "kept")
+            or (link.kind is LinkKind.SUPERSEDES and link.target in outdated)
+        ]
+        return max(said, key=lambda link: (link.hlc, link.origin), default=None)
+
+    def _undo_settling(self, tx: Transaction, memory: Memory, said: Link) -> Undone:
+        ledger = self._engine.ledger
+        lifecycle.check_version(ledger.seen(tx, memory.id), self._engine.expected_version)
+        if said.kind is LinkKind.SUPERSEDES:
+            released = lifecycle.release(ledger, tx, ledger.changeable(tx, said.target))
+            return Undone(memory=released, what="superseded", other=memory.id)
+        settle.reopen(ledger, tx, old=said.target, new=said.source)
+        other = said.source if said.target == memory.id else said.target
+        return Undone(memory=ledger.seen(tx, memory.id), what="settled", other=other)
+
+    def _undo_revision(self, memory: Memory, former: Version) -> Undone:
+        engine = self._engine
         fields = revising.fields_of(engine, former.memory)
         changed = revision_of(memory, fields, Merge.REPLACE, None, held=True)
-        revision = revising.prepared(engine, memory, changed)
+        revision = revising.prepared(engine, memory, {**changed, "detail": former.memory.detail})
 
         def write(tx: Transaction) -> Undone:
             current = revision.current(engine, tx, expected_version=engine.expected_version)
@@ -206,22 +241,33 @@ class Curation:
         ]
 
 
-def before_last_revision(memory: Memory, history: Sequence[Version]) -> Version | None:
-    """The state before the last revision that still stands. An undo leads to an old state: what came after that one
-    is undone, so the search goes on behind it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastRevision:
+    """The state before a revision, and the one it led to."""
+
+    before: Version
+    after: Memory
+
+
+def last_revision(memory: Memory, history: Sequence[Version]) -> LastRevision | None:
+    """The last revision that still stands. An undo leads to an old state: what came after that one is undone, so the
+    search goes on behind it."""
     undone_to: str | None = None
+    after = memory
     for one in history:
         if undone_to is not None:
             undone_to = None if one.id == undone_to else undone_to
         elif (one.reason or "").startswith(UNDID):
             undone_to = (one.reason or "").removeprefix(UNDID)
         elif one.memory.state is State.ACTIVE and changes(one.memory, memory):
-            return one
+            return LastRevision(before=one, after=after)
+        after = one.memory
     return None
 
 
 def changes(before: Memory, now: Memory) -> list[str]:
-    return [name for name in CHANGEABLE if getattr(before, name) != getattr(now, name)]
+    told = [name for name in CHANGEABLE if getattr(before, name) != getattr(now, name)]
+    return told if before.detail.get("outcome") == now.detail.get("outcome") else [*told, "outcome"]
 
 
 def connected(

@@ -83,9 +83,12 @@ def outdate(
 
 
 def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
-    """Take back that anything the caller may see outdates a memory; it is true as long as it was before."""
+    """Take back that anything the caller may see outdates a memory; it is true as long as it was before, and what was
+    proposed about it is open again."""
     own = plain(tx, memory)
     for link in ledger.links_seen(tx, [memory.id]):
+        if link.kind is LinkKind.MAY_OUTDATE and link.target == memory.id and link.state == "superseded":
+            ledger.mark(tx, link, "open")
         if link.kind is not LinkKind.SUPERSEDES or link.target != memory.id or link.state == RELEASED:
             continue
         ledger.mark(tx, link, RELEASED)
