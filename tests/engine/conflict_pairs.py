@@ -65,3 +65,14 @@ TRUE_TOGETHER = [
     ("Anna Berg works at Norvik", "Tomas Lund works at Halden"),
     ("Anna Berg's phone number is 555-0142", "Tomas Lund's phone number is 555-0199"),
 ]
+
+# The newer one says the same in other words: nothing is outdated.
+SAID_AGAIN = [
+    ("The harbour scene needs 42 extras.", "We have to book forty-two extras for the harbour scene."),
+    ("User dislikes coriander.", "Coriander is something the user really does not like to eat."),
+    ("Mrs Haddad can't take aspirin.", "Aspirin is contraindicated for Mrs Haddad."),
+    (
+        "On 29 June we give the summer concert in Holy Trinity; people are let in from 19:00.",
+        "Summer concert takes place on 29 June at Holy Trinity, doors open at seven.",
+    ),
+]

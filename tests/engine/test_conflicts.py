@@ -7,10 +7,12 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.engine.conflicts import fact_kinds, grammar, reading, weights
+from scrubjay.engine.conflicts.differences import restates
+from scrubjay.engine.conflicts.reading import read
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import LinkKind, Relation
-from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, TRUE_TOGETHER
+from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, SAID_AGAIN, TRUE_TOGETHER
 
 
 @pytest.mark.parametrize(("old", "new"), TRUE_TOGETHER)
@@ -41,6 +43,40 @@ def test_what_is_less_likely_is_a_candidate_and_opens_no_conflict(real_jay, old,
 
     assert ([memory.content for memory in stored.candidates], stored.similar, stored.same) == ([old], (), ())
     assert real_jay.open_conflicts() == []
+
+
+@pytest.mark.parametrize(("old", "new"), SAID_AGAIN)
+def test_what_is_said_again_in_other_words_outdates_nothing(real_jay, old, new):
+    real_jay.store(old)
+
+    stored = real_jay.store(new)
+
+    assert (stored.similar, stored.candidates) == ((), ())
+    assert real_jay.open_conflicts() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Training is at 7:00", "At 19:00 there is training"),
+        ("The crew has 13 members", "There is 1 member in the crew"),
+        ("Training is on Monday", "On Tuesday there is training"),
+        ("Anna leads the crew", "The crew's leader is Berta"),
+        ("The flag is set", "The flag is no longer set"),
+        ("gpu-03 is down", "gpu-03 came back"),
+        ("Maya is allergic to nuts", "The test showed that Maya is not allergic to nuts"),
+        ("The tests do not run at night", "At night the tests run"),
+        ("The build is broken", "The build is green"),
+    ],
+)
+def test_another_value_is_never_the_same_in_other_words(old, new):
+    assert not restates(read(old), read(new), cosine=1.0)
+
+
+def test_a_figure_may_be_written_as_a_word_or_by_another_clock():
+    for old, new in (("Doors open at 19:00", "At seven the doors open"), ("42 extras", "It takes forty-two extras")):
+        assert restates(read(old), read(new), cosine=0.95)
+        assert not restates(read(old), read(new), cosine=0.9)
 
 
 def test_the_outdated_one_is_found_among_many_facts_on_the_same_person(real_jay):

@@ -13,6 +13,7 @@ from operator import itemgetter, mul
 
 from scrubjay.engine.conflicts.reading import Reading
 from scrubjay.engine.conflicts.weights import BIAS, WEIGHTS
+from scrubjay.values.languages import word_set
 
 # Cosines: of any two facts on one subject; what two different facts reach, and beyond it nearly the same sentence.
 ON_ONE_SUBJECT, SPREAD = 0.85, 0.10
@@ -151,6 +152,39 @@ def other_number(old: Reading, new: Reading) -> bool:
     return any(
         match[1] in kinds and match[1] != "v" for name in new.names - old.tokens if (match := NUMBERED.match(name))
     )
+
+
+TURNED = word_set("back out hold drops came alone everywhere unplugged")  # a change, where nothing else differs
+ON_THE_HOUR = re.compile(r"(\d\d?)[:.]00$")
+
+
+def restates(old: Reading, new: Reading, cosine: float) -> bool:
+    """The same said again in other words: the same names, figures and days, and no word of a change. What only ends
+    otherwise has another value."""
+    if cosine < DIFFERENT or new.now or new.since or new.corrects or new.changes or not TURNED.isdisjoint(new.tokens):
+        return False
+    denied, said = (new, old) if new.denied else (old, new)
+    if old.denied != new.denied and said.words <= denied.words:
+        return False
+    named = new.names <= old.tokens and old.names <= new.tokens and new.days == old.days
+    return named and same_figures(old, new) and not same_beginning(old, new)
+
+
+def same_figures(old: Reading, new: Reading) -> bool:
+    """Whether both have the same numbers; 19:00 in one of them may be 7 (pm) in the other."""
+    one, other = figures(old) - figures(new), figures(new) - figures(old)
+    if any(map(ON_THE_HOUR.match, one)) == any(map(ON_THE_HOUR.match, other)):
+        return one == other
+    return set(map(hour, one)) == set(map(hour, other))
+
+
+def figures(read: Reading) -> frozenset[str]:
+    return read.numbers - {"1"} if "one" in read.tokens else read.numbers  # "a fresh one" is not a number
+
+
+def hour(number: str) -> str:
+    on_the_hour = ON_THE_HOUR.match(number)
+    return str(int(on_the_hour[1]) % 12 or 12) if on_the_hour else number
 
 
 def same_beginning(old: Reading, new: Reading) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import access
-from scrubjay.engine.conflicts.differences import Kinds, features, other_number, other_one, probability
+from scrubjay.engine.conflicts.differences import Kinds, features, other_number, other_one, probability, restates
 from scrubjay.engine.conflicts.duplicates import NEAR, same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.engine.conflicts.reading import READ, is_english, read
@@ -89,7 +89,7 @@ class Judge:
             score = probability(seen)
             short = max(len(old.text), len(new.text)) <= READ  # of an essay only the beginning was read
             sure = score >= SURE and short and not other_one(told, said)
-            if score >= CANDIDATE and not other_number(told, said):
+            if score >= CANDIDATE and not other_number(told, said) and not restates(told, said, cosine):
                 found.append(Judged(old.id, score, sure))
         return sorted(found, key=lambda one: -one.score)
 
@@ -106,6 +106,8 @@ class Judge:
         [kinds] = self._kinds(new_vector, [old_vector])
         cosine = float((old_vector * new_vector).sum())
         one, other = read(old), read(new)
+        if restates(one, other, cosine):
+            return False
         return probability(features(one, other, cosine=cosine, behind=0.0, kinds=kinds, rarity={})) >= SURE
 
     def _kinds(self, vector: Vector, others: Sequence[Vector]) -> list[Kinds]:

@@ -84,6 +84,11 @@ NUMBER_WORDS = {
     "forty": "40", "fifty": "50", "first": "1", "third": "3", "fourth": "4", "fifth": "5", "half": "0.5", "noon": "12",
     "midnight": "0",
 }  # fmt: skip
+NUMBER_WORDS |= {
+    f"{tens}-{one}": NUMBER_WORDS[tens][0] + NUMBER_WORDS[one]
+    for tens in ("twenty", "thirty", "forty", "fifty")
+    for one in ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+}
 NOT_THAT = re.compile(r",? not \S+\.?$")
 ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 FUNCTION_WORDS = (
