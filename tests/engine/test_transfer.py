@@ -166,6 +166,24 @@ def test_decisions_of_a_list_made_by_hand_form_a_chain(jay, clock):
     assert [one.content for one in chain if one.superseded_by is None] == ["Use what there is"]
 
 
+def test_lines_with_the_same_path_get_numbers_and_private_ones_keep_it(jay):
+    jay.store("here", path="notes/a")
+    lines = [
+        {"content": "one", "path": "notes/a"},
+        {"content": "two", "path": "notes/b"},
+        {"content": "three", "path": "notes/b", "access_level": "private"},
+        {"content": "four", "path": "notes/b"},
+        {"content": "five", "path": "notes/a-2"},
+    ]
+
+    jay.import_from(lines)
+
+    paths = {memory.content: memory.path for memory in jay.list()}
+    assert [paths[name] for name in ("here", "one", "two", "three", "four", "five")] == [
+        "notes/a", "notes/a-2", "notes/b", "notes/b", "notes/b-2", "notes/a-2-2",
+    ]  # fmt: skip
+
+
 def test_a_path_that_is_taken_gets_a_number(jay, other):
     jay.store("one", path="notes/same")
     other.store("two", path="notes/same")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -361,13 +361,8 @@ class Engine:
             memories = [
                 enrich(self, memory, new, text.first) for memory, new, text in zip(admitted, given, texts, strict=True)
             ]
-            ledger = self.ledger
             with self.records.writing() as tx:
-                for memory, text in zip(memories, texts, strict=True):
-                    if memory.kind is Kind.DECISION:
-                        self.decisions.add(tx, memory, text)
-                    else:
-                        ledger.add(tx, memory, text, judged=memory.kind is not Kind.MEMORY)
+                self._add(tx, memories, texts)
             self.write_files(patient=True)
             ids += [memory.id for memory in memories]
             if progress:
@@ -376,6 +371,27 @@ class Engine:
             self.parts.backlog.wake()
         self.parts.indexer.finish()
         return ids
+
+    def _add(
+        self, tx: Transaction, memories: Sequence[Memory], texts: Sequence[TextVectors], *, imported: bool = False
+    ) -> None:
+        """Write new memories in their order, plain ones that follow each other all at once; what is imported on paths
+        that are free."""
+        ledger = self.ledger
+        for plain, run in groupby(zip(memories, texts, strict=True), lambda pair: pair[0].kind is Kind.MEMORY):
+            pairs = [*run]
+            if plain:
+                news = [memory for memory, _ in pairs]
+                news = names.on_free_paths(tx, news) if imported else news
+                ledger.add_all(tx, news, [text for _, text in pairs])
+                continue
+            for given, text in pairs:
+                memory = replace(given, path=names.free_path(tx, given)) if imported else given
+                in_chain = imported and (memory.name != memory.id or memory.state is not State.ACTIVE)
+                if memory.kind is Kind.DECISION and not in_chain:
+                    self.decisions.add(tx, memory, text, imported=imported)
+                else:
+                    ledger.add(tx, memory, text, judged=True)
 
     def store_each(self, items: Sequence[NewMemory], *, personal: Container[int] = ()) -> Sequence[Stored]:
         """Keep some memories one after the other, each judged as if it came alone; all are checked before the first is
@@ -929,15 +945,8 @@ class Engine:
         `texts` are the memories' vectors, where they are made already.
         """
         texts = embedding.embed_at_leisure(self, memories) if texts is None else texts
-        ledger = self.ledger
         with self.records.writing() as tx:
-            for memory, text in zip(memories, texts, strict=True):
-                placed = replace(memory, path=names.free_path(tx, memory))
-                by_hand = memory.name == memory.id  # then it is in no chain yet
-                if memory.kind is Kind.DECISION and by_hand and memory.state is State.ACTIVE:
-                    self.decisions.add(tx, placed, text, imported=True)
-                else:
-                    ledger.add(tx, placed, text, judged=placed.kind is not Kind.MEMORY)
+            self._add(tx, memories, texts, imported=True)
             ends = {end for link in links for end in (link.source, link.target)}
             seen = tx.get(sorted(ends), access.audience_anywhere(self.caller))
             known = {memory.id for memory in seen if access.may_change(self.caller, memory)}

@@ -8,16 +8,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from scrubjay.embedders.base import Vector
 from scrubjay.errors import Conflict, SpaceNotFound, StorageError
-from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.promises.memories import Addition, Change, Store
+from scrubjay.stores.promises.statistics import Part
 from scrubjay.values.memory import (
     AccessLevel,
+    Audience,
     Category,
     Context,
     Filter,
     Kind,
     Memory,
     Provenance,
+    Scope,
+    Sight,
     Source,
     State,
     Status,
@@ -45,10 +50,111 @@ from tests.stores.contract.samples import (
     put_in,
     relate,
     some,
+    totals,
+    unit,
 )
 
 
+CHANGE = Change(user="ann", at=NOW)
+VECTORS: list[list[Vector]] = [[QUERY, unit(1)], [unit(2)], [], [unit(3), unit(4)], [unit(5), unit(6)]]
+
+
+def various() -> list[Memory]:
+    ann = Context(user_id="ann", conversation_id="talk")
+    return [
+        some("User lives in Seattle", tags=("city", "home"), auto_tags=("place", "city"), context=ann),
+        some("User lived in Austin " * 300, access_level=AccessLevel.PRIVATE, context=ann),
+        some("ann ROWS", access_count=3, importance=0.9, category=Category.PREFERENCE),
+        some("Ann rows", flags=("secret",), metadata={"a": [1]}, superseded_by="other", version=4),
+        some("Ann rows", status=Status.DELETED, deleted_at=NOW, recoverable_until=later(9)),
+    ]
+
+
+def print_of(memory: Memory) -> bytes:
+    return f"{memory.space} {memory.content.lower()}".encode()[:32]
+
+
+def in_space(store: Store, space: str, new: list[str]) -> dict[str, object]:
+    """What can be told of new memories, whatever they and their space are called."""
+    sight = Audience("local", (Scope(space, Sight.ALL),))
+    filter = Filter(states=EVERY_STATE, expired=None)
+    place = {id: number for number, id in enumerate(new)}
+    read = store.get(new, sight)
+    plain = [replace(one, id="", path="", space="", seq=0) for one in read]
+    found = [
+        [(place.get(one.memory), round(one.score, 6)) for one in ones]
+        for ones in (
+            store.match("ann city seattle austin", filter, sight, now=NOW, limit=100),
+            store.nearest(QUERY, filter, sight, now=NOW, limit=100),
+        )
+    ]
+    waiting = [(place[one.memory.id], one.next_part) for one in store.upkeep.pending(limit=99) if one.memory.id in place]
+    return {
+        "read": plain,
+        "in order": sorted(new, key=lambda id: [one.seq for one in read if one.id == id]) == new,
+        "found": found,
+        "vectors": [store.vectors(new)[id].tobytes() if id in store.vectors(new) else None for id in new],
+        "waiting": sorted(waiting),
+        "listed": [place.get(one.id) for one in store.list(filter, sight, now=NOW, limit=99)],
+        "tagged": [place[one.id] for one in store.list(replace(filter, tags=("city",)), sight, now=NOW, limit=99)],
+        "totals": store.statistics.totals(Part(), sight, now=NOW),
+        "rarity": store.rarity(["ann", "seattle"], sight),
+    }
+
+
 class MemoriesContract:
+    # --- many at once ---
+
+    def test_many_new_memories_are_written_as_one_after_the_other(self, store: Store) -> None:
+        create_spaces(store, "single", "many")
+        with store.writing() as tx:
+            for one in (some("Ann rows", space="single"), some("Ann rows", space="many")):
+                tx.put(one, fingerprint=print_of(one), vectors=(), parts=0, change=CHANGE)
+        single = [replace(one, space="single") for one in various()]
+        many = [replace(one, space="many") for one in various()]
+
+        with store.writing() as tx:
+            for memory, vectors in zip(single, VECTORS, strict=True):
+                tx.put(memory, fingerprint=print_of(memory), vectors=vectors, parts=2, change=CHANGE)
+            tx.put_new(
+                [
+                    Addition(memory=memory, fingerprint=print_of(memory), vectors=vectors, parts=2)
+                    for memory, vectors in zip(many, VECTORS, strict=True)
+                ],
+                change=CHANGE,
+            )
+
+        told = [in_space(store, space, [one.id for one in news]) for space, news in (("single", single), ("many", many))]
+        assert told[0] == told[1]
+        assert totals(store).repeats == 2
+
+    def test_a_taken_id_or_path_among_many_is_a_conflict_and_nothing_is_written(self, store: Store) -> None:
+        known = put(store, some("The first"))
+        with store.writing() as tx:
+            tx.history.alias("another", known.id)
+        new = some("The second")
+
+        for taken in (
+            some("Third", id=known.id),
+            some("Third", id="another"),
+            some("Third", path=known.path),
+            some("Third", path=new.path),
+        ):
+            added = [Addition(memory=one, fingerprint=print_of(one), vectors=(), parts=0) for one in (new, taken)]
+            with pytest.raises(Conflict, match="taken"), store.writing() as tx:
+                tx.put_new(added, change=CHANGE)
+
+        assert listed(store) == [known.id]
+
+    def test_many_new_memories_go_into_spaces_that_exist(self, store: Store) -> None:
+        lost = some(space="nowhere")
+        with pytest.raises(SpaceNotFound), store.writing() as tx:
+            tx.put_new([Addition(memory=lost, fingerprint=b"f", vectors=(), parts=0)], change=CHANGE)
+
+    def test_nothing_new_is_no_error(self, store: Store) -> None:
+        with store.writing() as tx:
+            tx.put_new([], change=CHANGE)
+
     # --- transactions ---
 
     def test_what_a_transaction_wrote_is_seen_when_it_ends(self, store: Store) -> None:
@@ -289,6 +395,22 @@ class MemoriesContract:
 
         assert store.files.taken_paths(some(path="a/b")) == {"a/b", "a/b-2", "a/b-x"}
         assert store.files.taken_paths(some(path="a/b", space="nowhere")) == set()
+
+    def test_used_paths_are_those_of_active_memories_whoever_sees_them(self, store: Store) -> None:
+        create_spaces(store, "elsewhere")
+        put_all(
+            store,
+            [
+                some(path="a"),
+                some(path="b", access_level=AccessLevel.PRIVATE, context=Context(user_id="ann")),
+                some(path="c", status=Status.DELETED),
+                some(path="d", space="elsewhere"),
+                some(path="e"),
+            ],
+        )
+
+        assert store.files.used_paths("default", ["a", "b", "c", "d"]) == {"a", "b"}
+        assert store.files.used_paths("default", []) == set()
 
     def test_a_memory_does_not_take_its_own_path(self, store: Store) -> None:
         memory = put(store, some(path="a/b"))

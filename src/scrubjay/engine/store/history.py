@@ -15,7 +15,7 @@ from scrubjay.engine.holding import locked
 from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.store import intake, names
 from scrubjay.errors import NotFound
-from scrubjay.stores.promises.memories import Change, Reads, Transaction
+from scrubjay.stores.promises.memories import Addition, Change, Reads, Transaction
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import (
     AT_HAND,
@@ -124,6 +124,33 @@ class Ledger:
             tx.upkeep.await_judgement(stored.id)
         self.record(tx, stored, "stored")
         return stored
+
+    def add_all(self, tx: Transaction, memories: Sequence[Memory], texts: Sequence[TextVectors]) -> None:
+        """Write new plain memories of one space, which are compared with earlier ones later."""
+        if not memories:
+            return
+        tx.spaces.create(memories[0].space, at=memories[0].updated_at)
+        now = self.now()
+        stamped = [replace(memory, **tx.clock.stamp(now)) for memory in memories]
+        tx.put_new(
+            [
+                Addition(
+                    memory=memory,
+                    fingerprint=intake.fingerprint(memory),
+                    vectors=self._writable(tx, text.vectors),
+                    parts=text.parts,
+                )
+                for memory, text in zip(stamped, texts, strict=True)
+            ],
+            change=Change(user=self.caller.user, at=now),
+        )
+        for memory, text in zip(stamped, texts, strict=True):
+            self._add_second(tx, memory, text)
+        whole = [one.id for one, text in zip(memories, texts, strict=True) if 0 < text.parts <= len(text.vectors)]
+        if whole:
+            tx.upkeep.await_judgement(*whole)
+        for memory in memories:
+            self.record(tx, memory, "stored")
 
     def change(
         self,
@@ -278,16 +305,20 @@ class Ledger:
             parts=0 if text is None else text.parts,
             change=Change(user=self.caller.user, at=at or memory.updated_at, reason=reason),
         )
-        if text is not None and text.second:
+        if text is not None:
+            self._add_second(tx, stored, text)
+        return stored
+
+    def _add_second(self, tx: Transaction, memory: Memory, text: TextVectors) -> None:
+        if text.second:
             tx.add_vectors(
-                stored.id,
-                version=stored.version,
+                memory.id,
+                version=memory.version,
                 first_part=0,
                 vectors=text.second,
                 parts=len(text.second),
                 model=self.second_model,
             )
-        return stored
 
     def _writable(self, tx: Transaction, vectors: Sequence[Vector]) -> Sequence[Vector]:
         """Vectors of two models never meet: the first model to write is the store's, others' texts wait."""

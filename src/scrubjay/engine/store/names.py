@@ -18,7 +18,7 @@ from hashlib import sha256
 from scrubjay.engine import access
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.values.memory import AccessLevel, Audience, Kind, Memory, Scope, Sight, random_suffix, topic_key
+from scrubjay.values.memory import AT_HAND, AccessLevel, Audience, Kind, Memory, Scope, Sight, random_suffix, topic_key
 
 CHECKPOINT = re.compile(r"checkpoint_([0-9]{1,16})")
 MOST_COUNTED = 10**15  # a sync that brings a larger number does not move the count: the next would not be found
@@ -50,10 +50,30 @@ def free_number(tx: Transaction, space: str, wanted: int | None = None) -> int:
 
 def free_path(reads: Reads, memory: Memory) -> str:
     """The memory's path, or the first of path-2, path-3 … that is free in its space and audience."""
-    taken = reads.files.taken_paths(memory)
-    if memory.path not in taken:
-        return memory.path
-    return next(path for n in range(2, len(taken) + 3) if (path := f"{memory.path}-{n}") not in taken)
+    return _first_free(memory.path, reads.files.taken_paths(memory))
+
+
+def on_free_paths(reads: Reads, memories: Sequence[Memory]) -> list[Memory]:
+    """Many of one space, each on such a path, as if it were written before the next is looked at."""
+    used = reads.files.used_paths(memories[0].space, [memory.path for memory in memories]) if memories else set()
+    given: dict[str | None, set[str]] = {}  # by whose they are, if not everyone's
+    placed = []
+    for memory in memories:
+        private = memory.access_level is AccessLevel.PRIVATE
+        mine = given.setdefault(memory.context.user_id if private else None, set())
+        path = memory.path
+        if path in used or path in mine:
+            path = _first_free(path, reads.files.taken_paths(memory) | mine)
+        if memory.state in AT_HAND:
+            mine.add(path)
+        placed.append(memory if path == memory.path else replace(memory, path=path))
+    return placed
+
+
+def _first_free(path: str, taken: set[str]) -> str:
+    if path not in taken:
+        return path
+    return next(other for n in range(2, len(taken) + 3) if (other := f"{path}-{n}") not in taken)
 
 
 def holder(reads: Reads, memory: Memory) -> Memory | None:

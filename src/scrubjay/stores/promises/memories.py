@@ -109,6 +109,16 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """A new memory as `Transaction.put_new` takes it; all is as `put` has it."""
+
+    memory: Memory
+    fingerprint: bytes
+    vectors: Sequence[Vector]
+    parts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A write that may be sent twice, told from others by the key that its caller chose."""
 
@@ -311,6 +321,15 @@ class Transaction(Reads):
             ``memory.version - 1``; if a new memory's id is taken, or its path by another active one of the same space
         :raises SpaceNotFound: if its space was never created
         """
+
+    def put_new(self, new: Sequence[Addition], *, change: Change) -> None:
+        """Write many new memories, in their order: the same as `put` for each of them, in fewer statements.
+
+        :raises Conflict: if an id is taken, or a path by another active memory of the same space and audience
+        :raises SpaceNotFound: if a space was never created
+        """
+        for one in new:
+            self.put(one.memory, fingerprint=one.fingerprint, vectors=one.vectors, parts=one.parts, change=change)
 
     @abstractmethod
     def add_vectors(

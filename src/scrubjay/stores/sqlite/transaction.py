@@ -4,16 +4,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
-from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Change, List, Transaction
+from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import replication, vec1
@@ -41,6 +43,9 @@ from scrubjay.values.words import MAX_PASSAGES, found_by, indexed, passages
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
+ADD_WORDS = "INSERT INTO words (rowid, text, scope) VALUES (?, ?, ?)"
+ADD_TAG = "INSERT INTO tags (memory, tag) VALUES (?, ?)"
+ADD_PENDING = "INSERT INTO pending (memory, next_part) VALUES (?, ?)"
 DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
@@ -82,9 +87,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         memory = self._without_asides(memory)
         stored = self._stored(memory.id)
         self._check_version(memory, stored)
-        space = space_number(self._con, memory.space)
-        if space is None:
-            raise SpaceNotFound(f"No space {memory.space!r}.", hint="Create it first.")
+        space = self._known_space(memory.space)
         columns = self._columns(memory, space)
         self._check_path(memory, space)
         columns |= {"fingerprint": fingerprint, "change": self._changed()}
@@ -117,6 +120,34 @@ class SqliteTransaction(SqliteReads, Transaction):
         if vectors is not None and stored is not None:
             self._replace_vectors(seq, memory.version, vectors, parts)
         return self._written(seq)
+
+    def put_new(self, new: Sequence[Addition], *, change: Change) -> None:
+        if not new:
+            return
+        self._check_free([one.memory.id for one in new])
+        [(last,)] = self._con.execute("SELECT coalesce(max(seq), 0) FROM memories")
+        spaces = {name: self._known_space(name) for name in {one.memory.space for one in new}}
+        number = cache(self._number)
+        added = {"change": self._changed()}
+        rows, words, tags, vectors, pending = [], [], [], [], []
+        for seq, one in enumerate(new, last + 1):
+            memory, space = self._without_asides(one.memory), spaces[one.memory.space]
+            user, conversation = number(memory.context.user_id), memory.context.conversation_id
+            talk = None if conversation is None else number(conversation)
+            columns = row_of(memory, space=space, user=user, conversation=talk)
+            columns |= added | _first(memory) | {"fingerprint": one.fingerprint, "parts": one.parts, "seq": seq}
+            rows.append(columns)
+            words += _words_of(seq, memory, space)
+            tags += _tags_of(seq, memory)
+            vectors += [(seq, part, vector) for part, vector in enumerate(one.vectors)]
+            pending += [(seq, len(one.vectors))] if len(one.vectors) < one.parts else []
+        self._insert_new([one.memory for one in new], rows)
+        self._mark_repeats(*self._repeated([one.fingerprint for one in new], before=last + 1))
+        self._con.executemany(ADD_WORDS, words)
+        add_passages(self._con, last + 1, last + len(new))
+        self._con.executemany(ADD_TAG, tags)
+        self._put_vectors(vectors)
+        self._con.executemany(ADD_PENDING, pending)
 
     def add_vectors(
         self,
@@ -229,10 +260,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         self._con.execute(DELETE_WORDS, (seq,))
         self._con.executemany(
             "INSERT INTO archived_words (rowid, text, scope) VALUES (?, ?, ?)",
-            [
-                (seq * MAX_PASSAGES + place, indexed(passage), scope_token(space))
-                for place, passage in enumerate(passages(found_by(memory)))
-            ],
+            _words_of(seq, memory, space),
         )
         # What is being embedded just now belongs to a text that is no longer here.
         self._update(seq, emptied(memory) | {"text_version": memory.version, "change": self._changed()})
@@ -444,6 +472,18 @@ class SqliteTransaction(SqliteReads, Transaction):
             return
         check_next(memory, stored[_VERSION], purged=self._purged(stored[0]))
 
+    def _check_free(self, ids: Sequence[str]) -> None:
+        for (taken,) in self._con.execute(
+            # both by their ids
+            """
+            SELECT value
+            FROM json_each(?)
+            WHERE value IN (SELECT id FROM memories) OR value IN (SELECT alias FROM aliases)
+            """,
+            (as_json(ids),),
+        ):
+            raise Conflict(f"The id {taken!r} is taken.")
+
     def _purged(self, seq: int) -> bool:
         return self._con.execute("SELECT state FROM memories WHERE seq = ?", (seq,)).fetchone() == (State.PURGED,)
 
@@ -466,6 +506,12 @@ class SqliteTransaction(SqliteReads, Transaction):
         if taken:
             raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
 
+    def _known_space(self, name: str) -> int:
+        space = space_number(self._con, name)
+        if space is None:
+            raise SpaceNotFound(f"No space {name!r}.", hint="Create it first.")
+        return space
+
     def _columns(self, memory: Memory, space: int) -> dict[str, Any]:
         user, conversation = self._number(memory.context.user_id), memory.context.conversation_id
         number = None if conversation is None else self._number(conversation)
@@ -486,9 +532,27 @@ class SqliteTransaction(SqliteReads, Transaction):
         return self._change
 
     def _insert(self, columns: dict[str, Any]) -> int:
-        names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
-        self._con.execute(f"INSERT INTO memories ({names}) VALUES ({values})", columns)
+        self._con.execute(_insertion_of(*columns), tuple(columns.values()))
         return self._con.last_insert_rowid()
+
+    def _insert_new(self, memories: Sequence[Memory], rows: Sequence[dict[str, Any]]) -> None:
+        """:raises Conflict: if a path is taken"""
+        try:
+            self._con.executemany(_insertion_of(*rows[0]), [tuple(columns.values()) for columns in rows])
+        except apsw.ConstraintError:  # looking before each of them would take longer than all else here
+            for memory, columns in zip(memories, rows, strict=True):
+                self._check_path(memory, columns["space"])
+            raise
+
+    def _repeated(self, fingerprints: Sequence[bytes], *, before: int) -> set[bytes]:
+        """Those that come twice, or that a memory before this number has."""
+        earlier = self._con.executemany(
+            # memories_by_fingerprint
+            "SELECT fingerprint FROM memories WHERE fingerprint = ? AND seq < ?",
+            [(one, before) for one in fingerprints],
+        )
+        twice = {one for one, count in Counter(fingerprints).items() if count > 1}
+        return twice | {bytes(one) for (one,) in earlier}
 
     def _update(self, seq: int, columns: dict[str, Any]) -> None:
         assignments = ", ".join(f"{name} = :{name}" for name in columns)
@@ -537,23 +601,14 @@ class SqliteTransaction(SqliteReads, Transaction):
         count_passages(self._con, seq)
 
     def _add_words(self, seq: int, memory: Memory, space: int) -> None:
-        self._con.executemany(
-            "INSERT INTO words (rowid, text, scope) VALUES (?, ?, ?)",
-            [
-                (seq * MAX_PASSAGES + place, indexed(passage), scope_token(space))
-                for place, passage in enumerate(passages(found_by(memory)))
-            ],
-        )
+        self._con.executemany(ADD_WORDS, _words_of(seq, memory, space))
 
     def _write_tags(self, seq: int, memory: Memory) -> None:
         self._con.execute("DELETE FROM tags WHERE memory = ?", (seq,))
         self._add_tags(seq, memory)
 
     def _add_tags(self, seq: int, memory: Memory) -> None:
-        self._con.executemany(
-            "INSERT INTO tags (memory, tag) VALUES (?, ?)",
-            [(seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})],
-        )
+        self._con.executemany(ADD_TAG, _tags_of(seq, memory))
 
     def _replace_vectors(self, seq: int, version: int, vectors: Sequence[Vector], parts: int) -> None:
         self._con.execute("UPDATE memories SET text_version = ?, parts = ? WHERE seq = ?", (version, parts, seq))
@@ -564,10 +619,13 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _add_vectors(self, seq: int, vectors: Sequence[Vector], parts: int) -> None:
         self._write_vectors(seq, 0, vectors)
         if len(vectors) < parts:
-            self._con.execute("INSERT INTO pending (memory, next_part) VALUES (?, ?)", (seq, len(vectors)))
+            self._con.execute(ADD_PENDING, (seq, len(vectors)))
 
     def _write_vectors(self, seq: int, first_part: int, vectors: Sequence[Vector]) -> None:
-        if not vectors:
+        self._put_vectors([(seq, part, vector) for part, vector in enumerate(vectors, first_part)])
+
+    def _put_vectors(self, rows: Sequence[tuple[int, int, Vector]]) -> None:
+        if not rows:
             return
         from scrubjay.stores.sqlite.vectors import to_blob
 
@@ -577,7 +635,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             VALUES (?, ?, ?)
             ON CONFLICT (memory, part) DO UPDATE SET vector = excluded.vector
             """,
-            [(seq, part, to_blob(vector)) for part, vector in enumerate(vectors, first_part)],
+            [(seq, part, to_blob(vector)) for seq, part, vector in rows],
         )
 
     def _written(self, seq: int) -> Memory:
@@ -592,3 +650,19 @@ def _first(memory: Memory) -> dict[str, Any]:
         "access_count": memory.access_count,
         "accessed_at": milliseconds(memory.accessed_at),
     }
+
+
+def _words_of(seq: int, memory: Memory, space: int) -> List[tuple[int, str, str]]:
+    """The rows by which it is found."""
+    scope = scope_token(space)
+    found = passages(found_by(memory))
+    return [(seq * MAX_PASSAGES + place, indexed(passage), scope) for place, passage in enumerate(found)]
+
+
+def _tags_of(seq: int, memory: Memory) -> List[tuple[int, str]]:
+    return [(seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})]
+
+
+@lru_cache(8)
+def _insertion_of(*columns: str) -> str:
+    return f"INSERT INTO memories ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"

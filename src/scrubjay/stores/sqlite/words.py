@@ -47,16 +47,16 @@ def count_passages(con: apsw.Connection, memory: int) -> None:
     add_passages(con, memory)
 
 
-def add_passages(con: apsw.Connection, memory: int) -> None:
-    """The same for a memory that has none counted."""
+def add_passages(con: apsw.Connection, first: int, last: int | None = None) -> None:
+    """The same for a memory that has none counted, or for all from one to another."""
     con.execute(
         """
         INSERT INTO passages (id, space, audience, archived, length)
         SELECT id, space, audience, archived, length
         FROM indexed_passages
-        WHERE id BETWEEN ?1 * 256 AND ?1 * 256 + 255
+        WHERE id BETWEEN ?1 * 256 AND ?2 * 256 + 255
         """,
-        (memory,),
+        (first, first if last is None else last),
     )
 
 

@@ -55,6 +55,22 @@ class Files:
 
         return min(found, key=place, default=None)
 
+    def used_paths(self, space: str, paths: Sequence[str]) -> set[str]:
+        """Those of the paths that active memories of a space have, whoever may see them."""
+        rows = self._sql.all(
+            # memories_by_place
+            f"""
+            SELECT memories.path
+            FROM memories
+            WHERE memories.space = {self._sql.space}
+            AND memories.state IN (0, 1)
+            AND {self._sql.among("memories.path", "paths")}
+            """,
+            space=space,
+            paths=list(paths),
+        )
+        return {path for (path,) in rows}
+
     def taken_paths(self, memory: Memory) -> set[str]:
         """Of the memory's path and those that begin with it and a hyphen, the ones that are taken for it.
 

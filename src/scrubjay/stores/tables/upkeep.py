@@ -165,17 +165,17 @@ class UpkeepChanges(Upkeep):
     def __init__(self, sql: Sql) -> None:
         super().__init__(sql, sql)
 
-    def await_judgement(self, id: str) -> None:
-        """Let a memory that has its vectors wait for being compared with earlier ones, after what waits for vectors."""
+    def await_judgement(self, *ids: str) -> None:
+        """Let memories that have their vectors wait for being compared with earlier ones, after what waits for
+        vectors."""
         columns, _, values = self._sql.hanging
-        self._sql.run(
+        self._sql.many(
             f"""
             INSERT INTO pending ({", ".join(columns)}, next_part, attempts)
             VALUES ({", ".join(values)}, :part, 1)
             ON CONFLICT DO NOTHING
             """,
-            memory=id,
-            part=ONLY_TO_JUDGE,
+            [{"memory": id, "part": ONLY_TO_JUDGE} for id in ids],
         )
 
     def end_judgement(self, id: str) -> None:
