@@ -54,7 +54,6 @@ from tests.stores.contract.samples import (
     unit,
 )
 
-
 CHANGE = Change(user="ann", at=NOW)
 VECTORS: list[list[Vector]] = [[QUERY, unit(1)], [unit(2)], [], [unit(3), unit(4)], [unit(5), unit(6)]]
 
@@ -88,13 +87,15 @@ def in_space(store: Store, space: str, new: list[str]) -> dict[str, object]:
             store.nearest(QUERY, filter, sight, now=NOW, limit=100),
         )
     ]
-    waiting = [(place[one.memory.id], one.next_part) for one in store.upkeep.pending(limit=99) if one.memory.id in place]
+    waiting = [
+        (place[one.memory.id], one.next_part) for one in store.upkeep.pending(limit=99) if one.memory.id in place
+    ]
     return {
         "read": plain,
-        "in order": sorted(new, key=lambda id: [one.seq for one in read if one.id == id]) == new,
+        "in order": read == sorted(read, key=lambda one: one.seq),
         "found": found,
-        "vectors": [store.vectors(new)[id].tobytes() if id in store.vectors(new) else None for id in new],
-        "waiting": sorted(waiting),
+        "vectors": [vectors[id].tobytes() if id in vectors else None for id in new],
+        "waiting": sorted((place[one], part) for one, part in pending if one in place),
         "listed": [place.get(one.id) for one in store.list(filter, sight, now=NOW, limit=99)],
         "tagged": [place[one.id] for one in store.list(replace(filter, tags=("city",)), sight, now=NOW, limit=99)],
         "totals": store.statistics.totals(Part(), sight, now=NOW),
@@ -120,11 +121,12 @@ class MemoriesContract:
                 [
                     Addition(memory=memory, fingerprint=print_of(memory), vectors=vectors, parts=2)
                     for memory, vectors in zip(many, VECTORS, strict=True)
-                ],
-                change=CHANGE,
+                ]
             )
 
-        told = [in_space(store, space, [one.id for one in news]) for space, news in (("single", single), ("many", many))]
+        told = [
+            in_space(store, space, [one.id for one in news]) for space, news in (("single", single), ("many", many))
+        ]
         assert told[0] == told[1]
         assert totals(store).repeats == 2
 
@@ -142,18 +144,18 @@ class MemoriesContract:
         ):
             added = [Addition(memory=one, fingerprint=print_of(one), vectors=(), parts=0) for one in (new, taken)]
             with pytest.raises(Conflict, match="taken"), store.writing() as tx:
-                tx.put_new(added, change=CHANGE)
+                tx.put_new(added)
 
         assert listed(store) == [known.id]
 
     def test_many_new_memories_go_into_spaces_that_exist(self, store: Store) -> None:
         lost = some(space="nowhere")
         with pytest.raises(SpaceNotFound), store.writing() as tx:
-            tx.put_new([Addition(memory=lost, fingerprint=b"f", vectors=(), parts=0)], change=CHANGE)
+            tx.put_new([Addition(memory=lost, fingerprint=b"f", vectors=(), parts=0)])
 
     def test_nothing_new_is_no_error(self, store: Store) -> None:
         with store.writing() as tx:
-            tx.put_new([], change=CHANGE)
+            tx.put_new([])
 
     # --- transactions ---
 

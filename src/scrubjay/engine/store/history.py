@@ -141,8 +141,7 @@ class Ledger:
                     parts=text.parts,
                 )
                 for memory, text in zip(stamped, texts, strict=True)
-            ],
-            change=Change(user=self.caller.user, at=now),
+            ]
         )
         for memory, text in zip(stamped, texts, strict=True):
             self._add_second(tx, memory, text)

@@ -322,13 +322,14 @@ class Transaction(Reads):
         :raises SpaceNotFound: if its space was never created
         """
 
-    def put_new(self, new: Sequence[Addition], *, change: Change) -> None:
+    def put_new(self, new: Sequence[Addition]) -> None:
         """Write many new memories, in their order: the same as `put` for each of them, in fewer statements.
 
         :raises Conflict: if an id is taken, or a path by another active memory of the same space and audience
         :raises SpaceNotFound: if a space was never created
         """
         for one in new:
+            change = Change(user="", at=one.memory.updated_at)  # there is no version before it to be kept
             self.put(one.memory, fingerprint=one.fingerprint, vectors=one.vectors, parts=one.parts, change=change)
 
     @abstractmethod

@@ -121,7 +121,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             self._replace_vectors(seq, memory.version, vectors, parts)
         return self._written(seq)
 
-    def put_new(self, new: Sequence[Addition], *, change: Change) -> None:
+    def put_new(self, new: Sequence[Addition]) -> None:
         if not new:
             return
         self._check_free([one.memory.id for one in new])

@@ -175,7 +175,7 @@ class UpkeepChanges(Upkeep):
             VALUES ({", ".join(values)}, :part, 1)
             ON CONFLICT DO NOTHING
             """,
-            [{"memory": id, "part": ONLY_TO_JUDGE} for id in ids],
+            [{"memory": memory, "part": ONLY_TO_JUDGE} for memory in ids],
         )
 
     def end_judgement(self, id: str) -> None:
