@@ -87,9 +87,8 @@ def in_space(store: Store, space: str, new: list[str]) -> dict[str, object]:
             store.nearest(QUERY, filter, sight, now=NOW, limit=100),
         )
     ]
-    waiting = [
-        (place[one.memory.id], one.next_part) for one in store.upkeep.pending(limit=99) if one.memory.id in place
-    ]
+    pending = [(one.memory.id, one.next_part) for one in store.upkeep.pending(limit=99)]
+    vectors = store.vectors(new)
     return {
         "read": plain,
         "in order": read == sorted(read, key=lambda one: one.seq),
