@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+import sqlite3
 import stat
+import struct
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from hashlib import sha256
 
 import pytest
@@ -129,6 +133,20 @@ def test_memories_that_wait_for_a_model_are_a_warning_and_rebuild_embeds_them(ru
     assert "0 of 1" in findings(waiting)["vectors"]["found"]
     assert "--rebuild" in findings(waiting)["vectors"]["do"]
     assert states(rebuilt)["vectors"] == states(rebuilt)["rebuild"] == "ok"
+
+
+def test_a_vector_that_is_not_made_of_numbers_is_a_problem_that_reembed_repairs(run, stored, home):
+    stored("User likes tea")
+    with closing(sqlite3.connect(home / "memories.db")) as file, file:
+        file.execute("UPDATE vectors SET vector = ?", (struct.pack("<f", math.nan) * 384,))
+
+    found = run("doctor", "--json")
+    assert (found.code, states(found)["vectors"]) == (1, "problem")
+    assert "1 of 1" in findings(found)["vectors"]["found"]
+    assert findings(found)["vectors"]["do"] == "scrubjay reembed"
+
+    assert "1 memory has new vectors" in run("reembed").err
+    assert states(run("doctor", "--json"))["vectors"] == "ok"
 
 
 def test_vectors_of_another_model_are_a_problem(run, stored):

@@ -235,3 +235,24 @@ def test_closing_finishes_a_long_text(open_engine):
     jay.close()
 
     assert open_engine().check().pending == 0
+
+
+class Broken(HashingEmbedder):
+    """Gives what is not a number."""
+
+    def embed_query(self, text):
+        vector = super().embed_query(text)
+        vector[-1] = np.nan
+        return vector
+
+
+def test_what_is_not_a_number_is_refused_where_it_comes_from(open_engine):
+    jay = open_engine(Broken())
+
+    stored = jay.store("The crane is red")
+    hits = jay.search("crane")
+
+    assert "unusable numbers" in (stored.degraded or "")
+    assert "unusable numbers" in (hits.degraded or "")
+    assert contents(hits) == ["The crane is red"]
+    assert jay.records.check().with_vectors == 0

@@ -213,3 +213,37 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
         assert jay.check().with_vectors == 400
         assert dimensions(jay) == {768}
         assert [hit.memory.content for hit in jay.search("fact 7", limit=1)] == ["fact 7"]
+
+
+@pytest.mark.parametrize("written", [float("nan"), float("inf"), 3e38])
+@pytest.mark.parametrize("table", ["vectors", "second_vectors"])
+@pytest.mark.parametrize("repair", ["reembed", "rebuild"])
+def test_a_vector_that_is_not_made_of_numbers_is_found_by_words_and_replaced(tmp_path, written, table, repair):
+    """As it may be written by hand, or was by a program that did not look."""
+    import numpy as np
+
+    with closing(SqliteStore(tmp_path / "memory.db")) as store, closing(engine_on(store, HashingEmbedder())) as jay:
+        poisoned, *others = [jay.store(f"fact {number} about harbours").memory for number in range(12)]
+        numbers = np.full(HashingEmbedder.dimension, written, np.float32).tobytes()
+        with store._changing() as tx:
+            seq = next(tx._con.execute("SELECT seq FROM memories WHERE id = ?", (poisoned.id,)))[0]
+            if table == "vectors":
+                tx._con.execute("UPDATE vectors SET vector = ? WHERE memory = ?", (numbers, seq))
+            else:
+                tx._con.execute(
+                    "INSERT INTO second_vectors (memory, part, model, vector) VALUES (?, 0, 'second-1', ?)",
+                    (seq, numbers),
+                )
+            tx._con.execute("UPDATE counters SET change = change + 1")
+            tx._con.execute("UPDATE memories SET change = (SELECT change FROM counters)")
+    with closing(SqliteStore(tmp_path / "memory.db")) as store, closing(engine_on(store, HashingEmbedder())) as jay:
+        hits = jay.search("fact about harbours", limit=20)
+        assert all(0 <= hit.score <= 1 for hit in hits)
+        assert {hit.memory.id for hit in hits} == {poisoned.id, *(one.id for one in others)}
+        jay.store("fact 13 about harbours")
+        assert store.check().unusable_vectors == 1
+        assert store.check().with_vectors == (12 if table == "vectors" else 13)
+
+        assert getattr(jay, repair)() is None or repair == "reembed"
+
+        assert (store.check().unusable_vectors, store.check().with_vectors) == (0, 13)

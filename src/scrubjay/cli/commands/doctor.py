@@ -302,6 +302,12 @@ def counts(checkup: Checkup) -> Iterator[Finding]:
         yield Finding(PROBLEM, "words", f"{wordless:,} of {total:,} memories are not found by words.", REBUILD)
     else:
         yield Finding(OK, "words", f"All {total:,} are found by words.")
+    if checkup.unusable_vectors:
+        found = (
+            f"{checkup.unusable_vectors:,} of {total:,} have vectors that are not made of numbers: found by words only."
+        )
+        yield Finding(PROBLEM, "vectors", found, "scrubjay reembed")
+        return
     if checkup.with_vectors == total:
         yield Finding(OK, "vectors", f"All {total:,} are found by meaning.")
         return

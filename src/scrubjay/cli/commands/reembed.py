@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import note, print_json
+from scrubjay.cli.output import counted, note, print_json
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 
@@ -44,6 +44,6 @@ def reembed(session: Session) -> None:
     if not result.memories and not result.failed:
         note("All vectors are already from this model.", session)
     else:
-        note(f"{result.memories:,} memories have new vectors.", session)
+        note(f"{counted(result.memories, 'memory has', 'memories have')} new vectors.", session)
         if result.failed:
             note(f"{result.failed:,} could not be embedded: scrubjay doctor", session)

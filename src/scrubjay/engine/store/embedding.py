@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from math import isfinite
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
@@ -83,11 +84,11 @@ class Embedding:
 
     def query(self, text: str) -> Vector:
         """:raises EmbeddingError: when no vector comes in time; search by words instead"""
-        return self._in_time(lambda embedder: embedder.embed_query(text))
+        return self._in_time(lambda embedder: usable([embedder.embed_query(text)])[0])
 
     def texts(self, texts: Sequence[str]) -> list[Vector]:
         """:raises EmbeddingError: when no vectors come in time; store without them"""
-        return self._in_time(lambda embedder: embedder.embed(texts))
+        return self._in_time(lambda embedder: usable(embedder.embed(texts)))
 
     def at_leisure(self, texts: Sequence[str]) -> list[Vector]:
         """Embed for as long as it takes; success in time brings the embedder back up.
@@ -101,7 +102,7 @@ class Embedding:
         loading.result()
         begun = monotonic()
         try:
-            vectors = self.embedder.embed(texts)
+            vectors = usable(self.embedder.embed(texts))
             self.busy_seconds += monotonic() - begun
         except EmbeddingError as error:
             self._down(error.message)
@@ -168,6 +169,16 @@ class Embedding:
     def _down(self, why: str, *, seconds: float = TRY_AGAIN_SECONDS) -> None:
         self._down_until = monotonic() + seconds
         self._why_down = why
+
+
+def usable(vectors: list[Vector]) -> list[Vector]:
+    """The same; embedders of others may return anything.
+
+    :raises EmbeddingError: if one is not made of numbers
+    """
+    if not all(isfinite(vector.min()) and isfinite(vector.max()) for vector in vectors):
+        raise EmbeddingError("The model returned unusable numbers.")
+    return vectors
 
 
 # --- what a call embeds ----------------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ class Reembedding:
             raise ModelMissing("No embedding model is configured.", hint="Choose one: SCRUBJAY_EMBEDDER.")
         self._embedding.at_leisure([HARMLESS])  # before anything is thrown away
         if self._records.history.fact("model") == model:
-            return Reembedded(model=model, memories=0, failed=0, second=self._fill_second(progress))
+            done, failed = self._replace_unusable(progress)
+            return Reembedded(model=model, memories=done, failed=failed, second=self._fill_second(progress))
         self._wait_for_hold()
         try:
             self._begin(model)
@@ -73,6 +74,17 @@ class Reembedding:
         second = self._fill_second(progress)
         self._indexer.finish()
         return Reembedded(model=model, memories=done, failed=failed, second=second)
+
+    def _replace_unusable(self, progress: Callable[[int, int], None] | None) -> tuple[int, int]:
+        """Vectors that are not made of numbers; the others are this model's already."""
+        with self._records.writing() as tx:
+            if not tx.drop_unusable_vectors():
+                return 0, 0
+        self._wait_for_hold()
+        try:
+            return self._embed_all(progress)
+        finally:
+            self._records.upkeep.release(LEASE, holder=self._holder)
 
     def _fill_second(self, progress: Callable[[int, int], None] | None) -> int | None:
         """What the model for other languages lacks, if the store has texts for it; None if that is not here."""

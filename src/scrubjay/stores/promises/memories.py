@@ -144,6 +144,7 @@ class Checkup:
     with_words: int
     with_vectors: int  # every part embedded
     pending: int
+    unusable_vectors: int = 0  # memories whose vectors are not made of numbers; they are not among `with_vectors`
     wrong_hashes: tuple[str, ...] = ()  # ids whose content no longer fits its hash (deep check only)
     bytes_on_disk: int = 0
     schema: int = 0
@@ -437,6 +438,13 @@ class Transaction(Reads):
         For another model that takes over; whatever was derived from vectors goes at once. The arrival number of the
         last one, to go on behind; None if there was none left.
         """
+
+    def drop_unusable_vectors(self) -> int:
+        """Forget vectors that are not made of numbers, and let their memories wait for new ones; how many memories.
+
+        None, in a store that cannot hold such vectors.
+        """
+        return 0
 
 
 class Store(Reads):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +16,7 @@ from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
+from scrubjay.stores.sqlite.vectors import unusable
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
@@ -32,44 +34,15 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool, behind
         index = _index(con)
     if index.get("vector index") == "damaged":
         problems.append(INDEX)
-    wrong: tuple[str, ...] = ()
     try:
-        memories = _count(con, "SELECT count(*) FROM memories WHERE state < 4")
-        with_words = _count(
-            con,
-            """
-            SELECT count(*)
-            FROM memories
-            WHERE state < 4
-            AND seq IN (SELECT id / 256 FROM words_docsize UNION ALL SELECT id / 256 FROM archived_words_docsize)
-            """,
-        )
-        with_vectors = _count(
-            con,
-            """
-            SELECT count(*)
-            FROM memories
-            WHERE state < 4
-            AND (parts > 0 OR seq IN (SELECT memory FROM archives))  -- archived memories need none
-            AND parts = (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq)
-            """,
-        )
-        pending = _count(
-            con,
-            "SELECT count(*) FROM pending JOIN memories ON memories.seq = pending.memory WHERE state < 3 "
-            f"AND next_part < {ONLY_TO_JUDGE}",
-        )
-        wrong = tuple(_wrong_hashes(con)) if deep else ()
+        with snapshot(con):
+            counts = _counts(con, deep=deep)
     except UNREADABLE_ERRORS:
         problems.append(UNREADABLE)
-        memories = with_words = with_vectors = pending = 0
+        counts = {"memories": 0, "with_words": 0, "with_vectors": 0, "pending": 0}
     return Checkup(
         problems=tuple(problems),
-        memories=memories,
-        with_words=with_words,
-        with_vectors=with_vectors,
-        pending=pending,
-        wrong_hashes=wrong,
+        **counts,
         bytes_on_disk=sqlite_file.bytes_on_disk(path),
         schema=int(con.pragma("user_version")),
         facts={
@@ -79,6 +52,42 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool, behind
             **index,
         },
     )
+
+
+def _counts(con: apsw.Connection, *, deep: bool) -> dict[str, Any]:
+    """What is counted, all of it at one moment."""
+    of_vectors = unusable(con)
+    return {
+        "memories": _count(con, "SELECT count(*) FROM memories WHERE state < 4"),
+        "with_words": _count(
+            con,
+            """
+            SELECT count(*)
+            FROM memories
+            WHERE state < 4
+            AND seq IN (SELECT id / 256 FROM words_docsize UNION ALL SELECT id / 256 FROM archived_words_docsize)
+            """,
+        ),
+        "with_vectors": _count(
+            con,
+            """
+            SELECT count(*)
+            FROM memories
+            WHERE state < 4
+            AND (parts > 0 OR seq IN (SELECT memory FROM archives))  -- archived memories need none
+            AND parts = (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq)
+            AND seq NOT IN (SELECT value FROM json_each(?))
+            """,
+            (json.dumps(list(of_vectors["vectors"])),),
+        ),
+        "pending": _count(
+            con,
+            "SELECT count(*) FROM pending JOIN memories ON memories.seq = pending.memory WHERE state < 3 "
+            f"AND next_part < {ONLY_TO_JUDGE}",
+        ),
+        "unusable_vectors": len(set().union(*of_vectors.values())),
+        "wrong_hashes": tuple(_wrong_hashes(con)) if deep else (),
+    }
 
 
 def _index(con: apsw.Connection) -> dict[str, str]:

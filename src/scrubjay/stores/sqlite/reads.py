@@ -228,7 +228,8 @@ class SqliteReads(Reads):
                 """,
                 (json.dumps(list(ids)),),
             )
-            return {memory: vectors.from_blob(blob) for memory, blob in rows}
+            found = ((memory, vectors.from_blob(blob)) for memory, blob in rows)
+            return {memory: vector for memory, vector in found if vectors.usable(vector)}
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
         return [self.tally.memory_of(row) for row in rows]

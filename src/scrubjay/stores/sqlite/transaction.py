@@ -370,7 +370,28 @@ class SqliteTransaction(SqliteReads, Transaction):
         )
         return int(last)
 
+    def drop_unusable_vectors(self) -> int:
+        from scrubjay.stores.sqlite.vectors import unusable
+
+        dropped = unusable(self._con)
+        for table, memories in dropped.items():
+            self._con.executemany(f"DELETE FROM {table} WHERE memory = ?", [(memory,) for memory in memories])
+        self._con.executemany(
+            """
+            INSERT INTO pending (memory, next_part, judged)
+            SELECT seq, 0, 1
+            FROM memories
+            WHERE seq = ?
+            AND state < 4
+            AND seq NOT IN (SELECT memory FROM archives)
+            ON CONFLICT (memory) DO UPDATE SET next_part = 0, attempts = 0
+            """,
+            [(memory,) for memory in dropped["vectors"]],
+        )
+        return len(set().union(*dropped.values()))
+
     def rebuild(self) -> None:
+        self.drop_unusable_vectors()
         [(definition,)] = self._con.execute("SELECT sql FROM sqlite_schema WHERE name = 'words'")
         self._con.execute("DROP TABLE words")  # what is damaged cannot be deleted row by row
         self._con.execute(definition)

@@ -36,6 +36,7 @@ from scrubjay.values.memory import Candidates, Glimpses, Match
 CACHED_ROWS = 40_000  # 61 MB at 384 dimensions
 CHUNK = 4_096
 NEVER = np.iinfo(np.int64).max
+LARGE = 1e15  # beyond it a number is none of a vector's, and its square soon infinite
 
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
 SPARE = 10  # more are looked up than are asked for: equal scores go by age
@@ -102,6 +103,20 @@ def to_blob(vector: Vector) -> bytes:
 
 def from_blob(blob: bytes) -> Vector:
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
+
+
+def usable(vector: Vector) -> bool:
+    """Whether cosines can be made of it: what was written by hand may hold anything."""
+    return bool(vector.min(initial=0) > -LARGE and vector.max(initial=0) < LARGE)  # of what is not a number neither
+
+
+def unusable(con: apsw.Connection) -> dict[str, set[int]]:
+    """By table, the memories with vectors there of which no cosine can be made."""
+    found: dict[str, set[int]] = {}
+    for table in ("vectors", "second_vectors"):
+        rows = con.execute(f"SELECT memory, vector FROM {table}")
+        found[table] = {memory for memory, blob in rows if len(blob) % 4 or not usable(from_blob(blob))}
+    return found
 
 
 def best_cosines(vector: Vector, rows: Iterable[tuple[Name, bytes]]) -> dict[Name, float]:
@@ -551,7 +566,9 @@ def _any_of(column: Ints, values: Collection[int]) -> Mask:
 
 
 def matrix(blobs: Iterable[bytes], dimension: int) -> Vector:
-    return from_blob(b"".join(blobs)).reshape(-1, dimension)
+    """One row for each; all zero where the numbers are unusable, which is like nothing at all."""
+    rows = from_blob(b"".join(blobs)).reshape(-1, dimension)
+    return rows if usable(rows) else np.stack([row if usable(row) else np.zeros_like(row) for row in rows])
 
 
 def _chunks(rows: apsw.Cursor) -> Iterator[list[Row]]:
