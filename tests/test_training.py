@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
-from training import questions, worlds
+from training import long, questions, worlds
 
 WORLDS = worlds.load()
 
@@ -31,6 +31,13 @@ def test_what_was_said_before_or_again_answers_too():
     assert questions.answers_too(world)["c2"] == {"c2a"}  # outdated, not c2b, which is about another lock
 
 
-@pytest.mark.parametrize("module", ["answers", "hints", "pairs", "verdict"])  # the others need torch
+@pytest.mark.parametrize("module", ["answers", "hints", "long", "pairs", "verdict"])  # the others need torch
 def test_what_fits_weights_keeps_up_with_the_engine(module):
     assert import_module(f"training.{module}")
+
+
+def test_a_long_text_is_asked_for_in_every_way():
+    texts = [one for path in sorted(long.FOLDER.glob("*.txt")) for one in long.read(path)]
+
+    assert len(texts) >= 12
+    assert all(len(one.text) > 1_000 and {kind for kind, _ in one.questions} == {*long.KINDS} for one in texts)

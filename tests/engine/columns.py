@@ -64,8 +64,8 @@ def fuse(by_words, by_meaning, further, second=None, *, weight=ranking.BESIDE):
     return list(ranking.fuse(found(by_words, by_meaning, further), AS_IT_IS, second, weight=weight))
 
 
-def second_look(candidates, glimpses, question, periods):
-    return list(ranking.second_look(ranked(candidates), seen(glimpses), question, periods))
+def second_look(candidates, glimpses, question, periods, passages=()):
+    return list(ranking.second_look(ranked(candidates), seen(glimpses), question, periods, dict(passages)))
 
 
 def holders_first(candidates, holders):

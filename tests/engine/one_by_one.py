@@ -11,11 +11,13 @@ from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, s
 from scrubjay.engine.search.ranking import (
     ANSWERS_TOO,
     BESIDE,
+    FULLY_READ,
     LONG,
     LONG_COSTS,
     LOOKED,
     MEANING,
     MOST_DOUBLINGS,
+    MOST_IN_NOTES,
     NOT_EMBEDDED,
     NOTE,
     PAST,
@@ -52,7 +54,7 @@ def fuse(by_words, by_meaning, further, second=None, *, weight=BESIDE):
     return sorted(found, key=SCORE, reverse=True)
 
 
-def second_look(candidates, glimpses, question, periods):
+def second_look(candidates, glimpses, question, periods, passages):
     words = {word.lower() for word in query_words(question)}
     personal, says_you = says(FIRST_PERSON, question), says(SECOND_PERSON, question)
     newer_than = {} if periods or not PAST.isdisjoint(words_of(question)) else ages(glimpses)
@@ -64,7 +66,11 @@ def second_look(candidates, glimpses, question, periods):
         boosts = {}
         said = words_of(glimpse.opening)
         if one.cosine is not None and glimpse.length > LONG:
-            boosts["length"] = -LONG_COSTS * min(MOST_DOUBLINGS, math.log2(glimpse.length / LONG))
+            most = MOST_IN_NOTES if glimpse.conversation is None else MOST_DOUBLINGS
+            boosts["length"] = -LONG_COSTS * min(most, math.log2(glimpse.length / LONG))
+        doublings = math.log2(max(glimpse.length, LONG) / LONG)
+        if (held := min(1.0, doublings / FULLY_READ) * passages.get(one.memory, 0.0)) > one.word_score:
+            boosts["passage"] = (1.0 if one.cosine is None else 1 - MEANING) * (held - one.word_score)
         if one.cosine is not None and glimpse.conversation is None and glimpse.length < LONG:
             boosts["note"] = NOTE * (1 - glimpse.length / LONG) * (one.similarity - one.word_score)
         if personal:

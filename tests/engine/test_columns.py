@@ -107,8 +107,9 @@ def test_columns_rank_as_one_by_one(seed):
     asked = one_by_one.looked_at(slow, periods)
     glimpses = {name: glimpsed(chance) for name in asked if chance.random() < 0.95}
     if set(asked) == set(ranking.looked_at(quick, periods)):  # else the hundredth and the next are equal
-        slow = one_by_one.second_look(slow, glimpses, question, periods)
-        quick = ranking.second_look(quick, columns.seen(glimpses), question, periods)
+        passages = {name: chance.random() for name in names if chance.random() < 0.3}
+        slow = one_by_one.second_look(slow, glimpses, question, periods, passages)
+        quick = ranking.second_look(quick, columns.seen(glimpses), question, periods, passages)
         assert in_one_order(quick) == in_one_order(slow)
 
 
@@ -136,6 +137,7 @@ def test_without_anything_found_there_is_nothing_to_rank():
         Query(text="tea"),
         (),
         columns.seen({}),
+        passages={},
         holders=frozenset(),
         links_of=lambda _: [][0],
         vectors_of=lambda _: {},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from scrubjay.engine.search.ranking import Candidate
 from scrubjay.values.memory import Filter, Link, LinkKind, Query, Weights
 from tests.engine.columns import Glimpse, fresh_first, second_look
 
+TRAINING = Path(__file__).parents[2] / "training"
 NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
 
 
@@ -152,6 +155,48 @@ def test_length_costs_no_more_the_longer_it_gets():
     ]
 
     assert scores[0] == scores[1]
+
+
+def test_length_costs_less_outside_of_a_conversation():
+    pair = [candidate("said", 0.6), candidate("noted", 0.6)]
+
+    assert looked(pair, {"said": glimpse(length=4_000, talk="c"), "noted": glimpse(length=4_000)}) == ["noted", "said"]
+
+
+def test_a_long_note_is_as_good_as_its_best_passage():
+    pair = [Candidate("short", 0.3, 0.4, 0.6, 0.3), Candidate("long", 0.2, 0.1, 0.6, 0.2)]
+    glimpses = {"short": glimpse(), "long": glimpse(length=4_000)}
+
+    assert order(second_look(pair, glimpses, "?", ())) == ["short", "long"]
+    assert order(second_look(pair, glimpses, "?", (), {"long": 1.0})) == ["long", "short"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "held"),
+    [
+        (("kumquat",), "We saw two kumquats. " + "It rained. " * 200, 1.0),
+        (("spore", "test"), "It failed its spore tests. " + "It rained. " * 200, 1.0),
+        (("spore", "test"), "Spores. " + "It rained. " * 200 + "A test.", 0.5),  # not in one passage
+        (("CI",), "The city council. " * 100, 0.0),
+        (("nr_hugepages",), "set vm.nr_hugepages = 13312 " * 50, 1.0),
+        (("東京", "京都"), "昨日は東京都で。" * 100, 1.0),
+        ((), "It rained. " * 200, 0.0),
+    ],
+)
+def test_a_passage_holds_words_that_stand_together(words, text, held):
+    assert ranking.best_passage(text, dict.fromkeys(words, 0.7)) == pytest.approx(held)
+
+
+def test_a_long_diary_among_short_notes_is_found_by_what_it_alone_says(real_jay):
+    world = json.loads((TRAINING / "everyday" / "home.json").read_text(encoding="utf-8"))
+    diary = (TRAINING / "long" / "home.txt").read_text(encoding="utf-8").partition("\n? ")[0]
+    real_jay.store_many([{"content": one["text"]} for one in world["memories"]])
+    long = real_jay.store(diary).memory.id
+
+    for question in ("kumquat", "honesty box", "the gull that took a sausage out of Owen's hand", "marmalade organist"):
+        hits = real_jay.search(question)
+        assert (question, hits[0].memory.id) == (question, long)
+        assert hits.verdict != "none"
 
 
 def test_in_a_short_note_meaning_counts_more_than_a_shared_word_and_in_a_conversation_it_does_not():

@@ -232,6 +232,13 @@ def test_what_is_about_a_narrower_thing_stays_behind(question, old, new):
     assert placed(question, old, new) == ["old", "new"]
 
 
+def test_a_short_newer_fact_does_not_pass_a_long_note_of_which_only_the_opening_is_known():
+    long = f"{OLD}. " + "Much else was said at that meeting. " * 20
+
+    assert placed("what does Gil use?") == ["new", "old"]
+    assert placed("what does Gil use?", old=long) == ["old", "new"]
+
+
 def test_who_does_it_now_comes_first():
     old, new = "Maria owns the payment service", "Jonas owns the payment service now"
 

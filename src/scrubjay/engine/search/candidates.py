@@ -199,10 +199,19 @@ class Search:
         words, holders = self._rare(found, by_words)
         look = len(found) and not query.words_only
         glimpses = reads.glimpses(ranking.looked_at(found, periods)) if look else NO_GLIMPSES
+        passages = self._passages(ranking.long_notes(glimpses))
         links_of = partial(reads.history.links, kinds=ranking.PAIRS)
         ranked = ranking.rank(
-            found, query, periods, glimpses, holders=holders, links_of=links_of, vectors_of=reads.vectors
+            found,
+            query,
+            periods,
+            glimpses,
+            passages=passages,
+            holders=holders,
+            links_of=links_of,
+            vectors_of=reads.vectors,
         )
+        words = words._replace(best=max(words.best, *passages.values())) if passages else words
         return ranked, periods, ranking.likelihood(ranked, query, heard, words, glimpses)
 
     def _rare(self, found: ranking.Ranked, by_words: Sequence[int]) -> tuple[verdict.Words, frozenset[str]]:
@@ -217,6 +226,13 @@ class Search:
         holders = [memory for memory, words in held.items() if rare.issubset(words)] if asks_for_it else []
         few = holders if len(holders) <= FEW else []
         return verdict.Words(best, len(known), len(rare) - len(known)), frozenset(few)
+
+    def _passages(self, long: Sequence[str]) -> dict[str, float]:
+        """What the best passage of each of these long notes holds of the question's words."""
+        if not long:
+            return {}
+        rarity = self.reads.rarity(query_words(self.query.text), self.audience)
+        return {one.id: ranking.best_passage(one.text, rarity) for one in self.reads.sketches(long, self.audience)}
 
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:
         return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)

@@ -187,6 +187,7 @@ def rank(
     periods: Sequence[Period],
     glimpses: Glimpses,
     *,
+    passages: Mapping[str, float],
     holders: frozenset[str],
     links_of: Callable[[list[str]], Iterable[Link]],
     vectors_of: Callable[[list[str]], Mapping[str, Vector]],
@@ -198,7 +199,7 @@ def rank(
     plain_sum = query.weights is not None and query.weights.order
     current = len(found) > 1 and not plain_sum and not periods
     if not query.words_only:
-        found = second_look(found, glimpses, query.text, periods)
+        found = second_look(found, glimpses, query.text, periods, passages)
         if current:
             found = newer_first(found, glimpses, query.text, vectors_of)
     if holders:
@@ -239,7 +240,11 @@ def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:
 LOOKED = 100  # how many of the best are looked at
 LONG = 400  # characters from which a text is long: of many things said in it one will resemble any question …
 LONG_COSTS = 0.07  # … so each doubling costs this …
-MOST_DOUBLINGS = 3  # … at most so often
+MOST_DOUBLINGS = 3  # … at most so often …
+MOST_IN_NOTES = 0.5  # … and if it belongs to no conversation
+PASSAGE = 300  # characters of a long note, in which its words are looked for …
+READ = 100_000  # … of so many altogether; they count …
+FULLY_READ = 2  # … in full from so many doublings on: the longer, the less its vector says of a passage
 NOTE = 0.2  # how much less words weigh in a short memory of no conversation: who asks words it in another way
 TIME = 0.2  # weight of being from the time that the question names
 PERSONAL = 0.1  # for "I" and "my" in a memory, if they are in the question too
@@ -258,8 +263,11 @@ PAST = frozenset(
 )
 
 
-def second_look(found: Ranked, glimpses: Glimpses, question: str, periods: Sequence[Period]) -> Ranked:
-    """The candidates rescored, best first; those without a glimpse keep their score."""
+def second_look(
+    found: Ranked, glimpses: Glimpses, question: str, periods: Sequence[Period], passages: Mapping[str, float]
+) -> Ranked:
+    """The candidates rescored, best first; those without a glimpse keep their score. `passages` say of long notes what
+    their best passage holds of the question."""
     if not len(glimpses.memories):
         return found
     import numpy as np
@@ -273,7 +281,13 @@ def second_look(found: Ranked, glimpses: Glimpses, question: str, periods: Seque
     embedded = ~np.isnan(np.asarray(found.cosines)[rows])
     if lengths.max() > LONG:  # the word score has its own way with length
         doublings = np.log2(np.maximum(lengths, LONG) / LONG)
-        boosts["length"] = np.where(embedded, -LONG_COSTS * np.minimum(MOST_DOUBLINGS, doublings), 0.0)
+        most = np.where(alone, MOST_IN_NOTES, MOST_DOUBLINGS)
+        boosts["length"] = np.where(embedded, -LONG_COSTS * np.minimum(most, doublings), 0.0)
+        if passages:  # which is too hard on a long text among short ones
+            held = np.array([passages.get(memory, 0.0) for memory in glimpses.memories])
+            held *= np.minimum(doublings / FULLY_READ, 1.0)
+            more = np.maximum(held - np.asarray(found.word_scores)[rows], 0.0)
+            boosts["passage"] = np.where(embedded, 1 - MEANING, 1.0) * more
     if alone.any():
         leaning = np.asarray(found.similarities)[rows] - np.asarray(found.word_scores)[rows]
         shortness = np.maximum(1 - lengths / LONG, 0.0)
@@ -303,6 +317,41 @@ def second_look(found: Ranked, glimpses: Glimpses, question: str, periods: Seque
     )
     looked.looked, looked.boosts = rows, boosts
     return looked
+
+
+def long_notes(glimpses: Glimpses) -> list[str]:
+    """Those that are long and belong to no conversation, as many as may be read."""
+    found, left = [], READ
+    for memory, length, talk in zip(glimpses.memories, glimpses.length, glimpses.conversation, strict=True):
+        if LONG < length <= left and not talk:
+            found.append(memory)
+            left -= length
+    return found
+
+
+def best_passage(text: str, rarity: Mapping[str, float]) -> float:
+    """How much of a question's words, each worth its rarity, stands together somewhere in a text: from 0 to 1."""
+    worth = {word.lower()[: verdict.STEM]: value for word, value in rarity.items()}
+    text = text.lower()
+    found = sorted((at, stem) for stem in worth for at in places(stem, text))
+    best, held, start = 0.0, dict.fromkeys(worth, 0), 0
+    for at, stem in found:
+        held[stem] += 1
+        while found[start][0] < at - PASSAGE:
+            held[found[start][1]] -= 1
+            start += 1
+        best = max(best, sum(worth[one] for one, count in held.items() if count))
+    return best / (sum(worth.values()) or 1.0)
+
+
+def places(stem: str, text: str) -> Iterator[int]:
+    """Where words of a text begin so, and very short ones are no longer; in scripts without spaces, anywhere."""
+    at = text.find(stem)
+    while at >= 0:
+        end = at + len(stem)
+        if not stem.isascii() or not (text[at - 1 : at].isalnum() or (len(stem) < 4 and text[end : end + 1].isalnum())):
+            yield at
+        at = text.find(stem, at + 1)
 
 
 @lru_cache(TOLD_REMEMBERED)
@@ -453,7 +502,7 @@ def answers_better(older: Fact, newer: Fact, asked: frozenset[str]) -> bool:
 def closeness(older: Fact, newer: Fact, asked: frozenset[str]) -> float | None:
     """Their cosine, if one is newer and both may speak of one thing: it has those words of the question that the older
     one has, and is not about another one of the same kind (the billing service, the ledger service)."""
-    if newer.created_at <= older.created_at:
+    if newer.created_at <= older.created_at or older.length > LONG:  # of a long one only the opening is known here
         return None
     near = float(older.vector @ newer.vector)
     if near < ONE_THING or (asked & (older.stems | older.figures)) - newer.stems - newer.figures:
