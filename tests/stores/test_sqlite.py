@@ -35,7 +35,7 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.errors import translated_errors
 from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
-from scrubjay.stores.sqlite.sql import snapshot
+from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import to_blob
 from scrubjay.values.memory import (
@@ -572,6 +572,22 @@ def test_the_settings_that_durability_rests_on_are_in_force(store: SqliteStore) 
         settings = {name: con.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete", "mmap_size")}
 
     assert settings == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "mmap_size": 0}
+
+
+def test_a_statement_is_planned_once_whatever_values_it_is_given(store: SqliteStore, path: Path) -> None:
+    planned = list[object]()
+
+    def note(*what: object) -> int:  # SQLite asks whenever it plans a statement
+        planned.append(what)
+        return apsw.SQLITE_OK
+
+    with closing(sqlite_file.connect(path)) as con:
+        con.authorizer = note
+        con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.id = ?", ("one",)).fetchall()
+        before = len(planned)
+        con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.id = ?", ("another",)).fetchall()
+
+    assert len(planned) == before > 0
 
 
 def test_numpy_is_not_needed_to_open_store_and_search_by_words(path: Path) -> None:

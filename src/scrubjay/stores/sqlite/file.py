@@ -98,6 +98,8 @@ def connect(path: Path, *, damaged: bool = False, read_only: bool = False) -> ap
     con.set_busy_timeout(BUSY_MILLISECONDS)
     if damaged:
         _read_what_is_left(con)
+    # Plans do not depend on what is bound: else most statements would be planned again each time they run.
+    con.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for name, value in SETTINGS.items():
         con.pragma(name, value)
     return con

@@ -352,8 +352,12 @@ def _few_by_totals(con: apsw.Connection, restriction: Restriction, few: int) -> 
     part = "" if restriction.user is None else f"user:{restriction.user}"
     where, values = joined([seen(restriction.views, "totals"), among("state", restriction.states)], "AND")
     rows = con.execute(f"SELECT memories FROM totals WHERE part = ? AND {where} LIMIT {COUNTED_ROWS}", (part, *values))
-    counts = [count for (count,) in rows]
-    return len(counts) < COUNTED_ROWS and sum(counts) <= few
+    total = read = 0
+    for (count,) in rows:
+        total, read = total + count, read + 1
+        if total > few:  # the rest does not matter
+            return False
+    return read < COUNTED_ROWS
 
 
 def _few_by_time(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
