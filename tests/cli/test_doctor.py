@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import signal
-import sqlite3
 import stat
 import struct
 import subprocess
@@ -15,6 +14,7 @@ import time
 from contextlib import closing
 from hashlib import sha256
 
+import apsw
 import pytest
 
 from scrubjay.settings import load
@@ -137,7 +137,7 @@ def test_memories_that_wait_for_a_model_are_a_warning_and_rebuild_embeds_them(ru
 
 def test_a_vector_that_is_not_made_of_numbers_is_a_problem_that_reembed_repairs(run, stored, home):
     stored("User likes tea")
-    with closing(sqlite3.connect(home / "memories.db")) as file, file:
+    with closing(apsw.Connection(str(home / "memories.db"))) as file:
         file.execute("UPDATE vectors SET vector = ?", (struct.pack("<f", math.nan) * 384,))
 
     found = run("doctor", "--json")
