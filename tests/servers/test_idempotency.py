@@ -12,6 +12,7 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.rest import addresses
 from scrubjay.values.memory import Role
+from tests.conflict import open_conflict
 from tests.servers.samples import sample
 from tests.servers.sites import client_of
 from tests.servers.test_auth_matrix import Row
@@ -171,6 +172,36 @@ def test_if_match_is_for_one_memory_and_never_ignored(jay, app, path, several, o
         if one:
             version = f'"{before[0].version}"'
             assert http.post(path, json=several(ids[:1]), headers={"if-match": version}).status_code == 200
+
+
+@pytest.mark.parametrize("row", WRITES, ids=str)
+def test_if_match_is_honoured_or_refused_by_every_write(jay, app, row):
+    """Whoever sends it believes to be protected by it."""
+    old, new = (jay.store(f"Fact number {number}").memory for number in range(2))
+    open_conflict(jay, new, old)
+    before = events(jay)
+    with client_of(app, headers={"x-api-key": jay.callers.create("olga", role=Role.OWNER).secret}) as http:
+        words = {"old": old.id, "new": new.id, "id": old.id}
+        arguments = sample(row.operation.takes, words) or sample(row.operation.takes, words, everything=True)
+        answer = row.ask(http, arguments, headers={"if-match": '"7"'})
+
+    if answer.status_code == 400 and not row.operation.of_one_version:
+        assert "If-Match" in answer.text
+    assert answer.status_code >= 400 or answer.json()["result"]["isError"]
+    assert (events(jay), len(jay.list(limit=1000))) == (before, 2)
+
+
+@pytest.mark.parametrize("said", ["keep", "same", "reopen"])
+def test_a_conflict_is_settled_only_at_the_version_that_is_expected(jay, app, said):
+    old, new = (jay.store(f"Fact number {number}").memory for number in range(2))
+    open_conflict(jay, new, old)
+    with client_of(app) as http:
+
+        def settle(version):
+            body = {"old": old.id, "new": new.id}
+            return http.post(f"/api/v1/conflicts/{said}", json=body, headers={"if-match": f'"{version}"'}).status_code
+
+        assert [settle(old.version + 1), settle(old.version)] == [409, 200]
 
 
 def test_a_category_described_again_with_its_key_keeps_what_it_was_given_since(jay, app):

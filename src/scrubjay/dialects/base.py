@@ -130,6 +130,7 @@ class Operation:
     streams: Pieces | None = None  # how its pieces are written, if it may answer with a Stream
     says: Callable[[Body], str] | None = None  # the sentence shown for a success, where a specification fixes one
     fields: Mapping[str, str] = field(default_factory=dict)  # an argument by the engine's name -> by the caller's
+    of_one_version: bool = False  # changes a memory that is there, so that a version of it can be expected (If-Match)
     replicates: bool = False  # takes exactly what another store has: also whole numbers beyond 64 bits
 
     def check(self, arguments: Any) -> Body:
@@ -266,6 +267,9 @@ class Dialect:
                 owner=operation.reach is Reach.OWNER,
             )
             checked = operation.check({} if arguments is None else arguments)
+            if if_version is not None and operation.changes and not operation.of_one_version:
+                told = f"An expected version (If-Match) has no meaning for {name}: it does not change one memory."
+                raise InvalidInput(told, hint="Do not send it.", field="If-Match")
             request = self._request(engine, operation, checked, key) if key is not None and operation.changes else None
             bound = engine.bound_to(
                 provenance=provenance,

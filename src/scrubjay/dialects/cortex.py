@@ -284,6 +284,7 @@ def get_memory(engine: Engine, args: Body) -> Body:
 
 @cortex.writes(
     "Update a memory",
+    of_one_version=True,
     says=sentence,
     takes=takes(
         {
@@ -310,7 +311,12 @@ def update_memory(engine: Engine, args: Body) -> Body:
 
 
 @cortex.writes(
-    "Remove a memory", destructive=True, says=sentence, takes=takes({"path": PATH}, required=("path",)), gives=WRITTEN
+    "Remove a memory",
+    of_one_version=True,
+    destructive=True,
+    says=sentence,
+    takes=takes({"path": PATH}, required=("path",)),
+    gives=WRITTEN,
 )
 def remove_memory(engine: Engine, args: Body) -> Body:
     """Deletes a memory and its file. It can be restored for thirty days."""
@@ -323,6 +329,7 @@ MOVE = {"from_path": {**PATH, "description": "Current path"}, "to_path": {**PATH
 
 @cortex.writes(
     "Move a memory",
+    of_one_version=True,
     says=sentence,
     takes=takes(MOVE, required=tuple(MOVE)),
     accepts=takes({**dict.fromkeys(FROM, MOVE["from_path"]), **dict.fromkeys(TO, MOVE["to_path"])}),

@@ -213,6 +213,7 @@ def search(engine: Engine, args: Body) -> Body:
 
 @mama.writes(
     "Update a decision's outcome",
+    of_one_version=True,
     idempotent=True,
     takes=record(
         {
@@ -369,7 +370,13 @@ def list_decisions(engine: Engine, args: Body) -> Body:
     return search(engine, {"limit": args.get("limit", 10), "type": "decision"})
 
 
-@extras.writes("Update a decision's outcome", idempotent=True, takes=mama.operations["update"].takes, gives=UPDATED)
+@extras.writes(
+    "Update a decision's outcome",
+    of_one_version=True,
+    idempotent=True,
+    takes=mama.operations["update"].takes,
+    gives=UPDATED,
+)
 def update_outcome(engine: Engine, args: Body) -> Body:
     """Record a decision's outcome. The same as `update`."""
     return update(engine, args)

@@ -204,6 +204,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
 
 @memento.writes(
     "Mark a memory as outdated",
+    of_one_version=True,
     destructive=True,
     idempotent=True,
     takes=record(

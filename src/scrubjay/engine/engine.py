@@ -494,23 +494,31 @@ class Engine:
         """
         from scrubjay.engine.conflicts import settle
 
+        expected = self.expected_version
         return self.transact(
-            tuple[Memory, Memory], lambda tx: settle.settle(self.ledger, tx, old=old, new=new, keep=keep)
+            tuple[Memory, Memory],
+            lambda tx: settle.settle(self.ledger, tx, old=old, new=new, keep=keep, expected_version=expected),
         )
 
     def relate(self, *, old: str, new: str, relation: Relation) -> tuple[Memory, Memory]:
         """Say how an older and a newer memory relate, whether or not that was proposed. Saying it twice is fine."""
         from scrubjay.engine.conflicts import settle
 
+        expected = self.expected_version
         return self.transact(
-            tuple[Memory, Memory], lambda tx: settle.relate(self.ledger, tx, old=old, new=new, relation=relation)
+            tuple[Memory, Memory],
+            lambda tx: settle.relate(self.ledger, tx, old=old, new=new, relation=relation, expected_version=expected),
         )
 
     def reopen(self, *, old: str, new: str) -> tuple[Memory, Memory]:
         """Take back what was said about such a pair: the conflict is open again."""
         from scrubjay.engine.conflicts import settle
 
-        return self.transact(tuple[Memory, Memory], lambda tx: settle.reopen(self.ledger, tx, old=old, new=new))
+        expected = self.expected_version
+        return self.transact(
+            tuple[Memory, Memory],
+            lambda tx: settle.reopen(self.ledger, tx, old=old, new=new, expected_version=expected),
+        )
 
     def duplicates(self) -> Iterator[DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""

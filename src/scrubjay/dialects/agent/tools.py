@@ -356,6 +356,7 @@ def brief(engine: Engine, args: Body) -> Reply:
 
 @scrubjay.writes(
     "Settle two memories",
+    of_one_version=True,
     destructive=True,
     idempotent=True,
     takes=object_schema(
@@ -411,6 +412,7 @@ def check_order(old: Memory, new: Memory, relation: Relation) -> None:
 
 @scrubjay.writes(
     "Revise a memory",
+    of_one_version=True,
     destructive=True,
     idempotent=True,
     takes=record(
@@ -446,6 +448,7 @@ def revise(engine: Engine, args: Body) -> Reply:
 
 @scrubjay.writes(
     "Forget a memory",
+    of_one_version=True,
     destructive=True,
     idempotent=True,
     takes=record({"id": ID}, optional={"reason": text(minLength=1, maxLength=1_000)}),
@@ -461,6 +464,7 @@ def forget(engine: Engine, args: Body) -> Reply:
 
 @scrubjay.writes(
     "Undo the last change",
+    of_one_version=True,
     takes=record({"id": ID}),
     gives=gives(
         {"memory": MEMORY, "undone": text(enum=["forgotten", "superseded", "settled", "revised"]), "changed": STRINGS},

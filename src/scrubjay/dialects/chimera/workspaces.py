@@ -156,6 +156,7 @@ def get_memory(engine: Engine, args: Body) -> Body:
 
 @extras.writes(
     "Update a memory",
+    of_one_version=True,
     route=Route("PUT", "/api/memories/{memory_id}"),
     takes=object_schema({"memory_id": MEMORY_ID, **WRITTEN}, required=("memory_id",)),
     gives=gives({"memory": MEMORY}),
@@ -167,6 +168,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
 
 @extras.writes(
     "Delete a memory",
+    of_one_version=True,
     destructive=True,
     route=Route("DELETE", "/api/memories/{memory_id}"),
     earlier=Route("DELETE", "/api/mcp/memory/{memory_id}/delete"),

@@ -47,6 +47,7 @@ def preview_bulk(engine: Engine, args: Body) -> Body:
 
 @native.writes(
     "Forget many",
+    of_one_version=True,
     destructive=True,
     route=Route("POST", f"{ROOT}/bulk/forget"),
     takes=object_schema({"reason": REASON, "deed": OPERATION_ID, **FILTER}),
@@ -60,6 +61,7 @@ def bulk_forget(engine: Engine, args: Body) -> Body:
 
 @native.writes(
     "Update many",
+    of_one_version=True,
     route=Route("POST", f"{ROOT}/bulk/update"),
     takes=object_schema(
         {

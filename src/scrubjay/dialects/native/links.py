@@ -70,6 +70,7 @@ def stretches(items: tuple[Any, ...], size: int = 500) -> Iterator[tuple[Any, ..
 
 @native.writes(
     "Supersede a memory",
+    of_one_version=True,
     idempotent=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/supersede"),
     takes=record({"id": ID, "new": {**ID, "description": "The memory that replaces it"}}),
@@ -83,6 +84,7 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
 
 @native.writes(
     "Undo a supersession",
+    of_one_version=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/release"),
     takes=ONE,
     gives=gives({"memory": shape(Memory)}),
@@ -106,6 +108,7 @@ def list_conflicts(engine: Engine, args: Body) -> Body:
 
 @native.writes(
     "Keep both",
+    of_one_version=True,
     route=Route("POST", f"{ROOT}/conflicts/keep"),
     takes=record({"old": ID, "new": ID}),
     gives=gives({"old": shape(Memory), "new": shape(Memory)}),
@@ -118,6 +121,7 @@ def keep_both(engine: Engine, args: Body) -> Body:
 
 @native.writes(
     "Say the same",
+    of_one_version=True,
     route=Route("POST", f"{ROOT}/conflicts/same"),
     takes=record({"old": ID, "new": ID}),
     gives=gives({"old": shape(Memory), "new": shape(Memory)}),
@@ -130,6 +134,7 @@ def mark_same(engine: Engine, args: Body) -> Body:
 
 @native.writes(
     "Reopen a conflict",
+    of_one_version=True,
     route=Route("POST", f"{ROOT}/conflicts/reopen"),
     takes=record({"old": ID, "new": ID}),
     gives=gives({"old": shape(Memory), "new": shape(Memory)}),

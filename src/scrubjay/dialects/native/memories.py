@@ -133,6 +133,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
 
 @native.writes(
     "Update a memory",
+    of_one_version=True,
     route=Route("PATCH", f"{ROOT}/memories/{{id}}"),
     takes=object_schema({"id": ID, **CHANGES, "reason": REASON}, required=("id",)),
     gives=gives(
@@ -155,6 +156,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
 
 @native.writes(
     "Forget a memory",
+    of_one_version=True,
     destructive=True,
     route=Route("DELETE", f"{ROOT}/memories/{{id}}"),
     takes=record({"id": ID}, optional={"hard": flag("Erase for good", default=False), "reason": REASON}),
@@ -168,6 +170,7 @@ def forget_memory(engine: Engine, args: Body) -> Body:
 
 @native.writes(
     "Restore a forgotten memory",
+    of_one_version=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/recover"),
     takes=ONE,
     gives=gives({"memory": shape(Memory)}),
@@ -284,6 +287,7 @@ def diff_versions(engine: Engine, args: Body) -> Body:
 
 @native.writes(
     "Restore a version",
+    of_one_version=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/versions/{{version}}/restore"),
     takes=record({"id": ID, "version": integer(minimum=1)}),
     gives=gives({"memory": shape(Memory)}),

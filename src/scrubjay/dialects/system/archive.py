@@ -22,6 +22,7 @@ NULLABLE_ID = {"type": ["string", "null"]}
 
 @system.writes(
     "Archive memories",
+    of_one_version=True,
     takes=takes("archive_memory"),
     gives=gives(
         {
@@ -105,6 +106,7 @@ def criteria(given: Body) -> Criteria:
 
 @system.writes(
     "Restore memories",
+    of_one_version=True,
     takes=takes(
         "restore_memory",
         version_id=text(

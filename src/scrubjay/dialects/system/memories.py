@@ -384,6 +384,7 @@ def archived(memory: Memory) -> Body:
 
 @system.writes(
     "Update a memory",
+    of_one_version=True,
     destructive=True,
     takes=takes(
         "update_memory",
@@ -444,6 +445,7 @@ def tag_change(tags: Mapping[str, Any] | None) -> TagChange | None:
 
 @system.writes(
     "Forget a memory",
+    of_one_version=True,
     destructive=True,
     takes=takes("forget_memory"),
     gives=gives(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from scrubjay.engine.conflicts.weights import SURE
-from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, release, supersede
+from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, check_version, release, supersede
 from scrubjay.engine.lifecycle.supersession import RELEASED
 from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Conflict, InvalidInput, NotFound
@@ -45,9 +45,13 @@ def doubts(reads: Reads, audience: Audience, memories: Sequence[Memory], *, now:
     return {link.target: link.source for link in links if link.source in newer}
 
 
-def settle(ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool) -> tuple[Memory, Memory]:
-    """Say of a proposal that the newer memory supersedes the older, or that both are kept."""
+def settle(
+    ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool, expected_version: int | None = None
+) -> tuple[Memory, Memory]:
+    """Say of a proposal that the newer memory supersedes the older, if that is at the version expected, or that both
+    are kept."""
     outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
+    check_version(outdated, expected_version)
     links = tx.history.links([outdated.id], kinds=MAY_OUTDATE)
     proposed = next((link for link in links if (link.source, link.target) == (successor.id, outdated.id)), None)
     if proposed is None:
@@ -66,11 +70,16 @@ def settle(ledger: Ledger, tx: Transaction, *, old: str, new: str, keep: bool) -
     return outdated, successor
 
 
-def relate(ledger: Ledger, tx: Transaction, *, old: str, new: str, relation: Relation) -> tuple[Memory, Memory]:
-    """Say how two memories relate. That both are true closes what was proposed about them, in either direction."""
+def relate(
+    ledger: Ledger, tx: Transaction, *, old: str, new: str, relation: Relation, expected_version: int | None = None
+) -> tuple[Memory, Memory]:
+    """Say how two memories relate, if the older is at the version expected. That both are true closes what was proposed
+    about them, in either direction."""
     if relation is not Relation.BOTH_TRUE:
-        return supersede(ledger, tx, old, new, reason=SAME if relation is Relation.SAME else None)
+        reason = SAME if relation is Relation.SAME else None
+        return supersede(ledger, tx, old, new, expected_version=expected_version, reason=reason)
     pair = ledger.changeable(tx, old), ledger.seen(tx, new)
+    check_version(pair[0], expected_version)
     ids = {memory.id for memory in pair}
     if len(ids) == 1:
         raise InvalidInput(f"{old} and {new} are the same memory.", hint="Name two.", field="new")
@@ -90,9 +99,12 @@ def relate(ledger: Ledger, tx: Transaction, *, old: str, new: str, relation: Rel
     return pair
 
 
-def reopen(ledger: Ledger, tx: Transaction, *, old: str, new: str) -> tuple[Memory, Memory]:
+def reopen(
+    ledger: Ledger, tx: Transaction, *, old: str, new: str, expected_version: int | None = None
+) -> tuple[Memory, Memory]:
     """Take back what was said about a pair, so that it is proposed again, if it ever was."""
     outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
+    check_version(outdated, expected_version)
     links = [
         link
         for link in tx.history.links([outdated.id], kinds=MAY_OUTDATE)
