@@ -27,6 +27,24 @@ PATIENCE_MS = 60_000  # a busy machine is no failure
 START_SECONDS = 240
 PATIENT = {"SCRUBJAY_EMBEDDER": "hashing", "SCRUBJAY_EMBED_WAIT": "60", "SCRUBJAY_JUDGE_WAIT": "0"}
 
+# SCRUBJAY_TEST_SLOWNESS=6: the browser is six times as slow; replies, and the next view after a click, come up to 0.6
+# seconds later, in any order.
+SLOWNESS = float(os.environ.get("SCRUBJAY_TEST_SLOWNESS", "0"))
+LATENESS = f"""{{
+  const timer = setTimeout, ask = fetch;
+  const later = (work) => timer(work, {100 * SLOWNESS} * Math.random());
+  window.fetch = async (...request) => {{
+    const reply = await ask(...request);
+    await new Promise(later);
+    return reply;
+  }};
+  addEventListener("hashchange", (event) => {{
+    if (!event.isTrusted) return;
+    event.stopImmediatePropagation();
+    later(() => dispatchEvent(new HashChangeEvent("hashchange", event)));
+  }});
+}}"""
+
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -189,7 +207,11 @@ def look(browser: Browser) -> Iterator[Callable[..., Looking]]:
         context.set_default_timeout(PATIENCE_MS)
         if site.space:
             context.add_init_script(f"location.protocol === 'about:' || localStorage.setItem('space', '{site.space}')")
-        opened.append(Looking(context.new_page(), site))
+        page = context.new_page()
+        if SLOWNESS:
+            context.add_init_script(LATENESS)
+            context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWNESS})
+        opened.append(Looking(page, site))
         return opened[-1]
 
     yield look

@@ -311,5 +311,23 @@ def fail(folder: str, error: str, for_good: str, first: str, step: str) -> None:
         n += int(step)
 
 
+@job
+def fail_once_then_change(folder: str) -> None:
+    """Store on a disk that fails at the Nth read, then change another memory; for every N until nothing fails."""
+    disk = failing_disk.Disk()
+    path = Path(folder, "memories.db")
+    ids = failing_disk.prepare(path)
+    calls = n = 0
+    while calls >= n:
+        n += 1
+        with opened(str(path)) as jay:
+            disk.arm(n, "unreadable", for_good=False)
+            stored = failing_disk.attempted(lambda: jay.store("new"))
+            calls = disk.calls
+            disk.disarm()
+            changed = failing_disk.attempted(lambda: jay.update(ids["changed"], content=f"changed {calls} times"))
+        say(stored=stored, changed=changed)
+
+
 if __name__ == "__main__":
     JOBS[sys.argv[1]](*sys.argv[2:])

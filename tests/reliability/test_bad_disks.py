@@ -54,6 +54,15 @@ def test_whichever_call_fails_every_memory_is_as_before_or_as_changed(quick_path
     )
 
 
+def test_a_change_after_a_failed_read_succeeds(quick_path):
+    with Child("fail_once_then_change", quick_path) as child:
+        runs = child.rest()
+        assert child.process.wait() == 0, child.errors.decode()
+
+    assert {run["stored"] for run in runs} == {None, "storage_failed"}
+    assert {run["changed"] for run in runs} == {None}
+
+
 # --- no room ---------------------------------------------------------------------------------------------------------
 
 

@@ -111,8 +111,12 @@ class Connections:
                 con.execute("BEGIN IMMEDIATE")
                 try:
                     yield con
+                except apsw.IOError:  # after a failed read FTS5 may remember its index wrongly, and call it damaged
+                    self._give_up(con)
+                    raise
                 finally:
-                    self._undo(con)
+                    if con is self._writer:
+                        self._undo(con)
 
     def lacks_changes(self, con: apsw.Connection) -> bool:
         """Whether changes that were once committed are not in the store: its log was deleted, or an older file put in
@@ -248,9 +252,12 @@ class Connections:
             if con.in_transaction:
                 con.execute("ROLLBACK")
         except apsw.Error:
-            if con is self._writer:
-                self._writer = None
-            con.close(force=True)
+            self._give_up(con)
+
+    def _give_up(self, con: apsw.Connection) -> None:
+        if con is self._writer:
+            self._writer = None
+        con.close(force=True)
 
 
 def _last_change(con: apsw.Connection) -> int:
