@@ -27,6 +27,24 @@ PATIENCE_MS = 60_000  # a busy machine is no failure
 START_SECONDS = 240
 PATIENT = {"SCRUBJAY_EMBEDDER": "hashing", "SCRUBJAY_EMBED_WAIT": "60", "SCRUBJAY_JUDGE_WAIT": "0"}
 
+# The page says how many requests it waits for. Playwright hears of a reply before the page does.
+COUNTED = """{
+  const ask = fetch;
+  window.waiting = 0;
+  window.fetch = async (...request) => {
+    window.waiting++;
+    try {
+      const reply = await ask(...request);
+      await reply.clone().arrayBuffer();
+      return reply;
+    } finally {
+      window.waiting--;
+    }
+  };
+}"""
+# Measured by the page itself, so that on a busy machine whatever it has put off for less comes first.
+PAUSE = "new Promise((done) => setTimeout(() => done(waiting), 50))"
+
 # SCRUBJAY_TEST_SLOWNESS=6: the browser is six times as slow; replies, and the next view after a click, come up to 0.6
 # seconds later, in any order.
 SLOWNESS = float(os.environ.get("SCRUBJAY_TEST_SLOWNESS", "0"))
@@ -188,13 +206,18 @@ class Looking:
         self._asked.clear()
         self.go(where)
         expect(self.page.get_by_role("heading", level=1)).to_have_count(1)
+        self.quiet()
+        return self.page
+
+    def quiet(self) -> None:
+        """Wait until everything that was asked for has come."""
         quiet = 0
         for _ in range(PATIENCE_MS // 50):
-            self.page.wait_for_timeout(50)
-            quiet = 0 if self._asked else quiet + 1
-            if quiet == 3:  # an answer may lead to another question
-                return self.page
-        raise AssertionError(f"{where} still waits for {[request.url for request in self._asked]}")
+            waiting = self.page.evaluate(PAUSE)
+            quiet = 0 if waiting or self._asked else quiet + 1
+            if quiet == 4:  # typing is followed by a question after 0.12 seconds, an answer perhaps by another
+                return
+        raise AssertionError(f"{self.page.url} still waits for {[request.url for request in self._asked]}")
 
 
 @pytest.fixture
@@ -209,8 +232,9 @@ def look(browser: Browser) -> Iterator[Callable[..., Looking]]:
             context.add_init_script(f"location.protocol === 'about:' || localStorage.setItem('space', '{site.space}')")
         page = context.new_page()
         if SLOWNESS:
-            context.add_init_script(LATENESS)
+            page.add_init_script(LATENESS)
             context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWNESS})
+        page.add_init_script(COUNTED)
         opened.append(Looking(page, site))
         return opened[-1]
 

@@ -100,6 +100,7 @@ def test_an_edit_that_was_left_is_there_again(site, look):
     page.get_by_role("button", name="Edit").click()
     page.get_by_role("textbox", name="Text").fill("User lives in Aus")
     page.goto(f"{site.url}/#/health")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Health")
     page.goto(f"{site.url}/#/memories/{memory.id}")
 
     expect(page.get_by_role("textbox", name="Text")).to_have_value("User lives in Aus")

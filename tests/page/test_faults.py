@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
 from playwright.sync_api import expect
@@ -28,11 +29,6 @@ def world(tmp_path_factory):
 
 def alerts(page):
     return page.get_by_role("alert")
-
-
-def quiet(page):
-    """Until everything asked for has come; then nothing may be wrong."""
-    page.wait_for_load_state("networkidle")
 
 
 # --- views and their addresses ---------------------------------------------------------------------------------------
@@ -154,14 +150,14 @@ def test_a_title_is_the_first_sentence_without_marks(world, look):
 
 
 def test_a_short_memory_is_shown_once(world, look):
-    page = look(world.site).settled("#/search?tag=siren")
-    [text] = set(page.locator(".result .title").all_inner_texts()[:1])
-    assert text == REPEATED
+    looking = look(world.site)
+    page = looking.settled("#/search?tag=siren")
+    expect(page.locator(".result .title").first).to_have_text(REPEATED)
     assert page.locator(".result").first.inner_text().count(REPEATED) == 1
     page.locator(".result .title").first.click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text(REPEATED)
-    quiet(page)
+    looking.quiet()
     assert page.locator("main").inner_text().count(REPEATED) == 1 + page.locator("table").inner_text().count(REPEATED)
 
 
@@ -251,7 +247,7 @@ def test_conflicts_are_grouped_by_the_newer_memory_and_repeats_are_no_conflicts(
 
 def test_a_graph_is_readable(world, look):
     page = look(world.site).settled(f"#/graph/{world.hub.id}")
-    expect(page.get_by_role("status").first).not_to_contain_text("finding")
+    expect(page.get_by_role("status").first).not_to_contain_text("arranging")
     legend = page.get_by_role("list", name="Legend")
     expect(legend).to_contain_text("related")
     expect(legend).to_contain_text("current")
@@ -276,20 +272,23 @@ def overlap(one, other):
 
 def test_a_node_says_what_it_is_when_one_points_at_it(world, look):
     page = look(world.site).settled(f"#/graph/{world.hub.id}")
-    expect(page.get_by_role("status").first).not_to_contain_text("finding")
-    name = page.locator(".label.main").bounding_box()
+    expect(page.get_by_role("status").first).not_to_contain_text("arranging")
     card = page.locator(".hover")
-    across, down = name["x"] + name["width"] / 2, name["y"] + name["height"] / 2
-    left, right = name["x"] - 10, name["x"] + name["width"] + 10
-    beside = [(left, down), (right, down), (across, name["y"] - 10), (across, down + 18)]
-    for x, y in beside * 20:  # the dot is on one side of its name
-        page.mouse.move(x, y)
-        page.wait_for_timeout(100)
-        if card.count():
+    for side in range(40):  # the dot is on one side of its name
+        page.mouse.move(*beside(page.locator(".label.main").bounding_box(), side % 4))
+        with suppress(AssertionError):
+            expect(card).to_contain_text("every lamp in the harbour is an LED lamp", timeout=1_000)
             break
-    expect(card).to_contain_text("every lamp in the harbour is an LED lamp")
+    else:
+        raise AssertionError("nothing is said of it")
     page.mouse.move(2, 2)
     expect(card).to_have_count(0)
+
+
+def beside(box, side):
+    across, down = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    left, right = box["x"] - 10, box["x"] + box["width"] + 10
+    return [(left, down), (right, down), (across, box["y"] - 10), (across, down + 18)][side]
 
 
 # --- layout ----------------------------------------------------------------------------------------------------------
@@ -300,6 +299,7 @@ def test_labels_of_a_row_stand_in_line(world, look):
     lined_up(page, "form")
     page = look(world.site).settled(f"#/memories/{world.note.id}")
     page.get_by_role("button", name="Edit").click()
+    expect(page.locator(".fields")).to_be_visible()
     lined_up(page, ".fields")
 
 
@@ -362,7 +362,7 @@ def test_an_empty_page_says_how_to_connect_a_client(site, look):
         page.wait_for_function("text => navigator.clipboard.readText().then(copied => copied === text)", arg=text)
         expect(page.get_by_role("status").filter(has_text="Copied").first).to_be_visible()
     page.set_viewport_size(PHONE)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=PHONE["width"])
     page.get_by_role("link", name="Write the first memory").click()
     page.get_by_role("textbox", name="What to remember").fill("The first one")
     page.get_by_role("button", name="Remember").click()

@@ -105,7 +105,7 @@ def test_a_graph_of_five_thousand_stays_usable(server, look):
     expect(page.get_by_role("status")).to_contain_text(f"{NODES:,} memories", timeout=60_000)
     drawn = time.perf_counter() - begun
     settling = page.evaluate(WATCH, 3_000)
-    expect(page.get_by_role("status")).not_to_contain_text("finding", timeout=120_000)
+    expect(page.get_by_role("status")).not_to_contain_text("arranging", timeout=120_000)
     settled = time.perf_counter() - begun
     still = page.evaluate(WATCH, 2_000)
     page.mouse.move(600, 450)

@@ -104,9 +104,11 @@ def test_questions_are_accessible(site, look):
     page = look(site).go()
     page.get_by_role("checkbox", name="Select Fact number 0").check()
     page.get_by_role("button", name="Forget …").click()
+    expect(page.get_by_role("dialog", name="Forget 1 memory").get_by_role("listitem")).to_have_text(["Fact number 0"])
     assert Axe().run(page).violations_count == 0
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Help").click()
+    expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
     assert Axe().run(page).violations_count == 0
 
 

@@ -55,7 +55,7 @@ def test_a_picture(shown, demo, look, name, where, options):
     if name == "memory":
         page.get_by_role("button", name="Make current again").last.scroll_into_view_if_needed()
     if name == "graph":
-        expect(page.get_by_role("status")).not_to_contain_text("finding")
+        expect(page.get_by_role("status")).not_to_contain_text("arranging")
     page.wait_for_timeout(400)  # what moves has arrived
     file = Path(PICTURES) / f"{name}.png"
     file.parent.mkdir(parents=True, exist_ok=True)

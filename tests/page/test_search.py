@@ -190,6 +190,20 @@ def test_changes_by_agents_appear_without_reload(site, look):
     expect(results(page)).to_have_count(1)
 
 
+def test_what_happens_before_the_page_hears_of_changes_appears_too(site, look):
+    looking = look(site)
+    held = []
+    looking.page.route("**/api/v1/events*", lambda route: held.append(route))
+    page = looking.go()
+    expect(page.get_by_text("No memories here yet.")).to_be_visible()
+    with site.engine() as jay:
+        jay.store("Stored by an agent just now")
+    for route in held:
+        route.continue_()
+
+    expect(results(page)).to_have_count(1)
+
+
 def test_changes_do_not_move_the_list_under_a_reader(site, look):
     with site.engine() as jay:
         jay.store_many([{"content": f"Fact number {number}"} for number in range(25)])

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -325,7 +326,7 @@ def fail_once_then_change(folder: str) -> None:
             stored = failing_disk.attempted(lambda: jay.store("new"))
             calls = disk.calls
             disk.disarm()
-            changed = failing_disk.attempted(lambda: jay.update(ids["changed"], content=f"changed {calls} times"))
+            changed = failing_disk.attempted(partial(jay.update, ids["changed"], content=f"changed {n} times"))
         say(stored=stored, changed=changed)
 
 

@@ -25,6 +25,8 @@ export class Refused extends Error {
 let space = "";
 let csrf = "";
 let session = 0; // goes up with every sign-in
+let listening = false;
+let unheard = false; // something was read while nothing was heard of changes
 let signInNeeded: () => void = () => {};
 
 export function useSpace(name: string): void {
@@ -64,6 +66,7 @@ export interface Options {
 
 async function request(method: string, path: string, options: Options = {}): Promise<Response> {
   const visit = visited();
+  if (!listening && path.startsWith("/api/")) unheard = true;
   try {
     return await exchange(method, path, options);
   } catch (error) {
@@ -130,16 +133,17 @@ const AGAIN_MS = 3_000;
 export function follow(changed: (id: string | null) => void, state: (alive: boolean) => void): () => void {
   let source: EventSource;
   let timer: ReturnType<typeof setTimeout>;
-  let missed = false;
   const open = () => {
     source = new EventSource(address("/api/v1/events"));
     source.onopen = () => {
       state(true);
-      if (missed) changed(null); // whatever happened meanwhile
-      missed = false;
+      listening = true;
+      if (unheard) changed(null); // whatever happened meanwhile
+      unheard = false;
     };
     source.onerror = () => {
-      missed = true;
+      listening = false;
+      unheard = true;
       // Refused, so the browser gives up: the session may have ended, and asking says so. Else try again.
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, AGAIN_MS);
       get("/session").then(() => {}, (error) => state(error instanceof Refused && error.status !== 0));
@@ -150,6 +154,7 @@ export function follow(changed: (id: string | null) => void, state: (alive: bool
   return () => {
     clearTimeout(timer);
     source.close();
+    listening = false;
   };
 }
 
