@@ -107,7 +107,7 @@ def test_a_log_that_stalls_holds_nobody_up(run, stored, home):
     stored("The demo runs on port 8080.")
     os.mkfifo(home / "hooks.log")
 
-    answered = run("hook", "session-start", "--deadline", "5", stdin=b"{}")
+    answered = run("hook", "session-start", "--deadline", "15", stdin=b"{}")
     late = run("hook", "session-start", "--deadline", "0", stdin=b"{}")
 
     assert answered.code == late.code == 0

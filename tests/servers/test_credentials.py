@@ -172,7 +172,7 @@ def tokens(signer, tmp_path):
 
 
 def token(signer, *, algorithm="RS256", kid="k1", **claims):
-    usual = {"iss": ISSUER, "aud": AUDIENCE, "sub": "auth|alice", "exp": int(time.time()) + 60}
+    usual = {"iss": ISSUER, "aud": AUDIENCE, "sub": "auth|alice", "exp": int(time.time()) + 3600}
     body = {name: value for name, value in {**usual, **claims}.items() if value is not None}
     return jwt.encode(body, signer, algorithm=algorithm, headers={"kid": kid})
 
@@ -187,7 +187,7 @@ def token(signer, *, algorithm="RS256", kid="k1", **claims):
         {"exp": int(time.time()) - 3600},
         {"exp": None},
         {"sub": None},
-        {"nbf": int(time.time()) + 3600},
+        {"nbf": int(time.time()) + 86_400},
         {"kid": "k2"},
     ],
 )

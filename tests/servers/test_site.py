@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import anyio
 import httpx
@@ -147,7 +146,9 @@ def test_one_user_does_not_take_every_thread():
         async with anyio.create_task_group() as tasks:
             for _ in range(10):
                 tasks.start_soon(workers.run, "rude", rude)
-            await anyio.sleep(0.1)
+            while len(running) < 2:
+                await anyio.sleep(0.01)
+            await anyio.sleep(0.1)  # a third would begin now
             assert await workers.run("polite", lambda: "served") == "served"
             go_on.set()
         return max(most)
@@ -156,8 +157,13 @@ def test_one_user_does_not_take_every_thread():
 
 
 def test_a_worker_that_is_late_is_told_of():
+    told = threading.Event()
+
     async def main():
-        await Workers(seconds=0.05).run("alice", lambda: time.sleep(0.3))
+        try:
+            await Workers(seconds=0.05).run("alice", lambda: told.wait(60))
+        finally:
+            told.set()
 
     with pytest.raises(TimedOut):
         anyio.run(main)

@@ -319,7 +319,7 @@ def dripping(connection):
     connection.settimeout(60)
     try:
         connection.sendall(b"HTTP/1.1 200 OK\r\n")
-        for _ in range(100):
+        while True:  # until the other side leaves
             connection.sendall(b"x")
             threading.Event().wait(0.05)
     except OSError:
