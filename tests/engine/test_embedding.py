@@ -9,6 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import BATCH
 from scrubjay.engine.store.backlog import GIVE_UP, Backlog
 from scrubjay.errors import EmbeddingError, ModelMissing
 
@@ -256,3 +257,26 @@ def test_what_is_not_a_number_is_refused_where_it_comes_from(open_engine):
     assert "unusable numbers" in (hits.degraded or "")
     assert contents(hits) == ["The crane is red"]
     assert jay.records.check().with_vectors == 0
+
+
+class Meeting(HashingEmbedder):
+    """Ends no batch before the next has begun."""
+
+    def __init__(self):
+        super().__init__()
+        self.both = threading.Barrier(2)
+
+    def embed(self, texts):
+        if len(texts) == BATCH:
+            self.both.wait(timeout=30)
+        return super().embed(texts)
+
+
+def test_a_batch_is_embedded_while_the_one_before_it_still_is_and_they_are_kept_in_order(open_engine):
+    jay = open_engine(Meeting())
+    texts = [f"Text number {number}" for number in range(4 * BATCH)]
+
+    kept = jay.store_many({"content": text} for text in texts)
+
+    assert [jay.get(id).content for id in kept] == texts
+    assert jay.records.check().with_vectors == len(texts)

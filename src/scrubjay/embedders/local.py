@@ -43,6 +43,7 @@ class LocalEmbedder(Embedder):
         self._folder = folder
         self._lock = Lock()
         self._network: Network | None = None
+        self._threads: ThreadPoolExecutor | None = None
         self._vocabulary: Vocabulary | None = None
 
     @property
@@ -60,8 +61,7 @@ class LocalEmbedder(Embedder):
         if len(texts) < 2:
             return [self._vector(self._model.text_prefix + text) for text in texts]
         self.load()
-        with ThreadPoolExecutor(BULK_THREADS, thread_name_prefix="embed") as pool:
-            return list(pool.map(lambda text: self._vector(self._model.text_prefix + text), texts))
+        return list(self._bulk().map(lambda text: self._vector(self._model.text_prefix + text), texts))
 
     def embed_query(self, text: str) -> Vector:
         return self._vector(self._model.query_prefix + text)
@@ -71,7 +71,15 @@ class LocalEmbedder(Embedder):
 
     def close(self) -> None:
         with self._lock:
-            self._network = None
+            self._network = self._threads = None
+
+    def _bulk(self) -> ThreadPoolExecutor:
+        """The threads of every bulk: while the last texts of one are embedded, the next one's begin. They end when
+        nothing holds them any more."""
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(BULK_THREADS, thread_name_prefix="embed")
+            return self._threads
 
     def _ready(self, progress: Callable[[str], None] | None = None) -> tuple[Network, Vocabulary]:
         with self._lock:

@@ -9,6 +9,7 @@ that follow answer by words at once instead of waiting again, until a piece of b
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from math import isfinite
@@ -30,6 +31,7 @@ Result = TypeVar("Result")
 Payload = TypeVar("Payload")
 
 AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
+AHEAD = 2  # batches of a bulk load that are embedded while an earlier one is written
 TRY_AGAIN_SECONDS = 15.0
 NOTHING: Knots = ((0.0, 0.0),)  # what a cosine is worth without a model
 HARMLESS = "Is the model installed?"
@@ -52,7 +54,8 @@ class Embedding:
         self._loading: Future[None] | None = None
         self._why_down: str | None = None
         self._down_until = 0.0
-        self.busy_seconds = 0.0  # that bulk loads spent embedding
+        self.busy_seconds = 0.0  # that bulk loads spent embedding …
+        self._busy_until = 0.0  # … up to this time: two batches at once count once
         self.fits = False  # whether the store's vectors were this model's when that was last looked at
 
     @property
@@ -103,7 +106,10 @@ class Embedding:
         begun = monotonic()
         try:
             vectors = usable(self.embedder.embed(texts))
-            self.busy_seconds += monotonic() - begun
+            with self._lock:
+                ended = monotonic()
+                self.busy_seconds += ended - max(begun, self._busy_until)
+                self._busy_until = ended
         except EmbeddingError as error:
             self._down(error.message)
             raise
@@ -219,25 +225,29 @@ def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[Tex
 def embed_ahead(
     engine: Engine, batches: Iterable[tuple[Sequence[Memory], Payload]]
 ) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
-    """Batches with their texts embedded: the next one in the background, while the caller writes this one.
+    """Batches with their texts embedded: the next ones in the background, while the caller writes this one.
 
-    An error in the source is raised once all that came before it was given out.
+    There are always two, so that the embedder begins with one while it ends the other. An error in the source is raised
+    once all that came before it was given out.
     """
     from concurrent.futures import ThreadPoolExecutor  # not for a search
 
-    with ThreadPoolExecutor(1, "ahead") as pool:
-        last = None
+    waiting: deque[tuple[Sequence[Memory], Future[Sequence[TextVectors]], Payload]] = deque()
+
+    def given_out(left: int) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
+        while len(waiting) > left:
+            memories, texts, payload = waiting.popleft()
+            yield memories, texts.result(), payload
+
+    with ThreadPoolExecutor(AHEAD, "ahead") as pool:
         try:
             for memories, payload in batches:
-                given, last = last, (memories, pool.submit(embed_at_leisure, engine, memories), payload)
-                if given is not None:
-                    yield given[0], given[1].result(), given[2]
+                waiting.append((memories, pool.submit(embed_at_leisure, engine, memories), payload))
+                yield from given_out(AHEAD)
         except Error:
-            if last is not None:
-                yield last[0], last[1].result(), last[2]
+            yield from given_out(0)
             raise
-        if last is not None:
-            yield last[0], last[1].result(), last[2]
+        yield from given_out(0)
 
 
 def embed_query(engine: Engine, question: str) -> tuple[Vector | None, str | None]:
