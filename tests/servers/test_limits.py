@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -152,6 +154,36 @@ def test_memories_of_a_batch_count_each_and_a_refused_batch_counts_nothing():
     assert first.remaining == 40
     assert rate_of(caught.value).remaining == 40
     assert second.remaining == 39
+
+
+class LookingTogether(module.Windows):
+    """Two callers see the window before either of them has counted."""
+
+    def __init__(self):
+        super().__init__()
+        self.both = threading.Barrier(2)
+        self.looked = count()
+
+    def read(self, key):
+        found = super().read(key)
+        if next(self.looked) < 2:
+            self.both.wait(timeout=30)
+        return found
+
+
+def test_of_two_batches_at_once_the_refused_one_counts_nothing():
+    limits, chimera = Limits(windows=LookingTogether()), find("chimera")
+
+    def batch(_):
+        try:
+            limits.call(ALICE, chimera, chimera.operations["batch_remember"], {"memories": [{"text": "x"}] * 60})
+        except RateLimited:
+            return "refused"
+        return "admitted"
+
+    with ThreadPoolExecutor(2) as callers:
+        assert sorted(callers.map(batch, range(2))) == ["admitted", "refused"]
+    assert limits.call(ALICE, chimera, chimera.operations["remember"], {"text": "x"}).remaining == 39
 
 
 @pytest.mark.parametrize("arguments", [None, [], {}, {"memories": []}, {"memories": "x" * 1000}, {"memories": {}}])

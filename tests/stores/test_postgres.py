@@ -84,7 +84,8 @@ def test_calls_are_counted_together_with_other_processes(url: str) -> None:
         assert [count for count, _ in counts] == [1, 2, 3]
         assert all(0 < left <= 60 for _, left in counts)
         assert one.count_call("bob", seconds=0)[0] == one.count_call("bob", seconds=60)[0] == 1
-        assert [one.count_call("cid", seconds=60, amount=amount)[0] for amount in (30, 1, 20)] == [30, 31, 51]
+        amounts = (30, 1, 20, -20, -99)
+        assert [one.count_call("cid", seconds=60, amount=one_more)[0] for one_more in amounts] == [30, 31, 51, 31, 0]
 
 
 def test_words_score_as_they_do_in_sqlite(store: PostgresStore, tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ class Limits:
     def _taken(self, most: int, key: str, acts: int = 1) -> Rate:
         possible = acts == 1 or self._windows.read(key)[0] + acts <= most
         admitted = possible and self._windows.add(key, acts) <= most
+        if possible and not admitted and acts > 1:
+            self._windows.add(key, -acts)  # another was counted since: of what is refused nothing counts
         count, seconds = self._windows.read(key)
         rate = Rate(most, max(0, most - count), math.ceil(time.time() + seconds))
         if not admitted:
@@ -123,8 +125,9 @@ class Windows:
             count, until = self._windows.get(key, (0, 0.0))
             if until <= now:
                 count, until = 0, now + WINDOW_SECONDS
-            self._windows[key] = (count + amount, until)
-            return count + amount
+            count = max(0, count + amount)  # what is given back may have been counted in the window before
+            self._windows[key] = (count, until)
+            return count
 
     def read(self, key: str) -> tuple[int, float]:
         """How many there are in the window, and how many seconds it still lasts."""

@@ -175,9 +175,11 @@ class PostgresStore(PostgresReads, Store):
                 """
                 WITH gone AS (DELETE FROM rates WHERE until < clock_timestamp() - INTERVAL '5 minutes')
                 INSERT INTO rates (key, calls, until)
-                VALUES (%(key)s, %(amount)s, clock_timestamp() + make_interval(secs => %(seconds)s))
+                VALUES (%(key)s, greatest(0, %(amount)s), clock_timestamp() + make_interval(secs => %(seconds)s))
                 ON CONFLICT (key) DO UPDATE SET
-                    calls = excluded.calls + CASE WHEN rates.until <= clock_timestamp() THEN 0 ELSE rates.calls END,
+                    calls = greatest(
+                        0, %(amount)s + CASE WHEN rates.until <= clock_timestamp() THEN 0 ELSE rates.calls END
+                    ),
                     until = CASE WHEN rates.until <= clock_timestamp() THEN excluded.until ELSE rates.until END
                 RETURNING calls, extract(epoch FROM until - clock_timestamp())::DOUBLE PRECISION
                 """,

@@ -490,7 +490,8 @@ class Store(Reads):
         seconds: float,  # noqa: ARG002
         amount: int = 1,  # noqa: ARG002
     ) -> tuple[int, float] | None:
-        """Count so many more in a window that all processes share: how many there were, and how many seconds it lasts.
+        """Count so many more, or fewer, in a window that all processes share: how many there were, and how many seconds
+        it lasts.
 
         None: this store serves one machine, whose server counts by itself.
         """
