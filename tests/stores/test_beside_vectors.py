@@ -6,13 +6,21 @@ import math
 import random
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
+
+import numpy as np
+import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.stores.promises.memories import Reads
+from scrubjay.stores.sqlite import vec1, vectors
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.sqlite.vec1 import Plan
+from scrubjay.stores.sqlite.vectors import ExactIndex, Vec1Index, to_blob
 from scrubjay.values.memory import Category, Filter, State
 from scrubjay.values.times import utc_now
 from tests.stores.contract.samples import EVERYTHING
@@ -42,6 +50,7 @@ with engine_on(SqliteStore(Path(sys.argv[1])), HashingEmbedder()) as jay:
                 mine += jay.store_many([{"content": text()} for _ in range(5)])
             elif act == "store" or one is None:
                 options = {"conversation_id": chance.choice((None, "a", "b")), "importance": chance.random()}
+                options["tags"] = chance.choice(((), ("harbour",), ("harbour", "rain")))
                 options["valid_until"] = chance.choice((None, utc_now() + timedelta(days=chance.randrange(9))))
                 mine.append(jay.store(text(), **options).memory.id)
             elif act == "text":
@@ -61,12 +70,40 @@ FILTERS = (
     Filter(categories=frozenset({Category.FACT, Category.GOAL})),
     Filter(conversation_id="a"),
     Filter(min_importance=0.4),
+    Filter(tags=frozenset({"harbour", "rain"})),
+    Filter(tags=frozenset({"rain"}), categories=frozenset({Category.FACT})),
 )
 
 
-def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_processes(tmp_path: Path) -> None:
+def indexed(path: Path, few: int) -> SqliteStore:
+    """A store whose vectors are in a table of vec1 from the first one on."""
+    store = SqliteStore(path, index=Vec1Index(few=few), index_from=2**40)
+    dimension = HashingEmbedder().dimension
+    directions = np.random.default_rng(1).standard_normal((1_000, dimension)).astype(np.float32)
+    model = vec1.trained([to_blob(one / np.linalg.norm(one)) for one in directions], Plan(dimension, 1, 1_000))
+    assert model is not None
+    with store._changing() as tx:
+        vec1.begin(tx._con, Plan(dimension, 1, 1_000), model)
+    while store.tend():
+        pass
+    return store
+
+
+OPENED = {
+    "all are cached": SqliteStore,
+    "some are, of a large store": partial(indexed, few=0),
+    "some are, of a large store with small scopes": partial(indexed, few=10_000),
+}
+
+
+@pytest.mark.parametrize("kind", OPENED)
+def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(vectors, "RECENT_ROWS", 150)  # so that there are too many now and then …
+    monkeypatch.setattr(vectors, "CANDIDATES", 10_000)  # … and that none is missed for its code
     path = tmp_path / "memories.db"
-    with closing(SqliteStore(path)) as store:
+    with closing(OPENED[kind](path)) as store:
         others = [
             subprocess.Popen([sys.executable, "-c", ACTS, str(path), str(seed)], stderr=subprocess.PIPE)
             for seed in range(3)
@@ -77,7 +114,7 @@ def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_p
         errors = [other.communicate()[1].decode() for other in others]
 
         assert [other.returncode for other in others] == [0, 0, 0], errors
-        assert all(agrees(store, number) for number in range(10))
+        assert all(agrees(store, number) for number in range(20))
         assert agrees.largest > 50
 
 
@@ -90,14 +127,16 @@ def agrees(store: SqliteStore, number: int) -> bool:
     before = change_of(store)
     quick = store.candidates(*arguments, **asked)
     glimpses = store.glimpses(quick.memories)
-    vectors, cosines = store.vectors(quick.memories), store.cosines(arguments[1], quick.memories)
+    given, cosines = store.vectors(quick.memories), store.cosines(arguments[1], quick.memories)
+    near = store.nearest(*arguments[1:], **asked)
     by_words = store.match(question, *arguments[2:], **asked)
-    slow, rows = Reads.candidates(store, *arguments, **asked), SqliteReads.glimpses(store, quick.memories)
-    first_parts, compared = (
-        SqliteReads.vectors(store, quick.memories),
-        SqliteReads.cosines(store, *arguments[1:2], quick.memories),
-    )
-    matched = SqliteReads.match(store, question, *arguments[2:], **asked)
+    with nothing_cached(store):
+        slow, rows = Reads.candidates(store, *arguments, **asked), SqliteReads.glimpses(store, quick.memories)
+        first_parts, compared = (
+            SqliteReads.vectors(store, quick.memories),
+            SqliteReads.cosines(store, *arguments[1:2], quick.memories),
+        )
+        matched = SqliteReads.match(store, question, *arguments[2:], **asked)
     if change_of(store) != before:
         return False
     agrees.largest = max(agrees.largest, len(quick.memories))
@@ -106,13 +145,22 @@ def agrees(store: SqliteStore, number: int) -> bool:
     for ours, theirs in ((quick.word_scores, slow.word_scores), (quick.cosines, slow.cosines)):
         assert all(close(one, other) for one, other in zip(ours, theirs, strict=True))
     assert by_name(glimpses) == by_name(rows)
-    assert {one: vector.tolist() for one, vector in vectors.items()} == {
+    assert {one: vector.tolist() for one, vector in given.items()} == {
         one: vector.tolist() for one, vector in first_parts.items()
     }
     assert cosines.keys() == compared.keys()
     assert all(close(cosines[one], compared[one]) for one in cosines)
     assert by_words == matched
+    assert [match.memory for match in near] == [*quick.memories[: quick.near]]
     return True
+
+
+@contextmanager
+def nothing_cached(store: SqliteStore) -> Iterator[None]:
+    """On the same connection, which remembers how common words are."""
+    indexes, store._indexes = store._indexes, {None: ExactIndex(cached_rows=0)}
+    yield
+    store._indexes = indexes
 
 
 agrees.largest = 0  # type: ignore[attr-defined]

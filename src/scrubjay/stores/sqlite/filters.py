@@ -47,6 +47,7 @@ class Restriction:
     without: tuple[int, ...]  # memories that something supersedes for this audience only
     by_rows: tuple[Condition, ...]  # what only SQL can say
     few: bool  # an index of their own finds the rows that it admits
+    few_tags: tuple[str, ...] | None  # the first of `by_rows`, if they are on few memories
 
     @property
     def spaces(self) -> tuple[int, ...] | None:
@@ -130,6 +131,7 @@ def restricted(
         or filter.belongs_to is not None
         or filter.flag is not None
         or filter.topic is not None,
+        few_tags=tuple(sorted(filter.tags)) if filter.tags is not None and few_tags else None,
     )
 
 
@@ -346,6 +348,20 @@ def small_table(restriction: Restriction) -> str:
     """The table to read a small scope from, with the index that the planner would not take by itself."""
     by_user = restriction.user is not None and not restriction.few
     return "memories INDEXED BY memories_by_user" if by_user else "memories"
+
+
+def members(restriction: Restriction) -> Condition:
+    """A statement for the memories that a small restriction admits, each once. Where numbers say the rest, it may give
+    more: those that one index finds without a look at their rows."""
+    if restriction.few_tags is not None and len(restriction.by_rows) == 1:
+        where, values = among("tag", restriction.few_tags)
+        return f"SELECT DISTINCT memory FROM tags WHERE {where}", values  # tags_by_tag
+    if restriction.few and restriction.conversation is not None and not restriction.by_rows:
+        return "SELECT seq FROM memories WHERE conversation = ?", [restriction.conversation]  # memories_by_conversation
+    if restriction.user is not None and not restriction.few and not restriction.by_rows:
+        return "SELECT seq FROM memories INDEXED BY memories_by_user WHERE user = ?", [restriction.user]
+    where, values = restriction.condition()
+    return f"SELECT memories.seq FROM {small_table(restriction)} WHERE {where}", values
 
 
 def _few_by_totals(con: apsw.Connection, restriction: Restriction, few: int) -> bool:

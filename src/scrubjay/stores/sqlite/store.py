@@ -106,8 +106,12 @@ class SqliteStore(SqliteReads, Store):
             restriction = restricted(con, filter, audience, now=now)
             if restriction is None:
                 return NO_CANDIDATES
-            by_words = sqlite_words.matched(con, text, restriction, limit, partial(index.admitted, con))
-            return index.candidates(con, vector, restriction, limit, by_words)
+            within = index.scope(con, len(vector), restriction)
+            if within is not None and not len(within):
+                return NO_CANDIDATES
+            admit, those = partial(index.found, con, within), None if within is None else apsw.carray(within)
+            by_words = sqlite_words.matched(con, text, restriction, limit, admit, within=those)
+            return index.candidates(con, vector, restriction, limit, by_words, within=within)
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses:
         with self._reading() as con:
@@ -119,8 +123,8 @@ class SqliteStore(SqliteReads, Store):
             return super().match(text, filter, audience, now=now, limit=limit)
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
-            admitted = partial(self._indexes[None].admitted, con)
-            return [] if restriction is None else sqlite_words.match(con, text, restriction, limit, admitted)
+            admit = partial(self._indexes[None].found, con, None)
+            return [] if restriction is None else sqlite_words.match(con, text, restriction, limit, admit)
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         with self._reading() as con:

@@ -27,19 +27,20 @@ from scrubjay.errors import EmbeddingError
 from scrubjay.stores.promises.memories import OPENING
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, is_small, kept, small_table
+from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, is_small, kept, members
 from scrubjay.stores.sqlite.sql import snapshot
-from scrubjay.stores.sqlite.words import Admitted, Found
+from scrubjay.stores.sqlite.words import Found
 from scrubjay.stores.tables.sql import Condition, View, joined
 from scrubjay.values.memory import Candidates, Glimpses, Match
 
 CACHED_ROWS = 40_000  # 61 MB at 384 dimensions
+RECENT_ROWS = 20_000  # of a large store that are kept in memory, those that were asked for lately
 CHUNK = 4_096
 NEVER = np.iinfo(np.int64).max
 LARGE = 1e15  # beyond it a number is none of a vector's, and its square soon infinite
+UNREAD, NO_VECTOR = -1, -2  # instead of a row
 
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
-SPARE = 10  # more are looked up than are asked for: equal scores go by age
 LOOKED_THROUGH = 3  # times the root of the number of lists; all of them hold hardly one more in two hundred
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
 
@@ -70,16 +71,33 @@ class VectorIndex(ABC):
     def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
         """The memories whose best part is nearest, each once, best first; equal ones newest first."""
 
+    def scope(self, con: apsw.Connection, dimension: int, restriction: Restriction) -> Ints | None:  # noqa: ARG002
+        """All memories that a restriction admits, if they are few in a large store."""
+        return None
+
     def candidates(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, by_words: list[Found]
+        self,
+        con: apsw.Connection,
+        vector: Vector,
+        restriction: Restriction,
+        limit: int,
+        by_words: Found,
+        *,
+        within: Ints | None,  # noqa: ARG002
     ) -> Candidates:
-        """The nearest, and what words found, best first, with its cosines."""
+        """The nearest, and what words found, best first, with its cosines. `within` is what `scope` gave."""
         near = self.nearest(con, vector, restriction, limit)
         return near.with_words(by_words, partial(cosines_of, con, vector, self.model))
 
-    def admitted(self, con: apsw.Connection, restriction: Restriction, seqs: Sequence[int]) -> list[Admitted]:
-        """Those of these memories that the restriction admits."""
-        return sqlite_words.admitted(con, restriction, seqs)
+    def found(
+        self,
+        con: apsw.Connection,
+        within: Ints | None,  # noqa: ARG002
+        restriction: Restriction,
+        scores: Mapping[int, float],
+    ) -> Found:
+        """Of the memories that words found those that the restriction admits."""
+        return sqlite_words.found_by_rows(con, restriction, scores)
 
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:  # noqa: ARG002
         """What ranking wants to know of these memories, if it is all at hand."""
@@ -137,20 +155,16 @@ def scan(
     restriction: Restriction,
     limit: int,
     *,
-    table: str = "memories",
     model: str | None = None,
 ) -> Near:
-    """Read the vectors of the scope from the file, a chunk at a time, and keep the best.
-
-    `table` may name the index that finds the memories, where the planner would not take it.
-    """
+    """Read the vectors of the scope from the file, a chunk at a time, and keep the best."""
     where, values = restriction.condition()
     own = kept(model)
     rows = con.execute(
         # Whatever index the conditions have, then the unique index of vectors.
         f"""
         SELECT memories.seq, memories.created_at, vectors.vector
-        FROM {table}
+        FROM memories
         CROSS JOIN {own.table} ON vectors.memory = memories.seq
         WHERE {where}
         AND {own.condition}
@@ -170,9 +184,9 @@ def scan(
     return best.named(con)
 
 
-def cosines_of(con: apsw.Connection, vector: Vector, model: str | None, seqs: Sequence[int]) -> Scores:
+def cosines_of(con: apsw.Connection, vector: Vector, model: str | None, memories: Ints) -> Scores:
     """Of each memory's vectors the highest cosine; not a number where there is none."""
-    own = kept(model)
+    own, seqs = kept(model), memories.tolist()
     rows = con.execute(
         f"""
         SELECT vectors.memory, vectors.vector
@@ -189,9 +203,12 @@ def cosines_of(con: apsw.Connection, vector: Vector, model: str | None, seqs: Se
 class Near:
     """Rows with their scores; several may belong to one memory."""
 
-    def __init__(self, memories: Ints, created: Ints, scores: Vector, ids: Names | None = None) -> None:
+    def __init__(
+        self, memories: Ints, created: Ints, scores: Vector, ids: Names | None = None, *, several: bool = True
+    ) -> None:
         self.memories, self.created, self.scores = memories, created, scores
         self.ids = ids  # where they are at hand
+        self.several = several  # rows may belong to one memory
 
     @classmethod
     def none(cls) -> Near:
@@ -209,10 +226,11 @@ class Near:
         wanted = max(limit, 1)
         while True:
             front = front_of(self.scores, wanted)
-            order = front[np.lexsort((-self.memories[front], -self.created[front], -self.scores[front]))]
-            _, firsts = np.unique(self.memories[order], return_index=True)
-            if len(firsts) >= limit or len(front) == len(self.scores):
-                chosen = order[np.sort(firsts)[:limit]]
+            order = front[np.lexsort((self.memories[front], self.created[front], self.scores[front]))[::-1]]
+            firsts = np.sort(np.unique(self.memories[order], return_index=True)[1]) if self.several else None
+            found = len(order) if firsts is None else len(firsts)
+            if found >= limit or len(front) == len(self.scores):
+                chosen = order[:limit] if firsts is None else order[firsts[:limit]]
                 ids = None if self.ids is None else self.ids[chosen]
                 return Near(self.memories[chosen], self.created[chosen], self.scores[chosen], ids)
             wanted *= 4  # long memories took several places each
@@ -230,22 +248,27 @@ class Near:
         assert self.ids is not None
         return list(map(Match, self.ids.tolist(), self.scores.tolist()))
 
-    def with_words(self, by_words: list[Found], cosines: Callable[[Sequence[int]], Scores]) -> Candidates:
+    def with_words(self, by_words: Found, cosines: Callable[[Ints], Scores]) -> Candidates:
         """These, each once, and what words found, whose cosines are asked for if they are not known."""
         assert self.ids is not None
-        near = len(self.scores)
-        row_of = {seq: row for row, seq in enumerate(self.memories.tolist())}
-        rows = [row_of.setdefault(seq, len(row_of)) for _, _, seq, _ in by_words]
-        further = [*row_of][near:]
-        ids = self.ids.tolist()
-        named = {seq: memory for _, _, seq, memory in by_words}
-        ids += [named[seq] for seq in further]
-        word_scores = np.zeros(len(ids))
-        if rows:
-            word_scores[rows] = np.minimum([score for score, *_ in by_words], 1.0)
-        both = np.concatenate((self.scores, cosines(further))) if further else self.scores
+        near, seqs = len(self.scores), np.asarray(by_words.seqs, np.int64)
+        if near:
+            order = np.argsort(self.memories)
+            places = order[np.searchsorted(self.memories, seqs, sorter=order).clip(max=near - 1)]
+            known = self.memories[places] == seqs
+        else:
+            places, known = np.zeros(len(seqs), np.int64), np.zeros(len(seqs), np.bool_)
+        rows = np.where(known, places, near - 1 + np.cumsum(~known))
+        further = seqs[~known]
+        word_scores = np.zeros(near + len(further))
+        word_scores[rows] = np.minimum(by_words.scores, 1.0)
+        both = np.concatenate((self.scores, cosines(further))) if len(further) else self.scores
         return Candidates(
-            memories=ids, word_scores=word_scores, cosines=both.astype(np.float64), near=near, by_words=rows
+            memories=self.ids.tolist() + np.asarray(by_words.ids, np.object_)[~known].tolist(),
+            word_scores=word_scores,
+            cosines=both.astype(np.float64),
+            near=near,
+            by_words=rows.tolist(),
         )
 
 
@@ -274,22 +297,32 @@ class ExactIndex(VectorIndex):
         return scan(con, vector, restriction, limit, model=self.model)
 
     def candidates(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, by_words: list[Found]
+        self,
+        con: apsw.Connection,
+        vector: Vector,
+        restriction: Restriction,
+        limit: int,
+        by_words: Found,
+        *,
+        within: Ints | None,
     ) -> Candidates:
         with self._lock:
             cache = self._current(con, len(vector))
             if cache is not None:
                 near, cosines = cache.nearest(con, vector, restriction, limit)
                 return near.with_words(by_words, cosines)
-        return super().candidates(con, vector, restriction, limit, by_words)
+        return super().candidates(con, vector, restriction, limit, by_words, within=within)
 
-    def admitted(self, con: apsw.Connection, restriction: Restriction, seqs: Sequence[int]) -> list[Admitted]:
+    def found(
+        self, con: apsw.Connection, within: Ints | None, restriction: Restriction, scores: Mapping[int, float]
+    ) -> Found:
         if self._cache is None or restriction.by_rows:
-            return super().admitted(con, restriction, seqs)
+            return super().found(con, within, restriction, scores)
         with self._lock:
             cache = None if self._cache is None else self._current(con, self._cache.dimension)
-            found, unknown = ([], seqs) if cache is None else cache.admitted(restriction, seqs)
-        return [*found, *super().admitted(con, restriction, unknown)] if unknown else found
+            if cache is not None:
+                return cache.found(con, restriction, scores)
+        return super().found(con, within, restriction, scores)
 
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:
         with self._lock:
@@ -328,8 +361,8 @@ class ExactIndex(VectorIndex):
 
 
 class Cache:
-    """All vectors of a store with what filters and ranking ask of their memories, as arrays; row i of each belongs
-    together."""
+    """Vectors of a store, all or some, with what filters and ranking ask of their memories, as arrays; row i of each
+    belongs together."""
 
     def __init__(self, dimension: int, capacity: int, model: str | None) -> None:
         self.dimension = dimension
@@ -343,37 +376,63 @@ class Cache:
         self._texts = {name: np.empty(capacity, np.object_) for name in TEXTS}
         self._codes: dict[str, int] = {}  # kinds and categories as numbers, of this cache only
         self._row_of: dict[str, int] = {}  # one of each memory's rows, by its id
-        self._sorted: tuple[Ints, Ints] | None = None  # memories in order, and their rows
+        self._place = np.full(1, UNREAD, np.int64)  # by memory, one of its rows; the last stands for all beyond
+        self._several = np.zeros(capacity, np.bool_)  # whether a row's memory has others …
+        self._parts: dict[int, list[int]] = {}  # … and which all are
 
     def refresh(self, con: apsw.Connection, change: int) -> bool:
         """Read what was changed since; False if it does not fit."""
-        changed = con.execute("SELECT seq FROM memories WHERE change > ?", (self.change,))  # memories_by_change
+        self.forget_changed(con, self.change)
+        fits = self._read(con, "memories", "memories.change > ?1", self.change)  # memories_by_change
+        self.change = change
+        return fits
+
+    def forget_changed(self, con: apsw.Connection, change: int) -> None:
+        """Take out what was changed since."""
+        changed = con.execute("SELECT seq FROM memories WHERE change > ?", (change,))  # memories_by_change
         self._remove(np.fromiter((seq for (seq,) in changed), np.int64))
+
+    def load(self, con: apsw.Connection, memories: Ints) -> bool:
+        """Read those of these memories, each given once, that are not here; False if they do not fit."""
+        missing = memories[self._place.take(memories, mode="clip") == UNREAD]
+        if not len(missing):
+            return True
+        if self._count + len(missing) > self._capacity:
+            self._clear()
+            missing = memories
+        wanted = "carray(?1) AS wanted CROSS JOIN memories"
+        if not self._read(con, wanted, "memories.seq = wanted.value", apsw.carray(missing)):
+            self._clear()
+            return False
+        self._make_room(missing)
+        self._place[missing[self._place[missing] == UNREAD]] = NO_VECTOR
+        return True
+
+    def _read(self, con: apsw.Connection, source: str, where: str, value: Any) -> bool:
         rows = con.execute(
-            # memories_by_change, then the unique index of vectors
+            # whatever finds the memories, then the unique index of vectors
             f"""
-            SELECT seq, space, audience, user, state, created_at, coalesce(expires_at, ?), coalesce(conversation, 0),
+            SELECT seq, space, audience, user, state, created_at, coalesce(expires_at, ?2), coalesce(conversation, 0),
                 content_length, kind, category, importance, memories.id, valid_from, valid_until,
-                substr(content, 1, ?), vectors.vector
-            FROM memories
+                substr(content, 1, ?3), vectors.vector
+            FROM {source}
             CROSS JOIN {self._kept.table} ON vectors.memory = memories.seq
-            WHERE memories.change > ?
+            WHERE {where}
             AND memories.state < 4
+            AND length(vectors.vector) = ?4
             AND {self._kept.condition}
-            AND length(vectors.vector) = ?
             """,
-            (NEVER, OPENING, self.change, *self._kept.values, 4 * self.dimension),
+            (value, NEVER, OPENING, 4 * self.dimension, *self._kept.values),
         )
         for chunk in _chunks(rows):
             if self._count + len(chunk) > self._capacity:
                 return False
             self._append(chunk)
-        self.change = change
         return True
 
     def nearest(
         self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int
-    ) -> tuple[Near, Callable[[Sequence[int]], Scores]]:
+    ) -> tuple[Near, Callable[[Ints], Scores]]:
         """The nearest that the restriction admits, best first, and the cosines of any memories."""
         used = self._vectors[: self._count]
         rows = np.flatnonzero(self._admitted(con, restriction))
@@ -381,22 +440,49 @@ class Cache:
         few = 2 * len(rows) <= self._count
         every = None if few else np.vecdot(used, vector)
         scores = np.vecdot(used[rows], vector) if every is None else every[rows]
+        return self._best(rows, scores, limit), partial(self._cosines, vector, every)
+
+    def among(self, vector: Vector, memories: Ints, limit: int, restriction: Restriction | None = None) -> Near:
+        """The nearest of these memories, best first, of those that a restriction by numbers admits."""
+        rows = self._every_row(memories)
+        if restriction is not None:
+            rows = rows[self._by_numbers(restriction, rows)]
+        return self._best(rows, np.vecdot(self._vectors[rows], vector), limit)
+
+    def admitted(self, con: apsw.Connection, restriction: Restriction, memories: Ints) -> Ints:
+        """Those of these memories that a restriction by numbers admits; what is not known here is read."""
+        places, rows, _ = self._rows_of(memories)
+        known = memories[places[self._by_numbers(restriction, rows)]]
+        if len(places) == len(memories):
+            return known
+        others = sqlite_words.admitted(con, restriction, np.delete(memories, places).tolist())
+        return np.concatenate((known, np.fromiter((seq for seq, *_ in others), np.int64)))
+
+    def found(self, con: apsw.Connection, restriction: Restriction | None, scores: Mapping[int, float]) -> Found:
+        """Of the memories that words found those that a restriction by numbers admits; what is not known here is
+        read."""
+        asked = np.fromiter(scores, np.int64, len(scores))
+        places, rows, _ = self._rows_of(asked)
+        unknown = np.delete(asked, places).tolist() if len(places) < len(asked) else []
+        if restriction is not None:
+            admitted = self._by_numbers(restriction, rows)
+            places, rows = places[admitted], rows[admitted]
+        seqs, created, ids = asked[places], self._numbers["created"][rows], self._texts["id"][rows]
+        if unknown and restriction is not None:
+            known = zip(seqs.tolist(), created.tolist(), ids.tolist(), strict=True)
+            return Found.of(scores, [*known, *sqlite_words.admitted(con, restriction, unknown)])
+        values = np.fromiter(scores.values(), np.float64, len(scores))[places]
+        order = np.lexsort((seqs, created, values))[::-1]
+        return Found(values[order], created[order], seqs[order], ids[order])
+
+    def _best(self, rows: Ints, scores: Vector, limit: int) -> Near:
         wanted = max(limit, 1)
         while True:
             front = front_of(scores, wanted)
             best = self._near(rows[front], scores[front]).best(limit)
             if len(best.scores) >= limit or len(front) == len(scores):
-                return best, partial(self._cosines, vector, every)
+                return best
             wanted *= 4  # long memories took several places each
-
-    def admitted(self, restriction: Restriction, seqs: Sequence[int]) -> tuple[list[Admitted], list[int]]:
-        """Those of these memories that a restriction by numbers admits, and those that are not known here."""
-        asked = np.array(seqs, np.int64)
-        places, rows, _ = self._rows_of(asked)
-        those = rows[self._by_numbers(restriction, rows)]
-        columns = (self._numbers["memory"][those], self._numbers["created"][those], self._texts["id"][those])
-        unknown = np.delete(asked, places).tolist() if len(places) < len(asked) else []
-        return list(zip(*(column.tolist() for column in columns), strict=True)), unknown
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses | None:
         """Of these memories, unless one of them is not known here."""
@@ -417,7 +503,7 @@ class Cache:
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector] | None:
         """Of these memories, unless one of them is not known here or has several: which is the first is not kept."""
         rows = self._known(ids)
-        if rows is None or self._rows_of(self._numbers["memory"][rows])[2].any():
+        if rows is None or self._several[rows].any():
             return None
         return dict(zip(ids, self._vectors[rows], strict=True))  # a copy: rows move
 
@@ -426,8 +512,12 @@ class Cache:
         rows = self._known(ids)
         if rows is None:
             return None
-        found = self._cosines(vector, None, self._numbers["memory"][rows].tolist())
+        found = self._cosines(vector, None, self._numbers["memory"][rows])
         return dict(zip(ids, found.tolist(), strict=True))
+
+    def cosines_of(self, vector: Vector, memories: Ints) -> Scores:
+        """Of each memory the highest cosine; not a number where there is none."""
+        return self._cosines(vector, None, memories)
 
     def _known(self, ids: Sequence[str]) -> list[int] | None:
         """A row of each of these memories, unless one of them is not known here."""
@@ -435,38 +525,34 @@ class Cache:
         return None if -1 in rows else rows
 
     def _near(self, rows: Ints, scores: Vector) -> Near:
-        return Near(self._numbers["memory"][rows], self._numbers["created"][rows], scores, self._texts["id"][rows])
+        numbers, several = self._numbers, bool(self._parts) and bool(self._several[rows].any())
+        return Near(numbers["memory"][rows], numbers["created"][rows], scores, self._texts["id"][rows], several=several)
 
-    def _cosines(self, vector: Vector, every: Vector | None, seqs: Sequence[int]) -> Scores:
+    def _cosines(self, vector: Vector, every: Vector | None, seqs: Ints) -> Scores:
         """Of each memory's rows the highest cosine; not a number where there is none. `every`: those of all rows."""
         found = np.full(len(seqs), np.nan)
-        places, rows, several = self._rows_of(np.array(seqs, np.int64))
+        places, rows, several = self._rows_of(seqs)
         cosines = np.vecdot(self._vectors[rows], vector) if every is None else every[rows]
         found[places] = cosines
         for place in np.flatnonzero(several).tolist():
-            parts = self._parts(seqs[places[place]])
+            parts = self._parts[int(seqs[places[place]])]
             found[places[place]] = np.vecdot(self._vectors[parts], vector).max()
         return found
 
     def _rows_of(self, seqs: Ints) -> tuple[Ints, Ints, Mask]:
         """Which of these memories are known, by their places; one row of each; whether it has several."""
-        memories, rows = self._in_order()
-        first = np.searchsorted(memories, seqs)
-        last = np.searchsorted(memories, seqs, side="right")
-        places = np.flatnonzero(last > first)
-        return places, rows[first[places]], (last - first)[places] > 1
+        found = self._place.take(seqs, mode="clip")
+        places = np.flatnonzero(found >= 0)
+        rows = found[places]
+        return places, rows, self._several[rows]
 
-    def _parts(self, seq: int) -> Ints:
-        """All rows of a memory."""
-        memories, rows = self._in_order()
-        return rows[np.searchsorted(memories, seq) : np.searchsorted(memories, seq, side="right")]
-
-    def _in_order(self) -> tuple[Ints, Ints]:
-        if self._sorted is None:
-            memories = self._numbers["memory"][: self._count]
-            rows = np.argsort(memories, kind="stable")
-            self._sorted = memories[rows], rows
-        return self._sorted
+    def _every_row(self, seqs: Ints) -> Ints:
+        """All rows of these memories."""
+        _, rows, several = self._rows_of(seqs)
+        if not several.any():
+            return rows
+        longer = [part for seq in self._numbers["memory"][rows[several]].tolist() for part in self._parts[seq]]
+        return np.concatenate((rows[~several], np.array(longer, rows.dtype)))
 
     def _admitted(self, con: apsw.Connection, restriction: Restriction) -> Mask:
         if not restriction.by_rows:
@@ -478,31 +564,42 @@ class Cache:
 
     def _by_numbers(self, restriction: Restriction, rows: slice | Ints) -> Mask:
         """Which of these rows a restriction admits that asks for nothing else."""
-        numbers = {name: column[rows] for name, column in self._numbers.items()}
-        importance = self._importance[rows]
-        mask = _any_of(numbers["state"], restriction.states)
-        mask &= _seen(numbers, restriction)
+        numbers = self._numbers
+        mask = _any_of(numbers["state"][rows], restriction.states)
+        mask &= self._seen(restriction, rows)
         if restriction.expired is not None:
-            mask &= (numbers["expires"] <= restriction.now) == restriction.expired
+            mask &= (numbers["expires"][rows] <= restriction.now) == restriction.expired
         if restriction.created_since is not None:
-            mask &= numbers["created"] >= restriction.created_since
+            mask &= numbers["created"][rows] >= restriction.created_since
         if restriction.created_until is not None:
-            mask &= numbers["created"] <= restriction.created_until
+            mask &= numbers["created"][rows] <= restriction.created_until
         if restriction.min_importance is not None:
-            mask &= importance >= restriction.min_importance
+            mask &= self._importance[rows] >= restriction.min_importance
         if restriction.max_importance is not None:
-            mask &= importance <= restriction.max_importance
+            mask &= self._importance[rows] <= restriction.max_importance
         if restriction.kinds is not None:
-            mask &= _any_of(numbers["kind"], self._coded(restriction.kinds))
+            mask &= _any_of(numbers["kind"][rows], self._coded(restriction.kinds))
         if restriction.categories is not None:
-            mask &= _any_of(numbers["category"], self._coded(restriction.categories))
+            mask &= _any_of(numbers["category"][rows], self._coded(restriction.categories))
         if restriction.user is not None:
-            mask &= numbers["user"] == restriction.user
+            mask &= numbers["user"][rows] == restriction.user
         if restriction.conversation is not None:
-            mask &= numbers["conversation"] == restriction.conversation
+            mask &= numbers["conversation"][rows] == restriction.conversation
         if restriction.without:
-            mask &= np.isin(numbers["memory"], restriction.without, invert=True)
+            mask &= np.isin(numbers["memory"][rows], restriction.without, invert=True)
         return mask
+
+    def _seen(self, restriction: Restriction, rows: slice | Ints) -> Mask:
+        seen: Mask | None = None
+        for view in restriction.views:
+            within = _any_of(self._numbers["audience"][rows], view.audiences) if view.audiences is not None else None
+            if view.space is not None:
+                there = self._numbers["space"][rows] == view.space
+                within = there if within is None else within & there
+            if within is None:  # everything
+                within = np.ones(len(self._numbers["state"][rows]), np.bool_)
+            seen = within if seen is None else seen | within
+        return np.zeros(len(self._numbers["state"][rows]), np.bool_) if seen is None else seen
 
     def _coded(self, names: Iterable[str]) -> list[int]:
         return [self._codes.setdefault(name, len(self._codes)) for name in names]
@@ -518,49 +615,74 @@ class Cache:
             self._texts[name][place] = column
         self._importance[place] = importance
         self._vectors[place] = matrix(blobs, self.dimension)
-        self._row_of.update(zip(ids, range(self._count, self._count + len(chunk)), strict=True))
+        self._several[place] = False
+        rows = range(self._count, self._count + len(chunk))
+        self._row_of.update(zip(ids, rows, strict=True))
+        self._put(numbers[0], rows)
         self._count += len(chunk)
-        self._sorted = None
+
+    def _put(self, seqs: Sequence[int], rows: range) -> None:
+        """Note where these memories' rows are."""
+        memories = np.array(seqs, np.int64)
+        self._make_room(memories)
+        if len(set(seqs)) < len(seqs) or (self._place[memories] >= 0).any():
+            for seq, row in zip(seqs, rows, strict=True):
+                if (first := int(self._place[seq])) >= 0:
+                    parts = self._parts.setdefault(seq, [first])
+                    parts.append(row)
+                    self._several[parts] = True
+                else:
+                    self._place[seq] = row
+        else:
+            self._place[memories] = rows
+
+    def _make_room(self, memories: Ints) -> None:
+        if (top := int(memories.max())) + 1 >= len(self._place):
+            longer = np.full(2 * top + 2, UNREAD, np.int64)
+            longer[: len(self._place)] = self._place
+            self._place = longer
+
+    def _clear(self) -> None:
+        for column in self._texts.values():
+            column[: self._count] = None  # what is gone is not kept
+        self._row_of.clear()
+        self._parts.clear()
+        self._place.fill(UNREAD)
+        self._count = 0
 
     def _remove(self, memories: Ints) -> None:
         """Take out the rows of these memories; the last rows move into the gaps."""
-        gone = np.isin(self._numbers["memory"][: self._count], memories)
-        left = self._count - int(gone.sum())
-        gaps = np.flatnonzero(gone[:left])
-        movers = left + np.flatnonzero(~gone[left:])
-        ids = self._texts["id"]
-        for memory in ids[: self._count][gone].tolist():
+        gone = np.unique(self._every_row(memories))
+        self._place[memories[memories < len(self._place)]] = UNREAD
+        left = self._count - len(gone)
+        gaps = gone[gone < left]
+        movers = np.setdiff1d(np.arange(left, self._count), gone, assume_unique=True)
+        ids, seqs = self._texts["id"], self._numbers["memory"]
+        for memory, seq in zip(ids[gone].tolist(), seqs[gone].tolist(), strict=True):
             self._row_of.pop(memory, None)
+            self._parts.pop(seq, None)
         columns: list[NDArray[Any]] = [
-            self._vectors, self._importance, *self._texts.values(), *self._numbers.values()
+            self._vectors, self._importance, self._several, *self._texts.values(), *self._numbers.values()
         ]  # fmt: skip
         for column in columns:
             column[gaps] = column[movers]
         self._row_of.update(zip(ids[gaps].tolist(), gaps.tolist(), strict=True))
+        self._place[seqs[gaps]] = gaps
+        for old, new in zip(movers.tolist(), gaps.tolist(), strict=True) if self._parts else ():
+            if (parts := self._parts.get(int(seqs[new]))) is not None:
+                parts[parts.index(old)] = new
         for column in self._texts.values():
             column[left : self._count] = None  # what is gone is not kept
         self._count = left
-        self._sorted = None
-
-
-def _seen(numbers: Mapping[str, Ints], restriction: Restriction) -> Mask:
-    mask = np.zeros(len(numbers["space"]), np.bool_)
-    for view in restriction.views:
-        within = np.ones(len(mask), np.bool_)
-        if view.space is not None:
-            within &= numbers["space"] == view.space
-        if view.audiences is not None:
-            within &= _any_of(numbers["audience"], view.audiences)
-        mask |= within
-    return mask
 
 
 def _any_of(column: Ints, values: Collection[int]) -> Mask:
     """Which of the column are one of these; for a few values much quicker than numpy's own."""
     if len(values) > FEW_VALUES:
         return np.isin(column, list(values))
-    mask = np.zeros(len(column), np.bool_)
-    for value in values:
+    first, *others = values or (None,)
+    mask: Mask = column == first
+    for value in others:
         mask |= column == value
     return mask
 
@@ -584,6 +706,62 @@ def _chunks(rows: apsw.Cursor) -> Iterator[list[Row]]:
 # them pass. Small scopes are read exactly: that is quicker.
 
 
+class Recent(ExactIndex):
+    """Of a large store those memories that were asked for lately."""
+
+    def __init__(self, *, model: str | None) -> None:
+        super().__init__(cached_rows=RECENT_ROWS, model=model)
+
+    def scope(self, con: apsw.Connection, dimension: int, restriction: Restriction) -> Ints | None:
+        statement, values = members(restriction)
+        seqs = np.fromiter((seq for (seq,) in con.execute(statement, values).fetchall()), np.int64)
+        with self._lock:
+            cache = self._holding(con, dimension, seqs)
+            return None if cache is None else cache.admitted(con, restriction, seqs)
+
+    def among(
+        self, con: apsw.Connection, vector: Vector, memories: Ints, limit: int, restriction: Restriction | None = None
+    ) -> Near | None:
+        """The nearest of these memories, best first, of those that a restriction by numbers admits."""
+        with self._lock:
+            cache = self._holding(con, len(vector), memories)
+            return None if cache is None else cache.among(vector, memories, limit, restriction)
+
+    def found(
+        self, con: apsw.Connection, within: Ints | None, restriction: Restriction, scores: Mapping[int, float]
+    ) -> Found:
+        if self._cache is None or (restriction.by_rows and within is None):
+            return VectorIndex.found(self, con, within, restriction, scores)
+        with self._lock:
+            cache = self._holding(con, self._cache.dimension, np.fromiter(scores, np.int64, len(scores)))
+            if cache is None:
+                return VectorIndex.found(self, con, within, restriction, scores)
+            return cache.found(con, restriction, scores)
+
+    def cosines_of(self, con: apsw.Connection, vector: Vector, memories: Ints) -> Scores:
+        """Of each of these memories' vectors the highest cosine; not a number where there is none."""
+        with self._lock:
+            cache = self._holding(con, len(vector), memories)
+            if cache is not None:
+                return cache.cosines_of(vector, memories)
+        return cosines_of(con, vector, self.model, memories)
+
+    def _holding(self, con: apsw.Connection, dimension: int, memories: Ints) -> Cache | None:
+        """The cache as of now with all of these memories; None if they are too many."""
+        cache = self._current(con, dimension)
+        return cache if cache is not None and cache.load(con, memories) else None
+
+    def _refreshed(self, con: apsw.Connection, dimension: int) -> Cache | None:
+        change = con.execute(CHANGE).get
+        cache = self._cache
+        if cache is None or cache.dimension != dimension or cache.change > change:
+            cache = Cache(dimension, RECENT_ROWS, self.model)
+        else:
+            cache.forget_changed(con, cache.change)
+        cache.change = change
+        return cache
+
+
 class Vec1Index(VectorIndex):
     """Uses the store's vec1 table where there is one of use, else compares exactly."""
 
@@ -591,35 +769,60 @@ class Vec1Index(VectorIndex):
         self._few = few
         self.model = model
         self._exact = ExactIndex(model=model)
+        self._recent = Recent(model=model)
         self._broken: set[int] = set()  # tables that failed; others may still be fine
 
+    def scope(self, con: apsw.Connection, dimension: int, restriction: Restriction) -> Ints | None:
+        if not self._few or self._table(con, dimension) is None or not is_small(con, restriction, self._few):
+            return None
+        return self._recent.scope(con, dimension, restriction)
+
     def candidates(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, by_words: list[Found]
+        self,
+        con: apsw.Connection,
+        vector: Vector,
+        restriction: Restriction,
+        limit: int,
+        by_words: Found,
+        *,
+        within: Ints | None,
     ) -> Candidates:
         if self._table(con, len(vector)) is None:
-            return self._exact.candidates(con, vector, restriction, limit, by_words)
-        return super().candidates(con, vector, restriction, limit, by_words)
+            return self._exact.candidates(con, vector, restriction, limit, by_words, within=within)
+        near = None if within is None else self._recent.among(con, vector, within, limit)
+        if near is None:
+            near = self._by_table(con, vector, restriction, limit)
+        return near.with_words(by_words, partial(self._recent.cosines_of, con, vector))
 
-    def admitted(self, con: apsw.Connection, restriction: Restriction, seqs: Sequence[int]) -> list[Admitted]:
-        return self._exact.admitted(con, restriction, seqs)
+    def found(
+        self, con: apsw.Connection, within: Ints | None, restriction: Restriction, scores: Mapping[int, float]
+    ) -> Found:
+        index = self._exact if con.execute(vec1.ANY).get is None else self._recent
+        return index.found(con, within, restriction, scores)
 
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:
-        return self._exact.glimpses(con, ids)
+        known = self._recent.glimpses(con, ids)
+        return self._exact.glimpses(con, ids) if known is None else known
 
     def vectors(self, con: apsw.Connection, ids: Sequence[str]) -> dict[str, Vector] | None:
-        return self._exact.vectors(con, ids)
+        known = self._recent.vectors(con, ids)
+        return self._exact.vectors(con, ids) if known is None else known
 
     def cosines(self, con: apsw.Connection, vector: Vector, ids: Sequence[str]) -> dict[str, float] | None:
-        return self._exact.cosines(con, vector, ids)
+        known = self._recent.cosines(con, vector, ids)
+        return self._exact.cosines(con, vector, ids) if known is None else known
 
     def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
+        within = self.scope(con, len(vector), restriction)
+        near = None if within is None else self._recent.among(con, vector, within, limit)
+        return self._by_table(con, vector, restriction, limit) if near is None else near
+
+    def _by_table(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
         table = self._table(con, len(vector))
         if table is not None:
-            if self._few and is_small(con, restriction, self._few):
-                return scan(con, vector, restriction, limit, table=small_table(restriction), model=self.model)
             try:
                 with snapshot(con):
-                    found = near(con, table, vector, restriction, limit)
+                    found = near(con, table, vector, restriction, limit, recent=self._recent)
                 return scan(con, vector, restriction, limit, model=self.model) if found is None else found
             except vec1.BROKEN as error:
                 self._broken.add(table.number)
@@ -636,7 +839,9 @@ class Vec1Index(VectorIndex):
         return next((one for one in fitting if one.number not in self._broken and vec1.able(con)), None)
 
 
-def near(con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction, limit: int) -> Near | None:
+def near(
+    con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction, limit: int, *, recent: Recent
+) -> Near | None:
     """The nearest among enough candidates; None if too many would be needed."""
     wanted = max(CANDIDATES, limit + limit // 4)
     depth, lists = wanted, min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
@@ -646,14 +851,15 @@ def near(con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: R
         if all_of_them and lists < table.buckets:
             lists = table.buckets  # others may be in those that were passed over
             continue
-        # Where the table's numbers say all, nearly every candidate passes: score them first, and look up the best
-        # ones' memories. Else first see which ones pass.
-        if restriction.by_rows:
-            found = scored(con, rowids, vector, restriction, model=table.model)
-        else:
-            found = admitted(con, cosines(con, rowids, vector, model=table.model), restriction, limit)
+        memories = np.unique(np.array(rowids, np.int64) // vec1.PARTS)
+        if restriction.by_rows:  # the table's numbers do not say all
+            passing = sqlite_words.admitted(con, restriction, memories.tolist())
+            memories = np.fromiter((seq for seq, *_ in passing), np.int64)
+        found = recent.among(con, vector, memories, max(wanted, limit), restriction)
+        if found is None:
+            return None
         enough = len(found.scores) >= (wanted if restriction.by_rows else limit)
-        if all_of_them or (enough and len(set(found.memories.tolist())) >= limit):
+        if all_of_them or enough:
             return found.best(limit)
         passed = max(len(found.scores), 1) / len(rowids)
         depth = max(2 * depth, int(1.2 * wanted / passed))
@@ -676,56 +882,6 @@ def candidates(
         )
         found |= dict.fromkeys(rowid for (rowid,) in rows)
     return list(found)
-
-
-def cosines(con: apsw.Connection, rowids: list[int], vector: Vector, *, model: str | None) -> dict[int, float]:
-    """Rows of a table with the cosines of their full vectors, best first."""
-    own = kept(model)
-    rows = con.execute(
-        f"""
-        SELECT wanted.value, vectors.vector
-        FROM json_each(?) AS wanted
-        CROSS JOIN {own.table}
-        ON vectors.memory = wanted.value / {vec1.PARTS} AND vectors.part = wanted.value % {vec1.PARTS}
-        WHERE {own.condition}
-        AND length(vectors.vector) = ?
-        """,
-        (json.dumps(rowids), *own.values, 4 * len(vector)),
-    ).fetchall()
-    if not rows:
-        return {}
-    found, blobs = zip(*rows, strict=True)
-    scores = np.vecdot(matrix(blobs, len(vector)), vector)
-    order = np.argsort(-scores)
-    return dict(zip(np.array(found)[order].tolist(), scores[order].tolist(), strict=True))
-
-
-def admitted(con: apsw.Connection, best: Mapping[int, float], restriction: Restriction, limit: int) -> Near:
-    """Those of the best rows that the restriction really admits; no more memories are looked up than are needed."""
-    by_memory: dict[int, float] = {}
-    for rowid, score in best.items():
-        by_memory.setdefault(rowid // vec1.PARTS, score)
-        if len(by_memory) > limit + SPARE:
-            break
-    where, values = restriction.condition()
-    rows = con.execute(
-        f"""
-        SELECT memories.seq, memories.created_at, memories.id
-        FROM json_each(?) AS wanted
-        CROSS JOIN memories ON memories.seq = wanted.value
-        WHERE {where}
-        """,
-        (json.dumps(list(by_memory)), *values),
-    ).fetchall()
-    if not rows:
-        return Near.none()
-    seqs, created, ids = zip(*rows, strict=True)
-    return Near(
-        np.array(seqs, np.int64),
-        np.array(created, np.int64),
-        np.array([by_memory[seq] for seq in seqs], np.float32),
-        np.array(ids, np.object_),
-    )
 
 
 def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:
@@ -753,33 +909,3 @@ def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:
         yield "user = ?", [restriction.user]
     if restriction.conversation is not None:
         yield "conversation = ?", [restriction.conversation]
-
-
-def scored(
-    con: apsw.Connection, rowids: list[int], vector: Vector, restriction: Restriction, *, model: str | None = None
-) -> Near:
-    """Those that the restriction really admits, with the cosines of their full vectors."""
-    where, values = restriction.condition()
-    own = kept(model)
-    rows = con.execute(
-        # CROSS JOIN keeps the order: each memory by its primary key, then its vector, of those that pass.
-        f"""
-        SELECT memories.seq, memories.created_at, memories.id, vectors.vector
-        FROM json_each(?) AS wanted
-        CROSS JOIN memories ON memories.seq = wanted.value / {vec1.PARTS}
-        CROSS JOIN {own.table} ON vectors.memory = memories.seq AND vectors.part = wanted.value % {vec1.PARTS}
-        WHERE {where}
-        AND {own.condition}
-        AND length(vectors.vector) = ?
-        """,
-        (json.dumps(rowids), *values, *own.values, 4 * len(vector)),
-    ).fetchall()
-    if not rows:
-        return Near.none()
-    seqs, created, ids, blobs = zip(*rows, strict=True)
-    return Near(
-        np.array(seqs, np.int64),
-        np.array(created, np.int64),
-        np.vecdot(matrix(blobs, len(vector)), vector),
-        np.array(ids, np.object_),
-    )

@@ -23,16 +23,35 @@ from scrubjay.stores.sqlite import filters as sqlite_filters
 from scrubjay.stores.sqlite.filters import Restriction, Value, among, seen
 from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.stores.tables.stems import TOKENIZER
-from scrubjay.values.memory import Match, State
+from scrubjay.values.memory import Column, Match, State
 from scrubjay.values.words import COMMON_FROM_ROWS, SMALL_ROWS, query_words, rarity_of, term, weights_of
 
 STEADY = 20  # a word is counted again when a twentieth of the rows that hold it may have come or gone
 MOST_REMEMBERED = 10_000  # counts of words, per connection
 NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
 DECIMALS = 9  # of a score: what FTS5 computes and what is computed here may differ in the last bit
-Found = tuple[float, int, int, str]  # score, time and order of arrival, id
 Admitted = tuple[int, int, str]  # a memory: order and time of arrival, id
-Admit = Callable[[Restriction, Sequence[int]], list[Admitted]]
+
+
+class Found(NamedTuple):
+    """What words found, best first, equal ones newest first, as columns: lists, or arrays of an index."""
+
+    scores: Column  # may be above one
+    created: Column
+    seqs: Column
+    ids: Any
+
+    @classmethod
+    def of(cls, scores: Mapping[int, float], admitted: Iterable[Admitted]) -> Found:
+        rows = sorted(((scores[seq], created, seq, memory) for seq, created, memory in admitted), reverse=True)
+        return cls(*zip(*rows, strict=True)) if rows else NOTHING
+
+    def first(self, limit: int) -> Found:
+        return self if len(self.seqs) <= limit else Found(*(column[:limit] for column in self))
+
+
+NOTHING = Found((), (), (), ())
+Admit = Callable[[Restriction, Mapping[int, float]], Found]  # by memory, the scores of those that words found
 
 
 def register(con: apsw.Connection) -> None:
@@ -113,35 +132,60 @@ ARCHIVED = Index("archived_words", "archived_vocabulary", 1)  # of archived memo
 def match(
     con: apsw.Connection, text: str, restriction: Restriction, limit: int, admit: Admit | None = None
 ) -> list[Match]:
-    found = matched(con, text, restriction, limit, admit or partial(admitted, con))
-    return [Match(memory, min(score, 1.0)) for score, _, _, memory in found]
+    found = matched(con, text, restriction, limit, admit or partial(found_by_rows, con))
+    return [Match(memory, min(float(score), 1.0)) for score, memory in zip(found.scores, found.ids, strict=True)]
 
 
-def matched(con: apsw.Connection, text: str, restriction: Restriction, limit: int, admit: Admit) -> list[Found]:
-    """The best by words, best first; scores may be above one. `admit` says which memories a restriction lets pass."""
-    found = _matched(con, text, restriction, limit, index=HOT, admit=admit)
+def matched(
+    con: apsw.Connection,
+    text: str,
+    restriction: Restriction,
+    limit: int,
+    admit: Admit,
+    *,
+    within: apsw.CArrayBinding | None = None,
+) -> Found:
+    """The best by words. `admit` says which memories a restriction lets pass; `within` are all that it may let pass,
+    where they are few and known."""
+    ask = partial(_matched, con, text, restriction, limit, admit=admit, within=within)
+    found = ask(index=HOT)
     if State.ARCHIVED in restriction.states:
-        found += _matched(con, text, restriction, limit, index=ARCHIVED, admit=admit)
-    found.sort(reverse=True)  # before what is above one becomes one, or the newest of the best would come first
-    return found[:limit]
+        found = _together(found, ask(index=ARCHIVED))
+    return found.first(limit)  # before what is above one becomes one, or the newest of the best would come first
+
+
+def _together(one: Found, other: Found) -> Found:
+    rows = sorted((*zip(*one, strict=True), *zip(*other, strict=True)), reverse=True)
+    return Found(*zip(*rows, strict=True)) if rows else NOTHING
 
 
 def _matched(
-    con: apsw.Connection, text: str, restriction: Restriction, limit: int, *, index: Index, admit: Admit
-) -> list[Found]:
+    con: apsw.Connection,
+    text: str,
+    restriction: Restriction,
+    limit: int,
+    *,
+    index: Index,
+    admit: Admit,
+    within: apsw.CArrayBinding | None,
+) -> Found:
     words = index.table
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
     frequencies = _frequencies(con, query_words(text), shown, index)
     if not any(frequencies.values()):
-        return []
+        return NOTHING
     weights = weights_of(frequencies, shown.rows)
     known = [word for word in weights if frequencies[word]]
     scope = _scope(con, restriction, shown, sum(frequencies[word] for word in known))
     best = sum(weights.values())
     asked = (_formula(shown, [weights[word] for word in known]), _expression(known, scope))
     depth = limit + limit // 4
-    narrow = shown.rows >= COMMON_FROM_ROWS and sqlite_filters.is_small(con, restriction)
-    within, values = _within(restriction, words) if narrow else ("", [])
+    if within is not None:
+        inside, values = f"AND {words}.rowid / 256 IN (SELECT value FROM carray(?))", [within]
+    elif shown.rows >= COMMON_FROM_ROWS and sqlite_filters.is_small(con, restriction):
+        inside, values = _inside(restriction, words)
+    else:
+        inside, values = "", list[Any]()
     ranking = f"-bm25({words}, 1.0, 0.0)" if shown.everything and shown.rows >= SMALL_ROWS else f"own_bm25({words}, ?1)"
     tables, visible, hidden_out = words, "", list[Value]()
     if not shown.everything:
@@ -155,19 +199,18 @@ def _matched(
             FROM {tables}
             WHERE {words} MATCH ?2
             {visible}
-            {within}
+            {inside}
             ORDER BY score DESC, {words}.rowid DESC
             LIMIT {depth}
             """
-        passages = [*con.execute(statement, (*asked, *hidden_out, *values))]
-        scores: dict[int, float] = {}
-        for rowid, score in passages:
-            scores.setdefault(rowid // 256, score)
-        found = admit(restriction, [*scores])
-        if len(found) >= limit or len(passages) < depth:
-            return [(round(scores[seq] / best, DECIMALS), created, seq, memory) for seq, created, memory in found]
+        passages: list[Any] = con.execute(statement, (*asked, *hidden_out, *values)).fetchall()
+        passages.reverse()  # of a memory's the best counts, which was the first
+        found = admit(restriction, {rowid // 256: round(score / best, DECIMALS) for rowid, score in passages})
+        if len(found.seqs) >= limit or len(passages) < depth:
+            return found
         depth *= 4  # filters took many out, or long memories took several places each
-        within, values = _within(restriction, words)
+        if within is None:
+            inside, values = _inside(restriction, words)
 
 
 def _seen(con: apsw.Connection, views: tuple[View, ...], index: Index, *, sees_all: bool) -> Seen:
@@ -210,11 +253,11 @@ def _formula(shown: Seen, weights: Sequence[float]) -> str:
     return " ".join(map(repr, (column, words / max(shown.rows, 1), *weights)))
 
 
-def _within(restriction: Restriction, words: str) -> Condition:
+def _inside(restriction: Restriction, words: str) -> tuple[str, list[Any]]:
     where, values = restriction.condition()
     return (
         f"AND {words}.rowid / 256 IN (SELECT seq FROM {sqlite_filters.small_table(restriction)} WHERE {where})",
-        values,
+        [*values],
     )
 
 
@@ -232,6 +275,10 @@ def admitted(con: apsw.Connection, restriction: Restriction, seqs: Sequence[int]
         (json.dumps(seqs), *values),
     ).fetchall()
     return rows
+
+
+def found_by_rows(con: apsw.Connection, restriction: Restriction, scores: Mapping[int, float]) -> Found:
+    return Found.of(scores, admitted(con, restriction, [*scores]))
 
 
 def rarities(
@@ -259,28 +306,29 @@ def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str,
     wanted: dict[int, str] = dict(rows)
     held: dict[str, tuple[str, ...]] = {}
     for index in (HOT, ARCHIVED):
-        # One look through all rows that hold a word, or, if there are very many of them, a look for each memory.
-        counts = _common_remembered(con, stems.values(), _rows(con, index), index)
+        if not (indexed := _rows(con, index)):
+            continue  # most stores have archived nothing
+        counts = _common_remembered(con, stems.values(), indexed, index)
         for word, stem in stems.items():
+            # One look through all rows that hold a word, or, if there are very many of them, a look for each memory.
             common = counts.get(stem, 0) > SCANNED * len(wanted)
-            for seq in _memories_with(con, word, wanted if common else None, index) if stem in counts else ():
-                if seq in wanted and word not in held.get(wanted[seq], ()):
+            for seq in _memories_with(con, word, wanted, index, each=common) if stem in counts else ():
+                if word not in held.get(wanted[seq], ()):
                     held[wanted[seq]] = (*held.get(wanted[seq], ()), word)
     return held
 
 
-def _memories_with(con: apsw.Connection, word: str, wanted: Iterable[int] | None, index: Index) -> Iterator[int]:
-    """The memories with a word; only of those that are wanted, each looked for, or of all."""
-    table, asked = index.table, _expression([word], ())
-    if wanted is None:
-        found = con.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (asked,))
-    else:
+def _memories_with(
+    con: apsw.Connection, word: str, wanted: Iterable[int], index: Index, *, each: bool
+) -> Iterator[int]:
+    """Of the memories that are wanted those with a word; each is looked for, or all rows with it are looked through."""
+    table = index.table
+    if each:
         near = f"{table}.rowid BETWEEN wanted.value * 256 AND wanted.value * 256 + 255"
-        found = con.execute(
-            f"SELECT {table}.rowid FROM json_each(?) AS wanted CROSS JOIN {table} ON {near} WHERE {table} MATCH ?",
-            (json.dumps([*wanted]), asked),
-        )
-    rows: list[Any] = found.fetchall()
+        sql = f"SELECT {table}.rowid FROM json_each(?) AS wanted CROSS JOIN {table} ON {near} WHERE {table} MATCH ?"
+    else:
+        sql = f"SELECT rowid FROM {table} WHERE rowid / 256 IN (SELECT value FROM json_each(?)) AND {table} MATCH ?"
+    rows: list[Any] = con.execute(sql, (json.dumps([*wanted]), _expression([word], ()))).fetchall()
     return (rowid // 256 for (rowid,) in rows)
 
 
