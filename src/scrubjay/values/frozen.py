@@ -29,7 +29,7 @@ def _frozen(cls: type, kw_only: bool) -> type:
     body = {name: value for name, value in cls.__dict__.items() if name not in {*fields, "__dict__", "__weakref__"}}
 
     def first(self: Any, *args: Any, **given: Any) -> None:
-        made.__init__ = _init(fields, kw_only)  # type: ignore[misc]
+        made.__init__ = _init(made, fields, kw_only)  # type: ignore[misc]
         made.__init__(self, *args, **given)  # type: ignore[misc]
 
     body |= {
@@ -57,9 +57,10 @@ def _field(cls: type, name: str, kind: Any, kw_only: bool) -> Field[Any]:
     return made  # type: ignore[no-any-return]
 
 
-def _init(fields: dict[str, Field[Any]], kw_only: bool) -> Callable[..., None]:
-    """An initialiser as written by hand: `def __init__(self, *, a, b=default)`, setting each."""
-    known: dict[str, Any] = {"put": object.__setattr__, "unset": MISSING}
+def _init(made: type, fields: dict[str, Field[Any]], kw_only: bool) -> Callable[..., None]:
+    """An initialiser as written by hand: `def __init__(self, *, a, b=default)`, setting each. Through the slot itself,
+    which takes two thirds of the time of `object.__setattr__`."""
+    known: dict[str, Any] = {"unset": MISSING} | {f"put_{name}": made.__dict__[name].__set__ for name in fields}
     parameters, lines = ["self", *(["*"] if kw_only else [])], ["pass"]
     for name, one in fields.items():
         value = name
@@ -72,10 +73,10 @@ def _init(fields: dict[str, Field[Any]], kw_only: bool) -> Callable[..., None]:
             value = f"factory_{name}() if {name} is unset else {name}"
         else:
             parameters.append(name)
-        lines.append(f"put(self, {name!r}, {value})")
+        lines.append(f"put_{name}(self, {value})")
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines), known)  # noqa: S102 - names of our own fields
-    made: Callable[..., None] = known["__init__"]
-    return made
+    initialiser: Callable[..., None] = known["__init__"]
+    return initialiser
 
 
 def _values(self: Any) -> tuple[Any, ...]:

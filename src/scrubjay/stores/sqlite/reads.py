@@ -147,7 +147,10 @@ class SqliteReads(Reads):
 
     def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         with self._reading() as con:
-            return sqlite_words.words_held(con, text, ids)
+            return sqlite_words.words_held(con, text, self._numbers(con, ids))
+
+    def _numbers(self, con: apsw.Connection, ids: Sequence[str]) -> Mapping[int, str]:
+        return sqlite_words.numbers_of(con, ids)
 
     def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
         with self._reading() as con:

@@ -14,7 +14,7 @@ connections.py    readers, the writer and its bracket; file.py, errors.py below
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -117,6 +117,10 @@ class SqliteStore(SqliteReads, Store):
         with self._reading() as con:
             known = self._indexes[None].glimpses(con, ids) if None in self._indexes else None
         return super().glimpses(ids) if known is None else known
+
+    def _numbers(self, con: apsw.Connection, ids: Sequence[str]) -> Mapping[int, str]:
+        known = self._indexes[None].numbers(ids) if None in self._indexes else None
+        return super()._numbers(con, ids) if known is None else known
 
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> list[Match]:
         if None not in self._indexes:  # it would cost more to load than it saves

@@ -103,6 +103,10 @@ class VectorIndex(ABC):
         """What ranking wants to know of these memories, if it is all at hand."""
         return None
 
+    def numbers(self, ids: Sequence[str]) -> dict[int, str] | None:  # noqa: ARG002
+        """These memories by their number, which never changes, if they are all at hand."""
+        return None
+
     def vectors(self, con: apsw.Connection, ids: Sequence[str]) -> dict[str, Vector] | None:  # noqa: ARG002
         """The vectors of these memories, if they are all at hand."""
         return None
@@ -329,6 +333,10 @@ class ExactIndex(VectorIndex):
             cache = None if self._cache is None else self._current(con, self._cache.dimension)
             return None if cache is None else cache.glimpses(ids)
 
+    def numbers(self, ids: Sequence[str]) -> dict[int, str] | None:
+        with self._lock:
+            return None if self._cache is None else self._cache.numbers(ids)
+
     def vectors(self, con: apsw.Connection, ids: Sequence[str]) -> dict[str, Vector] | None:
         with self._lock:
             cache = None if self._cache is None else self._current(con, self._cache.dimension)
@@ -499,6 +507,11 @@ class Cache:
             length=numbers["length"][rows].tolist(),
             opening=texts["opening"][rows].tolist(),
         )
+
+    def numbers(self, ids: Sequence[str]) -> dict[int, str] | None:
+        """These memories by their number, unless one of them is not known here."""
+        rows = self._known(ids)
+        return None if rows is None else dict(zip(self._numbers["memory"][rows].tolist(), ids, strict=True))
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector] | None:
         """Of these memories, unless one of them is not known here or has several: which is the first is not kept."""
@@ -803,6 +816,10 @@ class Vec1Index(VectorIndex):
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:
         known = self._recent.glimpses(con, ids)
         return self._exact.glimpses(con, ids) if known is None else known
+
+    def numbers(self, ids: Sequence[str]) -> dict[int, str] | None:
+        known = self._recent.numbers(ids)
+        return self._exact.numbers(ids) if known is None else known
 
     def vectors(self, con: apsw.Connection, ids: Sequence[str]) -> dict[str, Vector] | None:
         known = self._recent.vectors(con, ids)

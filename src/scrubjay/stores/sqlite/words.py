@@ -293,17 +293,21 @@ def rarities(
     return {word: rarity_of(known.get(stem, 0), shown.rows) for word, stem in stems.items()}
 
 
-def words_held(con: apsw.Connection, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """For each memory the words of the text that it holds."""
-    stems = _stems(con, query_words(text))
-    if not stems or not ids:
-        return {}
+def numbers_of(con: apsw.Connection, ids: Sequence[str]) -> dict[int, str]:
+    """Memories by their number in this store, which never changes."""
     rows: Iterable[Any] = con.execute(
         # the unique index of ids
         "SELECT seq, memories.id FROM json_each(?) AS wanted CROSS JOIN memories ON memories.id = wanted.value",
         (json.dumps(list(ids)),),
     )
-    wanted: dict[int, str] = dict(rows)
+    return dict(rows)
+
+
+def words_held(con: apsw.Connection, text: str, wanted: Mapping[int, str]) -> dict[str, tuple[str, ...]]:
+    """For each memory, by its number, the words of the text that it holds."""
+    stems = _stems(con, query_words(text))
+    if not stems or not wanted:
+        return {}
     held: dict[str, tuple[str, ...]] = {}
     for index in (HOT, ARCHIVED):
         if not (indexed := _rows(con, index)):

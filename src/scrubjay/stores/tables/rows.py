@@ -58,24 +58,24 @@ def memory_of(row: Row) -> Memory:
     return Memory(
         id=key,
         space=space,
-        kind=Kind(kind),
+        kind=_kind(kind),
         content=content,
         title=title,
         path=path,
         topic=topic,
-        category=Category(category),
+        category=_category(category),
         tags=_strings(tags),
         auto_tags=_strings(auto_tags),
         importance=importance,
         confidence=confidence,
-        source=Source(source),
-        access_level=AccessLevel(access_level),
-        context=Context(user_id=user, conversation_id=conversation, session_id=session),
+        source=_source(source),
+        access_level=_access_level(access_level),
+        context=_context(user, conversation, session),
         metadata=_object(metadata),
         detail=_object(detail),
         flags=_strings(flags),
-        provenance=Provenance(client=client, caller=caller, transport=transport, dialect=dialect),
-        status=Status(status),
+        provenance=_provenance(client, caller, transport, dialect),
+        status=_status(status),
         supersedes=supersedes,
         superseded_by=superseded_by,
         expires_at=maybe_moment(expires_at),
@@ -93,6 +93,21 @@ def memory_of(row: Row) -> Memory:
         origin=origin,
         seq=seq,
     )
+
+
+# What many memories have in common is made once.
+_kind, _category, _source = cache(Kind), cache(Category), cache(Source)
+_access_level, _status = cache(AccessLevel), cache(Status)
+
+
+@lru_cache(1_000)
+def _context(user: str, conversation: str | None, session: str | None) -> Context:
+    return Context(user_id=user, conversation_id=conversation, session_id=session)
+
+
+@lru_cache(1_000)
+def _provenance(client: str, caller: str, transport: str, dialect: str | None) -> Provenance:
+    return Provenance(client=client, caller=caller, transport=transport, dialect=dialect)
 
 
 def columns_of(memory: Memory) -> dict[str, Any]:

@@ -63,9 +63,10 @@ class Tally:
 
         Changes neither version nor updated_at nor any clock; what is not yet flushed may be lost in a crash.
         """
+        then = milliseconds(at)
         with self._lock:
             for memory, count in reads.items():
-                self._merge(memory, count, milliseconds(at))
+                self._merge(memory, count, then)
             if recall is not None:
                 self._recalls.append(recall)
             waiting = len(self._readings) + len(self._recalls)
