@@ -448,7 +448,7 @@ class Cache:
         few = 2 * len(rows) <= self._count
         every = None if few else np.vecdot(used, vector)
         scores = np.vecdot(used[rows], vector) if every is None else every[rows]
-        return self._best(rows, scores, limit), partial(self._cosines, vector, every)
+        return self._best(rows, scores, limit), partial(self.cosines_of, vector, every=every)
 
     def among(self, vector: Vector, memories: Ints, limit: int, restriction: Restriction | None = None) -> Near:
         """The nearest of these memories, best first, of those that a restriction by numbers admits."""
@@ -466,17 +466,16 @@ class Cache:
         others = sqlite_words.admitted(con, restriction, np.delete(memories, places).tolist())
         return np.concatenate((known, np.fromiter((seq for seq, *_ in others), np.int64)))
 
-    def found(self, con: apsw.Connection, restriction: Restriction | None, scores: Mapping[int, float]) -> Found:
+    def found(self, con: apsw.Connection, restriction: Restriction, scores: Mapping[int, float]) -> Found:
         """Of the memories that words found those that a restriction by numbers admits; what is not known here is
         read."""
         asked = np.fromiter(scores, np.int64, len(scores))
         places, rows, _ = self._rows_of(asked)
         unknown = np.delete(asked, places).tolist() if len(places) < len(asked) else []
-        if restriction is not None:
-            admitted = self._by_numbers(restriction, rows)
-            places, rows = places[admitted], rows[admitted]
+        admitted = self._by_numbers(restriction, rows)
+        places, rows = places[admitted], rows[admitted]
         seqs, created, ids = asked[places], self._numbers["created"][rows], self._texts["id"][rows]
-        if unknown and restriction is not None:
+        if unknown:
             known = zip(seqs.tolist(), created.tolist(), ids.tolist(), strict=True)
             return Found.of(scores, [*known, *sqlite_words.admitted(con, restriction, unknown)])
         values = np.fromiter(scores.values(), np.float64, len(scores))[places]
@@ -525,12 +524,8 @@ class Cache:
         rows = self._known(ids)
         if rows is None:
             return None
-        found = self._cosines(vector, None, self._numbers["memory"][rows])
+        found = self.cosines_of(vector, self._numbers["memory"][rows])
         return dict(zip(ids, found.tolist(), strict=True))
-
-    def cosines_of(self, vector: Vector, memories: Ints) -> Scores:
-        """Of each memory the highest cosine; not a number where there is none."""
-        return self._cosines(vector, None, memories)
 
     def _known(self, ids: Sequence[str]) -> list[int] | None:
         """A row of each of these memories, unless one of them is not known here."""
@@ -541,7 +536,7 @@ class Cache:
         numbers, several = self._numbers, bool(self._parts) and bool(self._several[rows].any())
         return Near(numbers["memory"][rows], numbers["created"][rows], scores, self._texts["id"][rows], several=several)
 
-    def _cosines(self, vector: Vector, every: Vector | None, seqs: Ints) -> Scores:
+    def cosines_of(self, vector: Vector, seqs: Ints, every: Vector | None = None) -> Scores:
         """Of each memory's rows the highest cosine; not a number where there is none. `every`: those of all rows."""
         found = np.full(len(seqs), np.nan)
         places, rows, several = self._rows_of(seqs)
