@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 from contextlib import ExitStack
@@ -28,7 +29,9 @@ TABLES = [*TOOLS, *map(find, ONLY_REST)]
 TYPE = b"Content-Type: application/json\r\n"
 
 
-def test_a_client_that_never_reads_loses_its_connection_and_others_are_served(jay):
+def test_a_client_that_never_reads_loses_its_connection_and_others_are_served(jay, caplog):
+    caplog.set_level(logging.INFO)
+
     def large(engine, args):
         """A large answer."""
         return {"items": ["x" * 1000] * 900}
@@ -70,6 +73,8 @@ def test_a_client_that_never_reads_loses_its_connection_and_others_are_served(ja
                 pass
             sock.close()
             assert got < 20 * 900_000  # cut off before all was said
+    assert [one for one in caplog.records if one.levelno > logging.INFO or one.exc_info] == []
+    assert sum("stopped reading" in one.getMessage() for one in caplog.records) == len(deaf)
 
 
 def test_five_hundred_silent_connections_and_one_that_reads_a_byte_at_a_time_keep_nobody_waiting(tmp_path):

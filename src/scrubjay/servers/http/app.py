@@ -49,7 +49,7 @@ from scrubjay.servers.http.credentials import Credentials
 from scrubjay.servers.http.crowd import Crowd, room_for
 from scrubjay.servers.http.docs import docs
 from scrubjay.servers.http.forwarded import Forwarded, Network, networks
-from scrubjay.servers.http.guard import MAX_BODY_BYTES, Guard, Refusal, failure, origins_in
+from scrubjay.servers.http.guard import MAX_BODY_BYTES, Guard, Refusal, StoppedReading, failure, origins_in
 from scrubjay.servers.http.metrics import Metrics
 from scrubjay.servers.http.open_streams import RECHECK_SECONDS
 from scrubjay.servers.http.openapi import description
@@ -209,7 +209,9 @@ def wrong_address(error: HTTPException) -> Refusal:
     return Refusal(error.status_code, "no_such_address", "Nothing is served at this address; see /docs.")
 
 
-async def broken(_request: Request, _error: Exception) -> Response:
+async def broken(_request: Request, error: Exception) -> Response:
+    if isinstance(error, StoppedReading):  # the connection deals with it
+        return Response(status_code=499)
     return failed(fault("a route"))
 
 

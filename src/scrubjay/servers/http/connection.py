@@ -4,6 +4,7 @@ text; here it is JSON like all errors. Bytes that are not HTTP never become a re
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import h11
@@ -13,7 +14,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from scrubjay.servers.http.crowd import Crowd, address_of
-from scrubjay.servers.http.guard import CLOSE, failure
+from scrubjay.servers.http.guard import CLOSE, StoppedReading, failure
+
+log = logging.getLogger(__name__)
 
 MAX_HEAD_BYTES = 64 * 1024  # of a request's line and its headers together
 HEALTH = frozenset({"/healthz", "/readyz"})  # answered however many are connected
@@ -104,7 +107,12 @@ class Connection(H11Protocol):
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
         crowded = self.crowd.too_many(self) and scope["path"] not in HEALTH
-        await (OVERLOADED if crowded else self._site)(scope, receive, send)
+        try:
+            await (OVERLOADED if crowded else self._site)(scope, receive, send)
+        except StoppedReading:
+            log.info("A client stopped reading its answer and was disconnected.")
+            self.cycle.disconnected = True  # or uvicorn would report an answer that was not completed
+            self.transport.abort()
 
 
 def config_of(app: ASGIApp, *, crowd: Crowd | None = None, **options: Any) -> uvicorn.Config:

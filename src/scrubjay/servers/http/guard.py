@@ -63,6 +63,10 @@ FORM = Refusal(
 )
 
 
+class StoppedReading(Exception):
+    """A client does not take its answer."""
+
+
 class Guard:
     """Refuses before anything else sees the request; `refused` builds the answer."""
 
@@ -108,7 +112,7 @@ class Guard:
             return await self._refused(scope, too_large(self._max_body_bytes))(scope, receive, send)
         if body["type"] == "http.request":  # else the client has left
             # One that does not read its answer is disconnected, so that it holds nothing for ever.
-            await self._app(scope, replayed(body, receive), in_time(send, self._seconds))
+            await self._app(scope, replayed(body, receive), read_in_time(send, self._seconds))
 
     def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
         if not all(self._host.fullmatch(host) for host in headers.getlist("host") or [""]):
@@ -174,6 +178,17 @@ def in_time(act: Callable[..., Awaitable[Any]], seconds: float) -> Callable[...,
     async def timed(*given: Any) -> Any:
         with anyio.fail_after(seconds):
             return await act(*given)
+
+    return timed
+
+
+def read_in_time(send: Send, seconds: float) -> Send:
+    async def timed(message: Message) -> None:
+        try:
+            with anyio.fail_after(seconds):
+                await send(message)
+        except TimeoutError:
+            raise StoppedReading from None
 
     return timed
 
