@@ -37,6 +37,7 @@ RARE = 5.0  # inverse frequency from which on a word is as rare as can be
 MAX_GROWTH = 3  # of a text whose signs are spelt out
 MAX_WHOLE = 64  # an identifier longer than this is found by its parts only
 SMALL_ROWS = 1_000  # an index in which most words are common by chance
+DECIMALS = 9  # of a score by words: what FTS5 computes and what is computed elsewhere may differ in the last bit
 COMMON_SHARE = 0.1  # a word in more rows than this share says little and costs much …
 COMMON_FROM_ROWS = 5_000  # … in an index of this size
 

@@ -32,6 +32,7 @@ class Restriction:
     """Which rows are meant."""
 
     views: tuple[View, ...]
+    sees_all: bool  # the audience does, beyond these views
     states: tuple[int, ...]
     tags: tuple[str, ...] | None  # one of these
     conditions: tuple[Condition, ...]  # beside views, states and tags
@@ -72,6 +73,7 @@ def restricted(filter: Filter, audience: Audience, *, now: datetime, purged: boo
     belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience)),)
     return Restriction(
         views=views,
+        sees_all=audience.sees_all,
         states=states,
         tags=tags,
         conditions=(*_conditions(filter, milliseconds(now)), *belonging, *outdated),

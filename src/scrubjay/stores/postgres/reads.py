@@ -117,7 +117,7 @@ class PostgresReads(Reads):
                 LIMIT %s OFFSET %s
                 """,
                 (*told, *uncounted, *values, limit, offset),
-            )
+            ).fetchall()
             return self._memories(rows)
 
     def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
@@ -186,7 +186,7 @@ class PostgresReads(Reads):
 
     def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
         with self._reading() as con:
-            return postgres_words.rarities(con, words, views_of(audience))
+            return postgres_words.rarities(con, words, views_of(audience), sees_all=audience.sees_all)
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses:
         with self._reading() as con:
@@ -198,7 +198,7 @@ class PostgresReads(Reads):
                 WHERE id = ANY(%s)
                 """,
                 (OPENING, Texts(ids)),
-            )
+            ).fetchall()
             return Glimpses.of_rows(rows)
 
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
@@ -240,7 +240,7 @@ class PostgresReads(Reads):
             # memories_by_id
             f"SELECT {columns_told} FROM memories WHERE memories.id = ANY(%s) AND {where}",
             (*told, Texts(ids), *values),
-        )
+        ).fetchall()
         return self._memories(rows)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import audience_of, seen, views_of
-from scrubjay.stores.postgres.values import vector_of
+from scrubjay.stores.postgres.values import Texts, vector_of
 from scrubjay.stores.tables.rows import FIELDS, columns_of, memory_of
 from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
@@ -154,11 +154,11 @@ class PostgresSql(Sql):
 
     def all(self, statement: str, /, **values: object) -> list[Row]:
         with self._connection() as con:
-            return con.execute(rewritten(statement), values).fetchall()
+            return con.execute(rewritten(statement), _arrays(values)).fetchall()
 
     def run(self, statement: str, /, **values: object) -> int:
         with self._connection() as con:
-            return con.execute(rewritten(statement), values).rowcount
+            return con.execute(rewritten(statement), _arrays(values)).rowcount
 
     def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         with self._connection() as con:
@@ -166,6 +166,16 @@ class PostgresSql(Sql):
 
     def among(self, column: str, values: str) -> str:
         return f"{column} = ANY(:{values})"
+
+
+def _arrays(values: Mapping[str, object]) -> dict[str, object]:
+    """With lists of texts in the form that is quick to send."""
+    return {
+        name: Texts(value)
+        if isinstance(value, list) and value and all(isinstance(one, str) for one in value)
+        else value
+        for name, value in values.items()
+    }
 
 
 @lru_cache(maxsize=500)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.sql import COUNTED
+from scrubjay.stores.postgres.values import Numbers, Texts
 from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.statistics import DAY, SUMS
 from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch
@@ -185,9 +186,10 @@ _COUNTED_IN_PARTS = f"""
     """
 
 
-def _columns(changes: Mapping[Any, list[int]], width: int) -> list[list[Any]]:
+def _columns(changes: Mapping[Any, list[int]], width: int) -> list[Texts | Numbers]:
     rows = sorted((*where, *added) for where, added in changes.items())
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
+    columns = zip(*rows, strict=True)
+    return [Texts(one) if isinstance(one[0], str) else Numbers(one) for one in columns] or [Numbers()] * width
 
 
 def _write_vocabulary(con: Connection, space: str, changed: Mapping[str, int], passages: list[int]) -> None:
@@ -229,8 +231,12 @@ def count_reads(con: Connection, counts: Counts, batch: Batch) -> None:
         WHERE memories.id = counted.id
         RETURNING memories.id, {COUNTED}
         """,
-        ([*readings], [one.count for one in readings.values()], [one.at for one in readings.values()]),
-    )
+        (
+            Texts(readings),
+            Numbers(one.count for one in readings.values()),
+            Numbers(one.at for one in readings.values()),
+        ),
+    ).fetchall()
     for memory, *row in rows:
         now = Counted(*row)
         counts.replaced(now._replace(reads=now.reads - readings[memory].count), now)
@@ -239,26 +245,37 @@ def count_reads(con: Connection, counts: Counts, batch: Batch) -> None:
 
 
 def log_recalls(con: Connection, batch: Batch) -> None:
-    cursor = con.cursor()
-    cursor.executemany(
-        "INSERT INTO recalls (at, space, user_id, client, memories) VALUES (%s, %s, %s, %s, %s)",
-        [
-            (milliseconds(recall.at), recall.space, recall.user, recall.client, as_json(recall.memories))
-            for recall in batch.recalls
-        ],
+    recalls = batch.recalls
+    spaces, users = Texts(one.space for one in recalls), Texts(one.user for one in recalls)
+    con.execute(
+        """
+        INSERT INTO recalls (at, space, user_id, client, memories)
+        SELECT * FROM unnest(%s::BIGINT[], %s::TEXT[], %s::TEXT[], %s::TEXT[], %s::TEXT[])
+        """,
+        (
+            Numbers(milliseconds(one.at) for one in recalls),
+            spaces,
+            users,
+            Texts(one.client for one in recalls),
+            Texts(as_json(one.memories) for one in recalls),
+        ),
     )
-    cursor.executemany(
+    con.execute(
         """
         INSERT INTO recall_counts (space, user_id, hour, recalls, memories)
-        VALUES (%s, %s, %s, 1, %s)
+        SELECT space, user_id, hour, count(*), sum(memories)
+        FROM unnest(%s::TEXT[], %s::TEXT[], %s::BIGINT[], %s::BIGINT[]) AS counted (space, user_id, hour, memories)
+        GROUP BY space, user_id, hour
         ON CONFLICT (space, user_id, hour) DO UPDATE SET
-            recalls = recall_counts.recalls + 1,
+            recalls = recall_counts.recalls + excluded.recalls,
             memories = recall_counts.memories + excluded.memories
         """,
-        [
-            (recall.space, recall.user, milliseconds(recall.at) // HOUR, len(recall.memories))
-            for recall in batch.recalls
-        ],
+        (
+            spaces,
+            users,
+            Numbers(milliseconds(one.at) // HOUR for one in recalls),
+            Numbers(len(one.memories) for one in recalls),
+        ),
     )
     con.execute(
         # recalls_by_number

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -80,6 +80,7 @@ class PostgresStore(PostgresReads, Store):
         self._replica = Replica(partial(connect, replica)) if replica else None
         self._listener = Listener(self._connections.apart, self._connections.schema)
         self._watch = Watch(self.history.last_events, announced=lambda: self._listener.live)
+        self._aside = ThreadPoolExecutor(pool_size, "scrubjay-search")  # threads are made as they are needed
         self._extents: dict[Hashable, tuple[float, float]] = {}  # of scopes and indexes, and until when they are known
         if not unfinished and self.unfinished:
             self.close()
@@ -125,10 +126,12 @@ class PostgresStore(PostgresReads, Store):
         restriction = restricted(filter, audience, now=now)
         if restriction is None:
             return NO_CANDIDATES
-        with ThreadPoolExecutor(1) as aside:
-            near = aside.submit(self.nearest, vector, filter, audience, now=now, limit=limit)
+        near = self._aside.submit(self.nearest, vector, filter, audience, now=now, limit=limit)
+        try:
             found = self._searched(lambda con: postgres_words.compared(con, text, restriction, limit, vector))
-            by_meaning = near.result()
+        finally:
+            wait([near])
+        by_meaning = near.result()
         cosines = {match.memory: cosine for match, cosine in found if cosine is not None}
         return candidates_of([match for match, _ in found], by_meaning, cosines)
 
@@ -205,6 +208,7 @@ class PostgresStore(PostgresReads, Store):
     def close(self) -> None:
         self._listener.close()
         self._watch.close()
+        self._aside.shutdown()
         if not self._connections.closed:
             with suppress(StorageError):  # counted reads may be lost; closing always closes
                 self.flush_reads(timeout_seconds=1.0)

@@ -3,6 +3,7 @@
 text      PostgreSQL cannot keep U+0000. On the way in it becomes a non-character and a digit, as does the
           non-character itself; on the way out both become what they were. No other text is touched.
 texts     several as one array: psycopg looks at each of them twice, which takes longer than the server's work.
+numbers   the same for whole numbers.
 vectors   go out in pgvector's binary form: their length, two zero bytes, float32 in network order.
 """
 
@@ -25,8 +26,8 @@ ESCAPE = "\ufdd0"  # a non-character: no text means anything by it
 NUL, ESCAPE_ITSELF = ESCAPE + "0", ESCAPE + "1"
 
 _ESCAPE_BYTES = ESCAPE.encode()
-_LENGTH = struct.Struct(">i").pack
-TEXT, TEXTS = 25, 1009  # numbers of the types TEXT and TEXT[], the same in every database
+_LENGTH, _BIGINT = struct.Struct(">i").pack, struct.Struct(">q").pack
+TEXT, TEXTS, BIGINT, BIGINTS = 25, 1009, 20, 1016  # numbers of these types, the same in every database
 
 
 def kept(text: str) -> str:
@@ -75,6 +76,20 @@ class TextsDumper(Dumper):
 
     def dump(self, obj: Texts) -> Buffer | None:
         return _array(TEXT, [kept(each).encode() for each in obj])
+
+
+class Numbers(tuple[int, ...]):
+    """Several whole numbers, as one array."""
+
+    __slots__ = ()
+
+
+class NumbersDumper(Dumper):
+    format = Format.BINARY
+    oid = BIGINTS
+
+    def dump(self, obj: Numbers) -> Buffer | None:
+        return _array(BIGINT, [_BIGINT(each) for each in obj])
 
 
 class VectorBytes(bytes):
@@ -138,6 +153,7 @@ def register(con: psycopg.Connection[Any], vector: TypeInfo | None) -> None:
     adapters.register_dumper(str, BinaryTextDumper)
     adapters.register_dumper(str, TextDumper)  # the last one is the default
     adapters.register_dumper(Texts, TextsDumper)
+    adapters.register_dumper(Numbers, NumbersDumper)
     adapters.register_loader("text", PlainTextLoader)
     adapters.register_loader("text", BinaryTextLoader)
     if vector is not None:

@@ -1,10 +1,11 @@
 """Finding by words: BM25 over `words`, a passage a row.
 
 PostgreSQL finds the passages that hold a word (GIN over a tsvector that we make, see stems.py), and every number that
-BM25 needs is at hand: how often a passage holds a word is its lexeme's weight, how rare a word is can be read in
-`vocabulary`, how long passages are in `spaces`. Both are counted within the spaces that are searched, without what the
-caller may not see there (`audience_vocabulary`, `audience_passages`). What most filters ask stands beside the words, so
-that only what they admit is weighed, and no memory is read.
+BM25 needs is at hand: how often a passage holds a word is its lexeme's label, or the number of its positions; how rare
+a word is can be read in `vocabulary`, how long passages are in `spaces`. Both are counted within the spaces that are
+searched, without what the caller may not see there (`audience_vocabulary`, `audience_passages`), or in the whole store
+for those who see all of it. What most filters ask stands beside the words, so that only what they admit is weighed, and
+no memory is read. The formula is FTS5's, so that both backends give the same order (decision 0215).
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -23,7 +24,7 @@ from scrubjay.stores.tables.sql import View
 from scrubjay.stores.tables.stems import counted_stems, stems
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Match, Memory
-from scrubjay.values.words import found_by, passages, query_words, rarity_of, weights_of
+from scrubjay.values.words import DECIMALS, SMALL_ROWS, found_by, passages, query_words, rarity_of, weights_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -34,7 +35,9 @@ _DIFFERENT = "({}) IS DISTINCT FROM ({})".format(
     *(", ".join(f"{table}.{name}" for name in CARRIED) for table in ("words", "memories"))
 )
 
-COUNTS = {1: "", 2: "C", 3: "B"}  # a lexeme's label for how often a passage holds it; more often: A
+COUNTS = {1: "", 2: "C", 3: "B"}  # a lexeme's label for how often a passage holds it; more often: A …
+MOST_COUNTED = 255  # … and as many positions, of which a tsvector keeps no more
+OFTEN = 5  # with only one position, as programs of before write it
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Passage:
 
     def terms(self, space: str) -> str:
         """The literal of a tsvector."""
-        counted = [f"{_lexeme(stem)}:1{COUNTS.get(count, 'A')}" for stem, count in self.stems.items()]
+        counted = [f"{_lexeme(stem)}:{_counted(count)}" for stem, count in self.stems.items()]
         return " ".join([*counted, _lexeme(_scope(space))])
 
 
@@ -69,7 +72,7 @@ def compared(
     words = stems(query_words(text))
     if not words:
         return []
-    known_words = _statistics(con, set(words.values()), restriction.views)
+    known_words = _statistics(con, set(words.values()), restriction.views, sees_all=restriction.sees_all)
     frequencies, rows = known_words.frequencies, known_words.passages
     if not any(frequencies.values()):
         return []
@@ -81,6 +84,7 @@ def compared(
     where, values = restriction.condition()
     tables, passages = looked_at("words", where)
     within = None if known_words.most_of_all else restriction.spaces
+    scope = int(rows >= SMALL_ROWS)  # FTS5 counts the word that names the space, in an index that is not small
     found = con.execute(
         # words_by_term. OFFSET lets the score be taken first: what is grouped and sorted then carries no terms along.
         # Then, of the best, the primary key of vectors.
@@ -92,7 +96,7 @@ def compared(
                 SELECT space, id, created_at, seq, {score} AS score
                 FROM (
                     SELECT memories.space, memories.id, memories.created_at, memories.seq, {passages}.terms,
-                        1.2 * (0.25 + 0.75 * {passages}.length / %s) AS damping
+                        1.2 * (0.25 + 0.75 * ({passages}.length + %s) / %s) AS damping
                     FROM {tables}
                     WHERE {passages}.terms @@ %s::TSQUERY
                     AND {where}
@@ -100,14 +104,14 @@ def compared(
                 OFFSET 0
             ) AS scored
             GROUP BY space, seq, id, created_at
-            ORDER BY score DESC, seq DESC
+            ORDER BY score DESC, created_at DESC, seq DESC
             LIMIT %s
         ) AS found
         """,
-        (*asked, *scored, known_words.words / rows, _any_of(known, within), *values, limit),
+        (*asked, *scored, scope, scope + known_words.words / rows, _any_of(known, within), *values, limit),
     ).fetchall()
-    found.sort(key=lambda row: row[1:4], reverse=True)
-    return [(Match(memory, min(score / best, 1.0)), near) for memory, score, _, _, near in found]
+    ranked = sorted(((round(row[1] / best, DECIMALS), *row[2:4], row) for row in found), reverse=True)
+    return [(Match(row[0], min(score, 1.0)), row[4]) for score, _, _, row in ranked]
 
 
 _COSINE = """(
@@ -186,12 +190,12 @@ def wrong(con: Connection) -> int:
     return int(count)
 
 
-def rarities(con: Connection, words: Sequence[str], views: Sequence[View]) -> dict[str, float]:
+def rarities(con: Connection, words: Sequence[str], views: Sequence[View], *, sees_all: bool) -> dict[str, float]:
     """How much each word tells."""
     known = stems(words)
     if not known:
         return {}
-    found = _statistics(con, set(known.values()), views)
+    found = _statistics(con, set(known.values()), views, sees_all=sees_all)
     return {word: rarity_of(found.frequencies[stem], found.passages) for word, stem in known.items()}
 
 
@@ -225,7 +229,7 @@ class Statistics(NamedTuple):
     frequencies: Mapping[str, int]  # in how many passages each word stands
     passages: int
     words: int  # in all of them
-    most_of_all: bool  # at least half of the store's passages are in these spaces, as the planner takes it
+    most_of_all: bool  # at least half of the store's passages are in the spaces asked for, as the planner takes it
 
 
 # What is not shared is counted by audience; what is shared is the rest.
@@ -263,25 +267,29 @@ _PASSAGES = "(SELECT name AS space, passages, passage_words AS words FROM spaces
 _VOCABULARY = "(SELECT space, term, passages FROM vocabulary)"
 
 
-def _statistics(con: Connection, terms: Iterable[str], views: Sequence[View]) -> Statistics:
+def _statistics(con: Connection, terms: Iterable[str], views: Sequence[View], *, sees_all: bool) -> Statistics:
+    asked, asked_for = seen([View(view.space, None) for view in views], "counted")
+    if sees_all:
+        views = [View(None, None)]
     spaces = spaces_of(views)
     within, values = ("ANY(ARRAY(SELECT name FROM spaces))", []) if spaces is None else ("ANY(%s)", [spaces])
     passages, vocabulary, visible = _PASSAGES, _VOCABULARY, ("TRUE", list[Any]())
     if any(view.audiences is not None for view in views):
         passages, vocabulary, visible = _PASSAGES_BY_AUDIENCE, _VOCABULARY_BY_AUDIENCE, seen(views, "counted")
     wanted = sorted(terms)
-    [(_, rows, length, all_rows), *found] = con.execute(
+    [(_, rows, length, most_of_all), *found] = con.execute(
         # the primary keys
         f"""
         SELECT
             NULL, sum(passages)::BIGINT, sum(words)::BIGINT,
-            (SELECT reltuples FROM pg_class WHERE oid = 'words'::REGCLASS)
+            2 * coalesce(sum(passages) FILTER (WHERE {asked}), 0)
+            >= (SELECT reltuples FROM pg_class WHERE oid = 'words'::REGCLASS)
         FROM {passages} AS counted
         WHERE space = {within}
         AND {visible[0]}
         UNION ALL
         (
-            SELECT term, sum(passages)::BIGINT, 0, 0
+            SELECT term, sum(passages)::BIGINT, 0, NULL
             FROM {vocabulary} AS counted
             WHERE space = {within}
             AND term = ANY(%s)
@@ -289,30 +297,35 @@ def _statistics(con: Connection, terms: Iterable[str], views: Sequence[View]) ->
             GROUP BY term
         )
         """,
-        (*values, *visible[1], *values, wanted, *visible[1]),
+        (*asked_for, *values, *visible[1], *values, wanted, *visible[1]),
     )
     known = {term: count for term, count, _, _ in found}
     return Statistics(
         frequencies={term: known.get(term, 0) for term in wanted},
         passages=rows or 0,
         words=length or 0,
-        most_of_all=2 * (rows or 0) >= all_rows,
+        most_of_all=most_of_all,
     )
 
 
 def _score(weights: Mapping[str, float]) -> tuple[str, list[Any]]:
     """BM25 of a passage as an expression: each word's weight, damped by how often and in how long a text it stands."""
-    one_word = """%s * CASE
+    one_word = f"""%s * CASE
         WHEN NOT terms @@ %s::TSQUERY THEN 0
         WHEN terms @@ %s::TSQUERY THEN 2.2 / (1 + damping)
         WHEN terms @@ %s::TSQUERY THEN 4.4 / (2 + damping)
         WHEN terms @@ %s::TSQUERY THEN 6.6 / (3 + damping)
-        ELSE 11 / (5 + damping)
+        ELSE (
+            SELECT count * 2.2 / (count + damping)
+            FROM unnest(terms) AS often
+            CROSS JOIN LATERAL (SELECT coalesce(nullif(cardinality(positions), 1), {OFTEN}) AS count) AS counted
+            WHERE lexeme = %s
+        )
         END"""
     values: list[Any] = []
     for stem, weight in weights.items():
         lexeme = _lexeme(stem)
-        values += [weight, lexeme, f"{lexeme}:D", f"{lexeme}:C", f"{lexeme}:B"]
+        values += [weight, lexeme, f"{lexeme}:D", f"{lexeme}:C", f"{lexeme}:B", stem]
     return "\n+ ".join([one_word] * len(weights)), values
 
 
@@ -328,6 +341,13 @@ def _any_of(terms: Iterable[str], spaces: list[str] | None) -> str:
 def _scope(space: str) -> str:
     """A private-use character keeps it apart from words in the text."""
     return f"\ue000{space}"
+
+
+def _counted(count: int) -> str:
+    """A lexeme's positions, whose label or number tells how often a passage holds it."""
+    if count in COUNTS:
+        return f"1{COUNTS[count]}"
+    return ",".join(f"{place}A" for place in range(1, min(count, MOST_COUNTED) + 1))
 
 
 def _lexeme(text: str) -> str:

@@ -24,12 +24,11 @@ from scrubjay.stores.sqlite.filters import Restriction, Value, among, seen
 from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.stores.tables.stems import TOKENIZER
 from scrubjay.values.memory import Column, Match, State
-from scrubjay.values.words import COMMON_FROM_ROWS, SMALL_ROWS, query_words, rarity_of, term, weights_of
+from scrubjay.values.words import COMMON_FROM_ROWS, DECIMALS, SMALL_ROWS, query_words, rarity_of, term, weights_of
 
 STEADY = 20  # a word is counted again when a twentieth of the rows that hold it may have come or gone
 MOST_REMEMBERED = 10_000  # counts of words, per connection
 NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
-DECIMALS = 9  # of a score: what FTS5 computes and what is computed here may differ in the last bit
 Admitted = tuple[int, int, str]  # a memory: order and time of arrival, id
 
 
