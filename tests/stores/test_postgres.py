@@ -125,6 +125,35 @@ def test_words_give_the_same_order_as_in_sqlite(store: PostgresStore, tmp_path: 
 REPEATED = (1, 1, 1, 1, 1, 2, 3, 4, 5, 9, 90)  # how often a word is said in a row
 
 
+def test_signatures_that_a_server_of_the_version_before_writes_get_their_levels(store: PostgresStore) -> None:
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(3)), [unit(7)])
+    with store._connections.apart() as con:
+        con.execute("CREATE TEMPORARY TABLE written AS SELECT * FROM signatures; DELETE FROM signatures")
+        con.execute("ALTER TABLE written DROP COLUMN levels; INSERT INTO signatures SELECT * FROM written")
+
+        assert postgres_signatures.wrong(con) == 0
+
+
+def test_signatures_tell_apart_vectors_in_a_narrow_cone(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a model's are: most of their numbers have one sign in nearly all of them."""
+    monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
+    monkeypatch.setattr(postgres_signatures, "AT_LEAST", 60)
+    draw = np.random.default_rng(5)
+    cone = draw.standard_normal(64)
+    vectors = [cone + 0.8 * draw.standard_normal(64) for _ in range(420)]
+    vectors = [(vector / np.linalg.norm(vector)).astype(np.float32) for vector in vectors]
+    with store.writing() as tx:
+        for number, vector in enumerate(vectors[20:]):
+            put_in(tx, some(f"text {number}", id=f"m{number}"), [vector])
+    found = 0
+    for vector in vectors[:20]:
+        nearest = sorted(range(400), key=lambda number: -float(vectors[20 + number] @ vector))[:10]
+        near = store.nearest(vector, Filter(), EVERYTHING, now=NOW, limit=30)
+        found += len({f"m{number}" for number in nearest} & {match.memory for match in near})
+
+    assert found > 135  # of 200; by the signs alone it is 106
+
+
 @pytest.mark.parametrize("model", [None, SECOND])
 def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, model: str | None

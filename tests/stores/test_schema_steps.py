@@ -28,6 +28,7 @@ ADVICE = (
 # Indexes that may go, because no program of the version before relies on them for what it does, only on how quickly.
 MAY_GO: dict[str, str] = {
     "memories_by_path": "they look for a memory at a path before they write, under the writers' lock (decision 0106)",
+    "signatures_by_category": "signatures_of_category has the same columns first (decision 0216)",
 }
 # Unique indexes on tables of theirs that refuse nothing they write.
 MAY_BE_UNIQUE: dict[str, str] = {
@@ -35,6 +36,7 @@ MAY_BE_UNIQUE: dict[str, str] = {
 }
 # Triggers that servers of the version before set off unawares: they write to tables of our own and refuse nothing.
 MAY_FIRE = {
+    "signatures_without_levels": "adds what they do not know of",
     "second_vectors_outdated": "forgets vectors of a text that has changed",
     "words_came": "counts what is not shared by audience",
     "words_went": "counts what is not shared by audience",

@@ -21,6 +21,7 @@ from psycopg import sql
 from scrubjay import stores
 from scrubjay.errors import Conflict
 from scrubjay.stores.postgres import schema as postgres_schema
+from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite import file as sqlite_file
@@ -48,6 +49,7 @@ SCRIPTS = Path(stores.__file__).parent / "schema"
 SECONDS = 240
 PATHS_PER_SPACE = {"sqlite": 9, "postgres": 12}  # the last schemas in which a path was one memory's, whoever sees it
 TALKS_OF_NOBODY = {"sqlite": 10, "postgres": 13}  # the last schemas in which conversations had no user
+WITHOUT_LEVELS = 18  # the last schema of PostgreSQL whose signatures had one bit for each number
 FIRST_DATABASE = 9  # the schema of the first program that could use PostgreSQL
 
 # Tables of the first schema that hold what cannot be made from the others.
@@ -261,9 +263,11 @@ def earlier(todays: str) -> Iterator[Callable[[int], str]]:
             con.execute("SET search_path = earlier, public")
             for script in scripts("postgres", schema):
                 con.execute(script)
+            con.execute("SET session_replication_role = replica")  # what triggers write is taken over, too
             for (table,) in con.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'earlier'").fetchall():
                 if table != "schema_steps":
                     _take_over(con, table)
+            con.execute("SET session_replication_role = origin")
             con.execute("SELECT setval('earlier.arrivals', (SELECT last_value FROM today.arrivals))")
             _say_the_schema(con, schema)
             return url
@@ -305,6 +309,13 @@ def test_a_database_of_an_earlier_schema_is_brought_up_to_date(
     with closing(PostgresStore(url)) as store, closing(PostgresStore(todays)) as expected:
         assert told(store) == told(expected)
         assert put(store, some("written later")).seq == 6
+
+
+@pytest.mark.postgres
+def test_a_database_of_before_gets_the_levels_of_its_vectors(earlier: Callable[[int], str]) -> None:
+    with closing(PostgresStore(earlier(WITHOUT_LEVELS))) as store, store._reading() as con:
+        assert con.execute("SELECT count(levels) FROM signatures").fetchone() == (3,)
+        assert postgres_signatures.wrong(con) == 0
 
 
 @pytest.mark.postgres

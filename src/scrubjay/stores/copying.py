@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from scrubjay.errors import Conflict, StorageDamaged, StorageError
 from scrubjay.values.frozen import dataclass
@@ -26,6 +26,7 @@ BATCH = 1_000
 TOTALS = "totals"  # in the progress: everything is there but the last check
 
 Row = tuple[Any, ...]
+T = TypeVar("T")
 Progress = Callable[[str, int, int], None]  # a table, how many of its rows are done, how many there are
 
 
@@ -343,7 +344,7 @@ def _verified(source: Copyable, target: Copyable, report: Progress) -> dict[str,
     return counts
 
 
-def batched(rows: Iterator[tuple[list[Any], Row]], size: int) -> Iterator[list[tuple[list[Any], Row]]]:
+def batched(rows: Iterator[T], size: int) -> Iterator[list[T]]:
     while batch := list(islice(rows, size)):
         yield batch
 

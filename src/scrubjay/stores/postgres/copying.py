@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.errors import Conflict
-from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, copy, put_away, stems_as_text, stems_of_text
+from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, batched, copy, put_away, stems_as_text, stems_of_text
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED, audience_of
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.transaction import PostgresTransaction
-from scrubjay.stores.postgres.values import vector_bytes, vector_of
+from scrubjay.stores.postgres.values import copied_line, vector_bytes, vector_of
 from scrubjay.stores.postgres.words import COUNTS, Passage, passages_of
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.sqlite.vectors import from_blob, to_blob
@@ -257,8 +257,7 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
                 [Passage(place, stems_of_text(stems, length)) for _, _, place, length, stems in passages],
             )
     else:
-        kept = [_bool(table, row) for row in rows]
-        _copy(con, table.name, [_column(table.name, name) for name in table.columns], kept)
+        _copy(con, table.name, [_column(table.name, name) for name in table.columns], _booleans(table, rows))
 
 
 def _put_indexes_aside(transaction: PostgresTransaction) -> None:
@@ -313,8 +312,11 @@ def _copy(con: Any, table: str, columns: Iterable[str], rows: Iterable[Row], *, 
     with con.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN{how}") as copying:
         if types:
             copying.set_types(types)
-        for row in rows:
-            copying.write_row(row)
+            for row in rows:
+                copying.write_row(row)
+        else:
+            for lines in batched(map(copied_line, rows), 100):
+                copying.write("".join(lines))
 
 
 def _physical(table: Table) -> str:
@@ -343,6 +345,11 @@ def _plain(table: Table, row: Row) -> Row:
     if table.name == "archived_words":
         return (*row[:-1], stems_as_text({labelled[1:]: LABELS[labelled[0]] for labelled in row[-1]}))
     return tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
+
+
+def _booleans(table: Table, rows: Sequence[Row]) -> Sequence[Row]:
+    """With the column types of the database, where these are not numbers."""
+    return [_bool(table, row) for row in rows] if any(table.name == name for name, _ in BOOLEANS) else rows
 
 
 def _bool(table: Table, row: Row) -> Row:

@@ -1,8 +1,9 @@
 """Finding by meaning among some thousands: by signatures first, then the best of them by their vectors.
 
-A signature has one bit for each number of a vector, and stands beside what most filters ask (see 0010_signatures.sql).
-The fewer bits differ, the smaller the angle is likely to be; of those that differ least, several times as many as were
-asked for are compared exactly. So a scope of up to that many is compared exactly in any case.
+A signature has two bits for each number of a vector (see 0019_levels.sql), and stands beside what most filters ask. The
+fewer bits differ, the smaller the angle is likely to be; of those that differ least, twice as many as were asked for
+are compared exactly. So a scope of up to that many is compared exactly in any case. The one bit for each number that it
+also has is what servers of the version before compare.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -10,6 +11,7 @@ asked for are compared exactly. So a scope of up to that many is compared exactl
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -22,15 +24,16 @@ if TYPE_CHECKING:
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-TIMES = 3  # as many as are asked for are compared exactly …
-AT_LEAST = 500  # … and never fewer
+TIMES = 2  # as many as are asked for are compared exactly …
+AT_LEAST = 400  # … and never fewer
 
 _SIGNATURES = f"""
-    SELECT vectors.space, vectors.memory, vectors.part, {", ".join(CARRIED)}, binary_quantize(vectors.vector)
+    SELECT vectors.space, vectors.memory, vectors.part, {", ".join(CARRIED)}, binary_quantize(vectors.vector),
+        levels_of(vectors.vector)
     FROM memories
     JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
 """
-_SIGNING = f"INSERT INTO signatures (space, memory, part, {', '.join(CARRIED)}, bits) {_SIGNATURES}"
+_SIGNING = f"INSERT INTO signatures (space, memory, part, {', '.join(CARRIED)}, bits, levels) {_SIGNATURES}"
 
 
 def sign(con: Connection, memories: Collection[tuple[str, int]]) -> None:
@@ -55,11 +58,11 @@ def sign_all(con: Connection) -> None:
 
 def wrong(con: Connection) -> int:
     """How many signatures are not what they should be."""
-    values = [", ".join(f"{table}.{name}" for name in (*CARRIED, "bits")) for table in ("made", "signatures")]
+    values = [", ".join(f"{table}.{name}" for name in (*CARRIED, "bits", "levels")) for table in ("made", "signatures")]
     [(count,)] = con.execute(
         f"""
         SELECT count(*)
-        FROM ({_SIGNATURES}) AS made (space, memory, part, {", ".join(CARRIED)}, bits)
+        FROM ({_SIGNATURES}) AS made (space, memory, part, {", ".join(CARRIED)}, bits, levels)
         FULL JOIN signatures USING (space, memory, part)
         WHERE ({values[0]}) IS DISTINCT FROM ({values[1]})
         """
@@ -73,7 +76,7 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
     where, values = restriction.condition(tagged_first=True)
     tables, signatures = looked_at("signatures", where)
     most = max(AT_LEAST, TIMES * limit)
-    bits = "".join("1" if number > 0 else "0" for number in vector.tolist())
+    levels = _levels_of(vector)
     asked = vector_bytes(vector)
     while True:
         rows = con.execute(
@@ -85,7 +88,7 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
                 FROM (
                     SELECT memories.space, memories.seq, {signatures}.part, memories.id, memories.created_at,
                         CASE
-                            WHEN length({signatures}.bits) = %s THEN {signatures}.bits <~> %s::BIT VARYING
+                            WHEN length({signatures}.levels) = %s THEN {signatures}.levels <~> %s::BIT VARYING
                         END AS differing
                     FROM {tables}
                     WHERE {where}
@@ -107,9 +110,15 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
             ORDER BY 2, created_at DESC, seq DESC
             LIMIT %s
             """,
-            (len(bits), bits, *values, most, asked, limit),
+            (len(levels), levels, *values, most, asked, limit),
         ).fetchall()
         yield [row[:2] for row in rows]
         if not rows or rows[0][2] < most:
             return
         most *= 4
+
+
+def _levels_of(vector: Vector) -> str:
+    """As the server's function does it; what the last bit of a sum makes of a number at the edge hardly matters."""
+    numbers, half = vector.tolist(), 0.5 / sqrt(len(vector))
+    return "".join(["01"[number > edge] for edge in (-half, half) for number in numbers])

@@ -53,7 +53,10 @@ class Passage:
 
     def terms(self, space: str) -> str:
         """The literal of a tsvector."""
-        counted = [f"{_lexeme(stem)}:{_counted(count)}" for stem, count in self.stems.items()]
+        counted = [
+            f"'{stem}':1" if count == 1 and stem.isalnum() else f"{_lexeme(stem)}:{_counted(count)}"
+            for stem, count in self.stems.items()
+        ]
         return " ".join([*counted, _lexeme(_scope(space))])
 
 
