@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+import apsw
 import pytest
 
+from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.lifecycle import bulk
+from scrubjay.engine.parts import engine_on
 from scrubjay.engine.store.intake import TagChange
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Request
+from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import AccessLevel, Caller, Filter, Provenance, Role, Status
 
 
@@ -65,6 +71,32 @@ def test_however_many_there_are_they_are_forgotten_as_one_deed(world, monkeypatc
     assert [memory.id for memory in world.list()] == [world.good]
     assert keyed.bulk.forget_all(EVIL) == done, "sent again it is answered alike"
     assert (world.bulk.undo(done.deed).count, world.bulk.undo(done.deed).count) == (2, 1)
+
+
+def test_a_further_batch_does_not_go_through_the_earlier_ones(tmp_path, monkeypatch):
+    """Or forgetting many would take a time that grows with the square of their number."""
+    monkeypatch.setattr(bulk, "MOST", 2)
+    looks = []
+
+    def remember(_cursor, sql, _values):
+        if ("count(*)" in sql and "LIMIT" not in sql) or ("deed_memories" in sql and "INSERT" not in sql):
+            looks.append(sql)
+        return True
+
+    def traced(con):
+        con.exec_trace = remember
+
+    monkeypatch.setattr(apsw, "connection_hooks", [*apsw.connection_hooks, traced])
+    with closing(SqliteStore(tmp_path / "memories.db")) as store, closing(engine_on(store, HashingEmbedder())) as jay:
+
+        def looks_at(count):
+            for number in range(count):
+                jay.store(f"Fact {number} of {count}", tags=["evil"])
+            looks.clear()
+            assert jay.bulk.forget_all(Filter(tags=frozenset({"evil"}))).count == count
+            return len(looks)
+
+        assert looks_at(4) == looks_at(20)
 
 
 def test_a_long_conversation_is_cleared_to_its_end(jay, monkeypatch):

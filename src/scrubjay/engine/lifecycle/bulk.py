@@ -60,6 +60,8 @@ class Bulk:
     def forget(self, filter: Filter, *, reason: str | None = None, operation: str | None = None) -> Done:
         """Soft-delete what a filter matches; `undo` restores it. More than a thousand take further calls, under
         the same `operation`."""
+        if operation is not None:
+            self._check_own(operation)
         return self._engine.transact(Done, self._forgetting(filter, reason=reason, operation=operation))
 
     def forget_all(self, filter: Filter, *, reason: str | None = None) -> Done:
@@ -69,20 +71,27 @@ class Bulk:
             return kept
         operation, memories, more = None, list[str](), True
         while more:
-            forget = self._forgetting(filter, reason=reason, operation=operation)
+            forget = self._forgetting(filter, reason=reason, operation=operation, count_rest=False)
             with engine.records.writing() as tx:
                 done = forget(tx)
             operation, more = done.deed, done.left > 0 < done.count
             memories += done.memories
         return engine.transact(Done, lambda _tx: replace(done, count=len(memories), memories=tuple(memories)))
 
+    def _check_own(self, operation: str) -> None:
+        """:raises NotFound: if the caller has no such bulk operation"""
+        known = self._engine.records.history.bulk_operation(operation)
+        if known is None or known.user != self._engine.caller.user:
+            raise NotFound(f"No bulk operation {operation[:100]}.")
+
     def _forgetting(
-        self, filter: Filter, *, reason: str | None, operation: str | None
+        self, filter: Filter, *, reason: str | None, operation: str | None, count_rest: bool = True
     ) -> Callable[[Transaction], Done]:
         def forget(tx: Transaction, memory: Memory) -> None:
             lifecycle.forget(self._engine.ledger, tx, memory.id, hard=False, reason=reason)
 
-        return self._each(self._chosen(filter), FORGOTTEN, forget, reason=reason, operation=operation)
+        chosen = self._chosen(filter)
+        return self._each(chosen, FORGOTTEN, forget, reason=reason, operation=operation, count_rest=count_rest)
 
     def update(
         self, filter: Filter, *, tags: intake.TagChange | None = None, reason: str | None = None, **changes: Any
@@ -142,21 +151,22 @@ class Bulk:
         *,
         reason: str | None,
         operation: str | None,
+        count_rest: bool = True,
     ) -> Callable[[Transaction], Done]:
-        """What changes as many as one transaction may, once the caller's right to do so is clear."""
+        """What changes as many as one transaction may, once the caller's right to do so is clear. Whoever does the rest
+        at once need not count it each time: 1 stands for any number then."""
         engine = self._engine
         for space in engine.spaces:
             access.check_store(engine.caller, space)
-        if operation is not None and (
-            (known := engine.records.history.bulk_operation(operation)) is None or known.user != engine.caller.user
-        ):
-            raise NotFound(f"No bulk operation {operation[:100]}.")
         lifecycle.check_names_one(filter.ids, engine.expected_version)
         audience = engine.audience(filter)
 
         def write(tx: Transaction) -> Done:
-            found = tx.list(filter, audience, now=engine.now(), limit=MOST)
-            left = max(0, tx.count(filter, audience, now=engine.now()) - len(found))
+            found = tx.list(filter, audience, now=engine.now(), limit=MOST + 1)
+            left = max(0, len(found) - MOST)
+            found = found[:MOST]
+            if left and count_rest:
+                left = max(0, tx.count(filter, audience, now=engine.now()) - len(found))
             for memory in found:
                 lifecycle.check_version(memory, engine.expected_version)
                 change(tx, memory)
@@ -165,7 +175,8 @@ class Bulk:
             tx.history.note_operation(
                 BulkOperation(
                     id=name, action=action, user=engine.caller.user, at=engine.now(), reason=reason, memories=ids
-                )
+                ),
+                goes_on=left > 0 and not count_rest,
             )
             return Done(deed=name, action=action, count=len(ids), left=left, memories=ids)
 

@@ -345,9 +345,25 @@ class HistoryChanges(History):
             alias=alias,
         )
 
-    def note_operation(self, operation: BulkOperation) -> None:
+    def note_operation(self, operation: BulkOperation, *, goes_on: bool = False) -> None:
         """Remember what was done to these memories together; one noted before is given more of them, and the time of
-        the last, and loses those that were restored since."""
+        the last, and loses those that were restored since, unless it goes on: then a later call sees to that."""
+        if not goes_on:
+            self._drop_restored(operation)
+        self._sql.run(
+            f"""
+            INSERT INTO deeds (id, action, {self._sql.user}, at, reason)
+            VALUES (:id, :action, :user, :at, :reason)
+            ON CONFLICT (id) DO UPDATE SET at = excluded.at
+            """,
+            **columns_of_value(operation),
+        )
+        self._sql.many(
+            "INSERT INTO deed_memories (deed, memory) VALUES (:deed, :memory) ON CONFLICT DO NOTHING",
+            [{"deed": operation.id, "memory": memory} for memory in operation.memories],
+        )
+
+    def _drop_restored(self, operation: BulkOperation) -> None:
         self._sql.run(
             # by their ids; what was deleted after the operation's last time is not deleted by it
             """
@@ -363,18 +379,6 @@ class HistoryChanges(History):
             )
             """,
             id=operation.id,
-        )
-        self._sql.run(
-            f"""
-            INSERT INTO deeds (id, action, {self._sql.user}, at, reason)
-            VALUES (:id, :action, :user, :at, :reason)
-            ON CONFLICT (id) DO UPDATE SET at = excluded.at
-            """,
-            **columns_of_value(operation),
-        )
-        self._sql.many(
-            "INSERT INTO deed_memories (deed, memory) VALUES (:deed, :memory) ON CONFLICT DO NOTHING",
-            [{"deed": operation.id, "memory": memory} for memory in operation.memories],
         )
 
     def result_of(self, request: Request, *, now: datetime) -> str | None:
