@@ -2,6 +2,8 @@
 
     python -m bench.bulk [--memories 2000]
 
+Then the same lines as `import --embed later` takes them in, per second of processor: ten times as many of them.
+
 The floor embeds the same texts with the same two threads and does nothing else. Both take turns. On a machine that
 others use, too, the share of processor time says more than that of time on the wall.
 """
@@ -9,9 +11,11 @@ others use, too, the share of processor time says more than that of time on the 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,10 +25,13 @@ from bench import report, sentences
 from bench.figures import Figure
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
+from scrubjay.machine.paths import store_address
 from scrubjay.settings import load
+from scrubjay.wiring import open_engine
 
 TURNS = 5
 GOAL = 0.95
+LINES = 5_000  # a second
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -69,8 +76,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         goal=GOAL * max(alone),
         more_is_better=True,
     )
-    shares["figures"] = [figure.as_json()]
+    later = lines_without_embedding(10 * count)
+    report.table(
+        f"Import of {10 * count:,} lines, embedded later", ["", ""], [["lines per processor second", f"{later:,.0f}"]]
+    )
+    lines = Figure(name="import, embedded later", value=later, unit="lines/s", goal=LINES, more_is_better=True)
+    shares["figures"] = [figure.as_json(), lines.as_json()]
     report.write("bulk", {"alone": alone, "stored": stored, **shares}, report.machine())
+
+
+def lines_without_embedding(count: int) -> float:
+    lines = [json.dumps({"content": text}) for text in sentences.memories(count)]
+    with tempfile.TemporaryDirectory() as folder:
+        settings = replace(load(), store=store_address(Path(folder) / "later.db"), home=Path(folder), embedder="none")
+        with open_engine(settings) as jay:
+            cpu = time.process_time()
+            jay.import_from(map(json.loads, lines))
+            return count / (time.process_time() - cpu)
 
 
 if __name__ == "__main__":
