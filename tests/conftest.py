@@ -25,6 +25,7 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.folders.registry import Registry
 from scrubjay.settings import load
 from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests import closing as closing_lines
 from tests import quick
@@ -43,6 +44,7 @@ pytest.register_assert_rewrite(
 # A busy machine is no failure: by default an example that takes 0.2 s is one, and so is making them slowly.
 hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
+sqlite_file.CHECK_SECONDS = 60.0  # what damage is found on opening does not depend on who else uses the processor
 
 MEMORY_DISK = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 2**30  # a run of all tests holds a tenth of it at a time

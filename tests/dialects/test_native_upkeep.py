@@ -24,7 +24,7 @@ def finished(http, answer):
     """The job once it is done."""
     assert answer.status_code == 202, answer.text
     job = answer.json()["job"]
-    for _ in range(300):
+    for _ in range(1200):
         if job["status"] not in ("waiting", "running"):
             break
         time.sleep(0.05)

@@ -33,12 +33,15 @@ def test_a_running_server_is_asked(address, hook, stored, home, start):
         while not list((home / "run").glob("*.sock")) if (home / "run").exists() else True:
             assert server.poll() is None
             time.sleep(0.05)
-        said = hook("session-start")
+        for _ in range(5):  # on a busy machine it may lose its patience with a hook that is late with its line
+            said = hook("session-start")
+            if (how := next(log.read(home))["how"]) == "server":
+                break
         server.stdin.close()
         server.wait(timeout=60)
 
     assert id in said
-    assert next(log.read(home))["how"] == "server"
+    assert how == "server"
 
 
 def test_a_database_that_cannot_be_reached_is_no_concern_of_the_session(hook, home, environment):

@@ -97,7 +97,7 @@ def test_the_containers_health_check_knows_a_server_that_runs_from_one_that_does
             for line in server.stderr:
                 if "127.0.0.1" in line:
                     break
-            assert healthy()
+            assert any(healthy() for _ in range(10))  # a busy machine may not answer within the check's four seconds
         finally:
             server.kill()
     assert not healthy()

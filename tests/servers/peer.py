@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-SECONDS = 90  # for anything that may wait for the library on a loud machine; never slept, only waited for
+SECONDS = 240  # for anything that may wait for the library on a loud machine; never slept, only waited for
 CLIENT = {"name": "peer", "version": "1"}
 HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
 ENVELOPE = {

@@ -11,7 +11,7 @@ from scrubjay.values.memory import JobStatus
 from scrubjay.wiring import open_engine
 from tests.servers.test_http import real_server
 
-SECONDS = 90
+SECONDS = 240
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from queue import SimpleQueue
+from select import select
 
 import numpy as np
 import pytest
@@ -429,9 +430,11 @@ def test_a_sync_that_is_cut_anywhere_goes_on_where_it_was(open_engine, far, addr
 
 def test_a_connection_that_was_idle_too_long_is_made_anew(far):
     with running(site_of(far), timeout_keep_alive=0) as address:
-        other = RemotePeer("far", HttpLine(address, private=True), pause=pytest.fail)
+        line = HttpLine(address, private=True)
+        other = RemotePeer("far", line, pause=pytest.fail)
         for _ in range(3):
-            threading.Event().wait(0.05)
+            [idle] = line._client._idle
+            assert select([idle.sock], [], [], 60)[0], "the server keeps it"
             assert other.mark() is None
         other.close()
 
