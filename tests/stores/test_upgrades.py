@@ -49,6 +49,7 @@ SCRIPTS = Path(stores.__file__).parent / "schema"
 SECONDS = 240
 PATHS_PER_SPACE = {"sqlite": 9, "postgres": 12}  # the last schemas in which a path was one memory's, whoever sees it
 TALKS_OF_NOBODY = {"sqlite": 10, "postgres": 13}  # the last schemas in which conversations had no user
+REASONS_STAYED = {"sqlite": 16, "postgres": 19}  # of memories that had been erased
 WITHOUT_LEVELS = 18  # the last schema of PostgreSQL whose signatures had one bit for each number
 FIRST_DATABASE = 9  # the schema of the first program that could use PostgreSQL
 
@@ -190,6 +191,25 @@ def test_a_conversation_in_a_file_of_before_is_shared_and_nobodys(today: Path, t
         check_shared_and_nobodys(store)
 
 
+QUOTING = "UPDATE events SET memory = 'e', action = 'updated', reason = 'it said so' WHERE memory = 'a'"
+TOLD_WHY = "UPDATE events SET memory = 'e', action = 'purged', reason = 'on request' WHERE memory IS NULL"
+
+
+def reasons(store: Store) -> list[str | None]:
+    return [event.reason for space in ("default", "work") for event in store.history.events(space)]
+
+
+def test_a_file_of_before_loses_the_reasons_of_what_was_erased(today: Path, tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    earlier_file(path, today, REASONS_STAYED["sqlite"])
+    with closing(sqlite_file.connect(path)) as con:
+        con.execute(QUOTING)
+        con.execute(TOLD_WHY)
+
+    with closing(SqliteStore(path)) as store:
+        assert reasons(store) == [None, "on request"]
+
+
 OPEN_FILE = """
 import apsw, os, sys
 from scrubjay.stores.sqlite import file as sqlite_file
@@ -316,6 +336,18 @@ def test_a_database_of_before_gets_the_levels_of_its_vectors(earlier: Callable[[
     with closing(PostgresStore(earlier(WITHOUT_LEVELS))) as store, store._reading() as con:
         assert con.execute("SELECT count(levels) FROM signatures").fetchone() == (3,)
         assert postgres_signatures.wrong(con) == 0
+
+
+@pytest.mark.postgres
+def test_a_database_of_before_loses_the_reasons_of_what_was_erased(earlier: Callable[[int], str]) -> None:
+    url = earlier(REASONS_STAYED["postgres"])
+    with psycopg.connect(server_url(), autocommit=True) as con:
+        con.execute("SET search_path TO earlier")
+        con.execute(QUOTING)
+        con.execute(TOLD_WHY)
+
+    with closing(PostgresStore(url)) as store:
+        assert reasons(store) == [None, "on request"]
 
 
 @pytest.mark.postgres
