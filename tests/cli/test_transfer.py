@@ -75,6 +75,7 @@ def test_what_is_to_be_embedded_later_is_found_by_words_at_once_and_by_meaning_t
         "User plays the cello"
     ]
     assert "0 of 2 are found by meaning; 2 wait" in call("doctor").out
+    assert "2 memories wait for vectors." in call("search", "string instrument").err
 
     call("doctor", "--rebuild")
     assert "wait for the model" not in call("doctor").out

@@ -176,6 +176,16 @@ def test_s4_related_memories_are_linked_or_nothing_is_stored(jay):
     assert ok(jay, "list_memories")["total_count"] == 2
 
 
+def test_without_weights_the_new_fact_comes_before_the_stale_one(real_jay):
+    for name in ("Mara", "Jonas", "Ilse", "Tariq", "Oona"):
+        stored(real_jay, f"{name} works at the harbour office")
+        stored(real_jay, f"{name} no longer works at the harbour office but at the mill")
+
+        first, *_ = recalled(real_jay, f"Where does {name} work?")
+
+        assert first["content"] == f"{name} no longer works at the harbour office but at the mill"
+
+
 # --- S5 to S10: recall -----------------------------------------------------------------------------------------------
 
 

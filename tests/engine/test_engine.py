@@ -237,6 +237,16 @@ def test_a_change_sent_again_is_answered_alike_whatever_became_of_the_memory(jay
     assert keyed.revise(memory.id, content="The crane is green") == answer
 
 
+def test_found_tags_are_those_of_the_text_as_it_is_now(jay):
+    memory = jay.store("The billing service runs on Kubernetes").memory
+    assert "kubernetes" in memory.auto_tags
+
+    assert jay.update(memory.id, content="The billing service runs on Nomad").auto_tags == (
+        jay.store("The billing service runs on Nomad").memory.auto_tags
+    )
+    assert "kubernetes" not in jay.get(memory.id).auto_tags
+
+
 def test_an_update_keeps_the_former_state(jay, clock):
     memory = jay.store("User lives in Seattle", tags=["home"]).memory
     clock.move(hours=1)

@@ -152,6 +152,18 @@ def test_the_only_memory_with_both_names_comes_first(jay):
     assert jay.search("what did Marek tell Brandt about the order")[0].memory.id == both.id
 
 
+@pytest.mark.parametrize("letter", ["A", "B"])
+@pytest.mark.parametrize("question", ["Room {}", "How many people fit into Room {}?"])
+def test_a_room_is_found_by_its_letter_even_if_that_is_an_article(jay, question, letter):
+    rooms = {
+        one: jay.store(text).memory.id
+        for one, text in {"A": "Room A seats twelve and has a projector", "B": "Room B seats thirty"}.items()
+    }
+    jay.store("The canteen is on the second floor")
+
+    assert jay.search(question.format(letter))[0].memory.id == rooms[letter]
+
+
 def test_tags_and_paths_are_searched_as_words(jay):
     jay.store("Rotate it twice a year", tags=["kubernetes"])
     jay.store("Water the plants")

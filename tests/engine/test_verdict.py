@@ -8,7 +8,7 @@ import pytest
 
 from scrubjay.engine.search import verdict
 from scrubjay.engine.search.ranking import Candidate
-from scrubjay.engine.search.verdict import FIRST, SIGN, STRONG, WEAK, Heard, Words, rare_words
+from scrubjay.engine.search.verdict import FIRST, SIGN, STRONG, WEAK, Heard, Words, labels, rare_words
 from scrubjay.values.memory import Query, Verdict, Weights
 from tests.engine.columns import Glimpse, likelihood
 
@@ -200,3 +200,19 @@ def test_what_is_about_another_one_is_told_by_the_word_before(question, text, an
 )
 def test_what_is_about_another_number_is_told_by_what_is_numbered(question, text, another):
     assert verdict.of_another_number(question, text) is another
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("How many people fit into Room A?", {("room", "A")}),
+        ("Plan B: we take the train.", {("plan", "B")}),
+        ("Did Vitamin C help, or hepatitis B?", {("vitam", "C"), ("hepat", "B")}),
+        ("A room for twelve", set()),
+        ("when I am away", set()),
+        ("He went home. A man came", set()),
+        ("x" * 20_000 + " A" * 20_000, {("xxxxx", "A")}),
+    ],
+)
+def test_one_letter_tells_things_of_a_kind_apart(text, found):
+    assert labels(text) == found

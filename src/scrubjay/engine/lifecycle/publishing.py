@@ -1,8 +1,8 @@
 """What a memory's text leaves behind in its path, title and found tags, and how that ends when others come to see it.
 
-These three are made from the text when a memory is stored and may outlive it. As long as the same people see the memory
-that does no harm. When it is published, to people who may not see what it said before, they are made from what it says
-now; what a client chose itself stays.
+Path and title are made from the text when a memory is stored and may outlive it, as found tags did in earlier programs.
+As long as the same people see the memory that does no harm. When it is published, to people who may not see what it
+said before, they are made from what it says now; what a client chose itself stays.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.store import embedding, intake
+from scrubjay.engine.store.enrichment import auto_tags
 from scrubjay.engine.store.history import TextVectors
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import dataclass
@@ -38,6 +39,8 @@ class Revision:
 
     def write(self, engine: Engine, tx: Transaction, current: Memory, *, reason: str | None) -> Revised:
         revised = replace(intake.retitled(current, self.changed), flags=self.flags)
+        if "content" in self.changed:
+            revised = replace(revised, auto_tags=auto_tags(revised.text))
         return engine.ledger.revise(tx, current, revised, self.changed, reason=reason, text=self.text)
 
     def see_to_the_rest(self, engine: Engine) -> None:

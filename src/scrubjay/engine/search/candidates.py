@@ -121,7 +121,15 @@ def _find(
         second=second,
     )
     found, periods, sure = search.candidates(vector)
+    if vector is not None and not len(found):  # whatever has a vector is found
+        degraded = degraded or without_vectors(engine.records, query.filter, audience, now)
     return Found(found, vector, degraded, periods, sure)
+
+
+def without_vectors(reads: Reads, filter: Filter, audience: Audience, now: datetime) -> str | None:
+    """Why a question that shares no word with any memory found nothing, if there are memories."""
+    waiting = reads.count(filter, audience, now=now)
+    return f"{waiting:,} {'memory waits' if waiting == 1 else 'memories wait'} for vectors." if waiting else None
 
 
 def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:

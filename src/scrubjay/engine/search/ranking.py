@@ -202,8 +202,8 @@ def rank(
         found = second_look(found, glimpses, query.text, periods, passages)
         if current:
             found = newer_first(found, glimpses, query.text, vectors_of)
-    if holders:
-        found = holders_first(found, holders)
+    if those := labelled(glimpses, query.text, holders):
+        found = holders_first(found, those)
     if current:
         found = fresh_first(found, links_of(found.first(LOOKED)))
     return found
@@ -223,6 +223,15 @@ def holders_first(found: Ranked, holders: frozenset[str]) -> Ranked:
     rest = [row for row in found.order if row not in those]
     least = float(found.scores[rest[0]])
     return found.but([*first, *rest], {row: least for row in first if found.scores[row] < least}, "names")
+
+
+def labelled(glimpses: Glimpses, question: str, holders: frozenset[str]) -> frozenset[str]:
+    """The holders of all rare words or, if the question names Room A, those of them that name it, or all that do."""
+    if not (asked := verdict.labels(question)):
+        return holders
+    columns = zip(glimpses.memories, glimpses.opening, strict=True)
+    those = frozenset(memory for memory, opening in columns if asked <= verdict.labels(opening))
+    return (those & holders) or holders or those
 
 
 def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:

@@ -165,6 +165,15 @@ def rare_words(question: str) -> list[str]:
     ]
 
 
+LABEL = re.compile(r"(?<![^\W\d_])([^\W\d_]{3,}+)\s++([A-HJ-Z])(?!\w)")
+
+
+def labels(text: str) -> frozenset[tuple[str, str]]:
+    """Things that one letter tells apart: Room A, Plan B. As a word, "a" is an article and looked for nowhere."""
+    found = ((kind.lower()[:STEM], letter) for kind, letter in LABEL.findall(text))
+    return frozenset((kind, letter) for kind, letter in found if kind not in STOP_WORDS)
+
+
 # --- signs that it is not an answer ----------------------------------------------------------------------------------
 
 STEM = 5  # letters
