@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -61,15 +60,19 @@ def without(world: str) -> Iterator[None]:
     """Weights that were fitted without a world, as far as they are kept."""
     with ExitStack() as stack:
         if (judge := left_out("judge", world)) is not None:
-            bias = judge.pop("bias")
-            judged = {"WEIGHTS": judge, "BIAS": bias, "WEIGHED": itemgetter(*judge)}
-            stack.enter_context(patch.multiple(differences, **judged))
+            inner = {name: numbers(row) for name, row in judge["inner"].items()}
+            network = differences.network_of(inner, numbers(judge["middle"]), numbers(judge["outer"]), judge["bias"])
+            stack.enter_context(patch.object(differences, "network", lambda: network))
         if (verdicts := left_out("verdict", world)) is not None:
             fitted = {tuple(models.split()): weights for models, weights in verdicts.items()}
             stack.enter_context(patch.object(verdict, "WEIGHTS", fitted))
         if (newer := left_out("newer", world)) is not None:
             stack.enter_context(patch.object(ranking, "NEWER", newer))
         yield
+
+
+def numbers(row: str) -> list[float]:
+    return [float(number) for number in row.split(",")]
 
 
 def seen() -> str:

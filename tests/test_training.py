@@ -5,7 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
-from training import long, questions, worlds
+from training import folds, long, questions, worlds
+
+from scrubjay.engine.conflicts.weights import INNER, OUTER
 
 WORLDS = worlds.load()
 
@@ -41,3 +43,9 @@ def test_a_long_text_is_asked_for_in_every_way():
 
     assert len(texts) >= 12
     assert all(len(one.text) > 1_000 and {kind for kind, _ in one.questions} == {*long.KINDS} for one in texts)
+
+
+def test_the_judges_that_were_fitted_without_a_world_weigh_the_same_features_as_the_shipped_one():
+    for judge in folds.kept()["judge"].values():
+        assert list(judge["inner"]) == sorted(INNER)
+        assert {len(row.split(",")) for row in judge["inner"].values()} == {len(OUTER)}

@@ -24,16 +24,22 @@ from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, TRUE_TOGETHE
 from scrubjay.embedders.base import Vector
 from scrubjay.engine.conflicts import differences, weights
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
+from scrubjay.engine.conflicts.judge import FAR_BEHIND
 from scrubjay.engine.conflicts.reading import read
+from scrubjay.engine.store.neighbours import MOST, NEAR
 from scrubjay.values.words import rarity_of
 from training.folds import keep
 from training.pairs import Store, nearest, open_embedder, stores, vectors_of
 
 NEAREST = 8
 FOLDS = 34  # one for each world
-SHARES = {"same": 2.0, "fact": 0.2, "own": 20.0}  # what a row counts in the fit; all others 1
-OUTDATED_FACT = 1.0  # one in thirty of them is
-RIDGE = 10.0
+SHARES = {"same": 2.0, "fact": 0.2, "own": 30.0}  # how often a row is drawn in the fit; all others 1
+OUTDATED_FACT = 1.5  # one in thirty of them is
+EVERYDAY = 3.0  # the only hand that is not ours: its few rows count more
+INNER, SEED = 12, 1
+EPOCHS, BATCH = 12, 128
+RATE, LAST_RATE, DECAY, DROPOUT = 3e-3, 6e-5, 0.3, 0.3
+LEAST_SPREAD = 0.25  # a feature that is hardly ever there does not count for more than others
 SURE, CANDIDATE = 0.55, 0.25
 FACTS = 700  # memories of each stream of supersede_fc that are looked at
 FILE = Path(weights.__file__)
@@ -50,6 +56,8 @@ class Row:
     alone: bool  # stored by themselves, or all of a world together
     seen: dict[str, float]
     near: bool = True  # among the nearest
+    silent: bool = False  # another one, another number, or the same in other words: never named
+    everyday: bool = False
 
     @property
     def outdated(self) -> bool:
@@ -59,7 +67,8 @@ class Row:
     def share(self) -> float:
         if self.world == "fact" and self.outdated:
             return OUTDATED_FACT
-        return SHARES.get(self.world) or SHARES.get(self.label, 1.0)
+        share = SHARES.get(self.world) or SHARES.get(self.label, 1.0)
+        return share * EVERYDAY if self.everyday else share
 
 
 # --- what is judged --------------------------------------------------------------------------------------------------
@@ -87,17 +96,43 @@ class Eyes:
 def of_world(store: Store, eyes: Eyes) -> Iterable[Row]:
     olds = store.olds()
     labels = {(pair.old, pair.new): pair.label for pair in store.pairs}
-    held = Counter(word for old in olds for word in read(old).words)
-    for new in store.news():
-        near = [old for old, _ in nearest(new, olds, eyes.vectors, NEAREST)]
+
+    def row(old: str, new: str, features: dict[str, float], *, alone: bool, near: bool = True) -> Row:
+        return Row(
+            world=store.name,
+            new=new,
+            label=labels.get((old, new), "stranger"),
+            alone=alone,
+            seen=features,
+            near=near,
+            silent=is_silent(old, new, eyes),
+            everyday=store.set == "everyday",
+        )
+
+    for place, new in enumerate(store.news()):
+        known = list(dict.fromkeys(one for one in (*olds, *store.news()[:place]) if one != new))
+        held = Counter(word for one in known for word in read(one).words)
+        near = near_enough(nearest(new, known, eyes.vectors, MOST))
         own = [old for old, of in labels if of == new]
         both = list(dict.fromkeys((*near, *own)))
-        for old, features in zip(both, seen(new, both, held, len(olds), by=eyes), strict=True):
-            label = labels.get((old, new), "stranger")
-            yield Row(world=store.name, new=new, label=label, alone=False, seen=features, near=old in near)
+        for old, features in zip(both, seen(new, both, held, len(known), by=eyes), strict=True):
+            yield row(old, new, features, alone=False, near=old in near)
         for old in own:
             [features] = seen(new, [old], Counter(read(old).words), 1, by=eyes)
-            yield Row(world=store.name, new=new, label=labels[old, new], alone=True, seen=features)
+            yield row(old, new, features, alone=True)
+
+
+def near_enough(found: Sequence[tuple[str, float]]) -> list[str]:
+    """Those of the nearest that a store has judged."""
+    return [old for old, cosine in found if cosine >= max(NEAR, found[0][1] - FAR_BEHIND)]
+
+
+def is_silent(old: str, new: str, eyes: Eyes) -> bool:
+    """Whether a rule after the judge forbids to name a text."""
+    told, said = read(old), read(new)
+    cosine = float((eyes.vectors[old] * eyes.vectors[new]).sum())
+    ruled_out = differences.other_one(told, said) or differences.other_number(told, said)
+    return ruled_out or differences.restates(told, said, cosine)
 
 
 def of_facts(stream: Any, embedder: CachedEmbedder, attributes: Attributes) -> Iterable[Row]:
@@ -128,46 +163,78 @@ def of_our_own(embedder: CachedEmbedder, attributes: Attributes) -> Iterable[Row
 # --- fitting ---------------------------------------------------------------------------------------------------------
 
 
-def fitted(rows: Sequence[Row], names: Sequence[str]) -> tuple[Numbers, float]:
-    """Logistic regression by Newton's method, features in units of their spread; weights and bias."""
-    given = matrix(rows, names)
-    truth, share = np.array([row.outdated for row in rows], float), np.array([row.share for row in rows])
-    middle, spread = given.mean(axis=0), given.std(axis=0) + 1e-6
-    design = np.hstack([(given - middle) / spread, np.ones((len(rows), 1))])
-    ridge = np.append(np.full(len(names), RIDGE), 0.0)
-    found = np.zeros(design.shape[1])
-    for _ in range(50):
-        likely = 1 / (1 + np.exp(-np.clip(design @ found, -30, 30)))
-        slope = design.T @ (share * (likely - truth)) + ridge * found
-        curve = (design * (share * likely * (1 - likely))[:, None]).T @ design + np.diag(ridge + 1e-9)
-        step = np.linalg.solve(curve, slope)
-        found -= np.clip(step, -2, 2)
-        if np.abs(step).max() < 1e-6:
-            break
-    chosen = found[:-1] / spread
-    return chosen, float(found[-1] - chosen @ middle)
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A layer of bent sums of the features, and their sum."""
+
+    inner: Numbers
+    middle: Numbers
+    outer: Numbers
+    bias: float
+
+    def likely(self, given: Numbers) -> Numbers:
+        return likelihoods(np.tanh(given @ self.inner + self.middle) @ self.outer + self.bias)
+
+
+def likelihoods(sums: Numbers) -> Numbers:
+    found: Numbers = 1 / (1 + np.exp(-np.clip(sums, -30, 30)))
+    return found
+
+
+def fitted(rows: Sequence[Row], names: Sequence[str]) -> Fit:
+    """AdamW on batches drawn by what the rows count, features in units of their spread."""
+    given, truth = matrix(rows, names), np.array([row.outdated for row in rows], float)
+    share = np.array([row.share for row in rows])
+    middle, spread = given.mean(axis=0), np.maximum(given.std(axis=0), LEAST_SPREAD)
+    given = (given - middle) / spread
+    chance = np.random.default_rng(SEED)
+    found = [
+        chance.uniform(-1, 1, (len(names), INNER)) / np.sqrt(len(names)),
+        np.zeros(INNER),
+        chance.uniform(-1, 1, INNER) / np.sqrt(INNER),
+        np.zeros(1),
+    ]
+    first, second = [np.zeros_like(one) for one in found], [np.zeros_like(one) for one in found]
+    steps = EPOCHS * len(rows) // BATCH
+    for step in range(steps):
+        rate = RATE + (LAST_RATE - RATE) * step / steps
+        drawn = chance.choice(len(rows), BATCH, p=share / share.sum())
+        kept = (chance.random((BATCH, INNER)) >= DROPOUT) / (1 - DROPOUT)
+        for at, slope in enumerate(slopes(found, given[drawn], truth[drawn], kept)):
+            first[at] = 0.9 * first[at] + 0.1 * slope
+            second[at] = 0.999 * second[at] + 0.001 * slope**2
+            by = first[at] / (1 - 0.9 ** (step + 1)) / (np.sqrt(second[at] / (1 - 0.999 ** (step + 1))) + 1e-8)
+            found[at] = found[at] * (1 - rate * DECAY) - rate * by
+    inner = found[0] / spread[:, None]
+    return Fit(inner.round(3), (found[1] - middle @ inner).round(3), found[2].round(3), round(float(found[3][0]), 3))
+
+
+def slopes(weights: Sequence[Numbers], given: Numbers, truth: Numbers, kept: Numbers) -> list[Numbers]:
+    """Of the mean loss of a batch, by each part of the weights; `kept` says which sums are not dropped."""
+    inner, middle, outer, bias = weights
+    bent = np.tanh(given @ inner + middle)
+    wrong = (likelihoods((bent * kept) @ outer + bias) - truth) / len(truth)
+    back = np.outer(wrong, outer) * kept * (1 - bent**2)
+    return [given.T @ back, back.sum(axis=0), (bent * kept).T @ wrong, wrong.sum(keepdims=True)]
 
 
 def matrix(rows: Sequence[Row], names: Sequence[str]) -> Numbers:
     return np.array([[row.seen[name] for name in names] for row in rows], float)
 
 
-def left_out(
-    rows: Sequence[Row], names: Sequence[str], worlds: Sequence[str]
-) -> tuple[Numbers, dict[str, dict[str, float]]]:
+def left_out(rows: Sequence[Row], names: Sequence[str], worlds: Sequence[str]) -> tuple[Numbers, dict[str, Fit]]:
     """Each row's likelihood by weights that were fitted without its world, and those weights."""
-    kept: dict[str, dict[str, float]] = {}
-    logits = np.full(len(rows), -np.inf)
+    kept: dict[str, Fit] = {}
+    likely = np.zeros(len(rows))
     of = np.array([row.world for row in rows])
     for fold in range(FOLDS):
         without = set(worlds[fold::FOLDS])
         judged = np.flatnonzero([world in without for world in of])
         if len(judged):
-            chosen, bias = fitted([row for row in rows if row.world not in without], names)
-            logits[judged] = matrix([rows[at] for at in judged], names) @ chosen + bias
-            shown = {name: round(float(weight), 3) for name, weight in zip(names, chosen, strict=True)}
-            kept |= dict.fromkeys(without, shown | {"bias": round(bias, 3)})
-    return 1 / (1 + np.exp(-logits)), kept
+            fit = fitted([row for row in rows if row.world not in without], names)
+            likely[judged] = fit.likely(matrix([rows[at] for at in judged], names))
+            kept |= dict.fromkeys(without, fit)
+    return likely, kept
 
 
 # --- what is printed -------------------------------------------------------------------------------------------------
@@ -187,7 +254,7 @@ def figures(rows: Sequence[Row], likely: Numbers, least: float, *, alone: bool) 
     cases: dict[tuple[str, str], list[tuple[float, Row]]] = {}
     for row, score in zip(rows, likely, strict=True):
         if row.alone == alone:
-            cases.setdefault((row.world, row.new), []).append((score, row))
+            cases.setdefault((row.world, row.new), []).append((0.0 if row.silent else score, row))
     counts = np.array([counted(case, least, alone=alone) for case in cases.values()], float)
     draws = np.random.default_rng(1).integers(0, len(counts), (1000, len(counts)))
     sums = np.vstack([counts.sum(axis=0), counts[draws].sum(axis=1)])
@@ -205,8 +272,8 @@ def counted(case: Sequence[tuple[float, Row]], least: float, *, alone: bool) -> 
     if alone:
         named = [row for score, row in case if score >= least]
     else:
-        score, best = max(near, key=lambda one: one[0])
-        named = [best] if score >= least else []
+        score, best = max(near, key=lambda one: one[0], default=(0.0, None))
+        named = [best] if best and score >= least else []
     rows = [row for _, row in case]
     right = sum(row.outdated for row in named)
     same = sum(row.label == "same" for row in named)
@@ -228,15 +295,26 @@ def fitted_on(rows: Sequence[Row], worlds: Sequence[Store]) -> str:
     )
 
 
-def write(names: Sequence[str], chosen: Numbers, bias: float, fitted_on: str) -> None:
-    lines = "".join(f'    "{name}": {weight:.3f},\n' for name, weight in zip(names, chosen, strict=True))
+def write(names: Sequence[str], fit: Fit, fitted_on: str) -> None:
+    inner = "".join(f'    "{name}": ({listed(row)}),\n' for name, row in zip(names, fit.inner, strict=True))
     FILE.write_text(
         '"""How much each feature of the judge counts. Written by `python -m training.hints --write`.\n\n'
-        f'{fitted_on}\n"""\n\n'
-        f"WEIGHTS = {{\n{lines}}}\nBIAS = {bias:.3f}\n"
+        f'{fitted_on}\n"""\n\n# fmt: off\n'
+        f"INNER = {{\n{inner}}}\nMIDDLE = ({listed(fit.middle)})\nOUTER = ({listed(fit.outer)})\n"
+        f"BIAS = {fit.bias:.3f}\n# fmt: on\n"
         f"SURE = {SURE}  # the probability from which on a memory is hinted at, and a conflict is opened\n"
-        f"CANDIDATE = {CANDIDATE}  # … and from which on it is left to a reader to judge\n"
+        f"CANDIDATE = {CANDIDATE}  # … and from which on it is left to a reader to judge\n",
+        encoding="utf-8",
     )
+
+
+def listed(numbers: Numbers) -> str:
+    return ", ".join(f"{number:.3f}" for number in numbers)
+
+
+def as_kept(names: Sequence[str], fit: Fit) -> dict[str, Any]:
+    inner = {name: listed(row) for name, row in zip(names, fit.inner, strict=True)}
+    return {"inner": inner, "middle": listed(fit.middle), "outer": listed(fit.outer), "bias": fit.bias}
 
 
 def main() -> None:
@@ -260,17 +338,17 @@ def main() -> None:
         of = {store.name for store in worlds if store.set == chosen}
         at = [number for number, row in enumerate(rows) if row.world in of]
         tell(f"{title}, each left out", [rows[number] for number in at], likely[at])
-    found, bias = fitted(rows, names)
-    likely = 1 / (1 + np.exp(-(matrix(rows, names) @ found + bias)))
+    fit = fitted(rows, names)
+    likely = fit.likely(matrix(rows, names))
     for world in ("fact", "own"):
         for label in ("outdates", "compatible"):
             named = [likely[at] >= SURE for at, row in enumerate(rows) if (row.world, row.label) == (world, label)]
             print(f"{world}, fitted on: {label}, {sum(named)} of {len(named)} named")
     if options.write:
-        write(names, found, bias, fitted_on(rows, worlds))
+        write(names, fit, fitted_on(rows, worlds))
         of = [store.name for store in worlds if store.set == "everyday"]
         # The judge says nothing in other languages, so their world is in no fit: any weights are without it.
-        keep("judge", {**{name: kept[name] for name in of}, "languages": kept[of[0]]})
+        keep("judge", {name: as_kept(names, kept.get(name, kept[of[0]])) for name in (*of, "languages")})
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 
     python -m training.train --name half --folds 2 --fold 0 --max-pairs 1000
     python -m training.train --name all
+    python -m training.train --name hand --from all --everyday --folds 3 --rate 6e-5 --epochs 3
 
 Each run is a file in the build folder, written after every epoch; the same command continues it. A run names the worlds
 it has learned from, so that `training.judge` judges by the others alone. Everyday worlds are learned from only with
-`--everyday`.
+`--everyday`. A run that goes on `--from` another has learned from the worlds of both.
 """
 
 import argparse
@@ -34,13 +35,29 @@ POOL = 8  # batches that are put together by length, so that little is filled up
 LONGEST_GRADIENT = 1.0
 
 
-def train(run: Path, learned: Sequence[Store], *, source: Path, seed: int, epochs: int, most: int | None) -> None:
-    """Train, or continue where the run's file ends."""
+def train(
+    run: Path,
+    learned: Sequence[Store],
+    *,
+    source: Path,
+    before: Path | None,
+    seed: int,
+    epochs: int,
+    rate: float,
+    most: int | None,
+) -> None:
+    """Train, or continue where the run's file ends. `before` is a run whose weights it begins with."""
     torch.manual_seed(seed)
     reader = model.start(source, DROPOUT)
+    seen = set[str]()
+    if before is not None:
+        earlier = torch.load(before, weights_only=True)
+        reader.load_state_dict(earlier["reader"])
+        seen = set(earlier["about"]["learned"])
     reader.freeze(FROZEN_LAYERS)
+    faster = HEAD_FASTER if before is None else 1  # a head that has learned need not catch up
     optimizer = torch.optim.AdamW(
-        [{"params": reader.body(), "factor": 1}, {"params": reader.head(), "factor": HEAD_FASTER}], lr=RATE
+        [{"params": reader.body(), "factor": 1}, {"params": reader.head(), "factor": faster}], lr=rate
     )
     chance = random.Random(seed)  # noqa: S311  (no secret)
     kept = sample(learned, most, chance)
@@ -48,11 +65,12 @@ def train(run: Path, learned: Sequence[Store], *, source: Path, seed: int, epoch
     wordpiece = open_wordpiece()
     encoded = [(model.encode(wordpiece, row.old, row.new), LABELS.index(row.label)) for row in lessons]
     about = {
-        "learned": [store.name for store in learned],
+        "learned": sorted(seen | {store.name for store in learned}),
         "pairs": sum(len(store.pairs) for store in kept),
         "rows": len(lessons),
         "seed": seed,
         "epochs": epochs,
+        "rate": rate,
     }
     done = 0
     if run.exists():
@@ -72,7 +90,7 @@ def train(run: Path, learned: Sequence[Store], *, source: Path, seed: int, epoch
         began, total = time.monotonic(), 0.0
         reader.train()
         for step, some in enumerate(batches(encoded, random.Random(seed * 1000 + epoch))):  # noqa: S311  (no secret)
-            set_rate(optimizer, (epoch * steps + step) / (epochs * steps))
+            set_rate(optimizer, rate, (epoch * steps + step) / (epochs * steps))
             scores = reader(*model.batch([pair for pair, _ in some]))
             wanted = torch.tensor([label for _, label in some])
             loss = functional.cross_entropy(scores, wanted, label_smoothing=SMOOTHING)
@@ -91,10 +109,10 @@ def train(run: Path, learned: Sequence[Store], *, source: Path, seed: int, epoch
         print(f"epoch {epoch + 1}: loss {total / steps:.3f}, {time.monotonic() - began:.0f} s", flush=True)
 
 
-def set_rate(optimizer: torch.optim.Optimizer, progress: float) -> None:
+def set_rate(optimizer: torch.optim.Optimizer, rate: float, progress: float) -> None:
     share = progress / WARM_UP if progress < WARM_UP else (1 - progress) / (1 - WARM_UP)
     for group in optimizer.param_groups:
-        group["lr"] = RATE * group["factor"] * share
+        group["lr"] = rate * group["factor"] * share
 
 
 def batches(encoded: Sequence[Any], chance: random.Random) -> Iterator[list[Any]]:
@@ -131,6 +149,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--name", default="reader", help="the run's file in the build folder")
     parser.add_argument("--start", type=Path, default=BUILD / "start.onnx", help="all-MiniLM-L6-v2, fp32")
+    parser.add_argument("--from", dest="before", metavar="RUN", help="begin with the weights of another run")
+    parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--leave-out", nargs="*", default=[], metavar="WORLD")
     parser.add_argument("--everyday", action="store_true", help="learn from the everyday worlds, too")
     parser.add_argument("--max-pairs", type=int, metavar="N")
@@ -154,8 +174,10 @@ def main() -> None:
                 BUILD / f"{name}.pt",
                 learned,
                 source=options.start,
+                before=BUILD / f"{options.before}.pt" if options.before else None,
                 seed=options.seed,
                 epochs=options.epochs,
+                rate=options.rate,
                 most=options.max_pairs,
             )
 

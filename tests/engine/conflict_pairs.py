@@ -21,10 +21,10 @@ OUTDATED = [
     ("The office is on 5th Street", "The office relocated to Harbour Road"),
     ("User has no pets", "User adopted a kitten"),
     ("Maya is allergic to penicillin", "The test showed that Maya is not allergic to penicillin"),
+    ("The user has two cats", "The user has three cats"),
 ]
 
 LEFT_TO_A_READER = [
-    ("The user has two cats", "The user has three cats"),
     ("The user's manager is Tom", "The user's new manager is Claire"),
 ]
 

@@ -6,14 +6,19 @@ the subject of one that the other lacks makes it another thing of the same kind:
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Mapping
-from operator import itemgetter, mul
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.reading import Reading
-from scrubjay.engine.conflicts.weights import BIAS, WEIGHTS
+from scrubjay.engine.conflicts.weights import BIAS, INNER, MIDDLE, OUTER
 from scrubjay.values.languages import word_set
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Cosines: of any two facts on one subject; what two different facts reach, and beyond it nearly the same sentence.
 ON_ONE_SUBJECT, SPREAD = 0.85, 0.10
@@ -45,12 +50,39 @@ def features(
     return seen
 
 
-WEIGHED = itemgetter(*WEIGHTS)
+class Network(NamedTuple):
+    """A layer of a few bent sums of all features, and their sum: two features may count otherwise together."""
+
+    features: Callable[[Mapping[str, float]], tuple[float, ...]]
+    inner: NDArray[np.float64]
+    middle: NDArray[np.float64]
+    outer: NDArray[np.float64]
+    bias: float
+
+
+def network_of(inner: Mapping[str, Sequence[float]], middle: Any, outer: Any, bias: float) -> Network:
+    import numpy as np  # only where something is judged, not at the start
+
+    return Network(itemgetter(*inner), np.array(list(inner.values())), np.array(middle), np.array(outer), bias)
+
+
+@cache
+def network() -> Network:
+    return network_of(INNER, MIDDLE, OUTER, BIAS)
+
+
+def probabilities(seen: Sequence[Mapping[str, float]]) -> list[float]:
+    """How likely it is that the earlier text of each pair is outdated."""
+    import numpy as np
+
+    judge = network()
+    sums = np.tanh(np.array(list(map(judge.features, seen))) @ judge.inner + judge.middle) @ judge.outer + judge.bias
+    found: list[float] = (1 / (1 + np.exp(-sums))).tolist()
+    return found
 
 
 def probability(seen: Mapping[str, float]) -> float:
-    total = BIAS + sum(map(mul, WEIGHTS.values(), WEIGHED(seen)))
-    return 1 / (1 + math.exp(-total))
+    return probabilities([seen])[0]
 
 
 def differences(old: Reading, new: Reading, rarity: Rarity) -> dict[str, float]:
@@ -99,6 +131,7 @@ def differences(old: Reading, new: Reading, rarity: Rarity) -> dict[str, float]:
         "days_other": float(bool(old.days) and bool(new.days) and old.days.isdisjoint(new.days)),
         "denial": denial,
         "denial_there": context * denial,
+        "denial_of_all": float(denies(old, new)),
         "denied_new": float(new.denied),
         "denied_old": float(old.denied),
         "now": float(new.now),
@@ -163,11 +196,16 @@ def restates(old: Reading, new: Reading, cosine: float) -> bool:
     otherwise has another value."""
     if cosine < DIFFERENT or new.now or new.since or new.corrects or new.changes or not TURNED.isdisjoint(new.tokens):
         return False
-    denied, said = (new, old) if new.denied else (old, new)
-    if old.denied != new.denied and said.words <= denied.words:
+    if denies(old, new):
         return False
     named = new.names <= old.tokens and old.names <= new.tokens and new.days == old.days
     return named and same_figures(old, new) and not same_beginning(old, new)
+
+
+def denies(old: Reading, new: Reading) -> bool:
+    """One of them denies the very words of the other."""
+    denied, said = (new, old) if new.denied else (old, new)
+    return old.denied != new.denied and said.words <= denied.words
 
 
 def same_figures(old: Reading, new: Reading) -> bool:

@@ -1,6 +1,6 @@
 """Which stored memory may a new one outdate?
 
-Candidates come from the nearest memories and from those that share its names; a small linear judge over named features
+Candidates come from the nearest memories and from those that share its names; a small judge over named features
 decides: *the same subject, another value*. It advises; it never supersedes anything by itself. What is likely enough is
 the one sure hint, what is less likely is left to whoever reads it. Where it has no grammar for a text, it is silent.
 """
@@ -12,7 +12,15 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import access
-from scrubjay.engine.conflicts.differences import Kinds, features, other_number, other_one, probability, restates
+from scrubjay.engine.conflicts.differences import (
+    Kinds,
+    features,
+    other_number,
+    other_one,
+    probabilities,
+    probability,
+    restates,
+)
 from scrubjay.engine.conflicts.duplicates import NEAR, same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.engine.conflicts.reading import READ, is_english, read
@@ -81,15 +89,22 @@ class Judge:
         said = read(new.text)
         rarity = reads.rarity(sorted(said.words), audience)
         nearest = max(neighbours.near(old.id) for old in olds)
-        found = []
-        for old in olds:
-            told, cosine = read(old.text), neighbours.near(old.id)
-            kinds = neighbours.promising[old.id]
-            seen = features(told, said, cosine=cosine, behind=nearest - cosine, kinds=kinds, rarity=rarity)
-            score = probability(seen)
+        found, told = [], [read(old.text) for old in olds]
+        seen = [
+            features(
+                one,
+                said,
+                cosine=neighbours.near(old.id),
+                behind=nearest - neighbours.near(old.id),
+                kinds=neighbours.promising[old.id],
+                rarity=rarity,
+            )
+            for old, one in zip(olds, told, strict=True)
+        ]
+        for old, one, score in zip(olds, told, probabilities(seen), strict=True):
             short = max(len(old.text), len(new.text)) <= READ  # of an essay only the beginning was read
-            sure = score >= SURE and short and not other_one(told, said)
-            if score >= CANDIDATE and not other_number(told, said) and not restates(told, said, cosine):
+            sure = score >= SURE and short and not other_one(one, said)
+            if score >= CANDIDATE and not other_number(one, said) and not restates(one, said, neighbours.near(old.id)):
                 found.append(Judged(old.id, score, sure))
         return sorted(found, key=lambda one: -one.score)
 
