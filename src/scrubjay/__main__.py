@@ -12,6 +12,7 @@ import sys
 
 def main() -> None:
     if sys.argv[1:2] == ["mcp"]:
+        end_quietly_on_signals()
         incoming, outgoing = private_pipes()
         from scrubjay.servers.stdio.front import run_stdio  # after the pipes are safe
 
@@ -20,9 +21,20 @@ def main() -> None:
         from scrubjay.hooks.run import main as run_hook  # every prompt waits for it
 
         run_hook(sys.argv[2:])
-    from scrubjay.cli.main import main as run
-
+    try:
+        from scrubjay.cli.main import main as run
+    except KeyboardInterrupt:  # later ones are the command line's own
+        sys.exit(130)
     run()
+
+
+def end_quietly_on_signals() -> None:
+    """Until the server has its own handlers: a client that changes its mind at once must not see a failure."""
+    import signal
+
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda _number, _frame: os._exit(0))
 
 
 def private_pipes() -> tuple[int, int]:

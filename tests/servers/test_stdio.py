@@ -318,6 +318,48 @@ def test_a_signal_ends_the_server_without_a_word(start, number, when):
     assert peer.errors == b""
 
 
+SIGNALLED_WHILE_IMPORTING = """
+import os, sys
+
+module, number = sys.argv[2:]
+del sys.argv[2:]
+
+class Signal:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), int(number))
+
+sys.meta_path.insert(0, Signal())
+from scrubjay.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize("module", ["scrubjay.servers.stdio.front", "scrubjay.servers.stdio.frames"])
+def test_a_signal_before_the_server_is_ready_ends_it_without_a_word(tmp_path, module, number):
+    done = start_and_signal(tmp_path, "mcp", module, number)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_an_interrupt_while_a_command_is_being_imported_shows_no_traceback(tmp_path):
+    done = start_and_signal(tmp_path, "list", "click", signal.SIGINT)
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+def start_and_signal(home, command, module, number):
+    return subprocess.run(
+        [sys.executable, "-c", SIGNALLED_WHILE_IMPORTING, command, module, str(int(number))],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment(home),
+        timeout=60,
+        check=False,
+    )
+
+
 def test_a_signal_ends_the_server_though_its_client_never_reads(tmp_path):
     """Its pipe is full, so every thread that wants to answer is stuck."""
     with bare_server(tmp_path) as process:
