@@ -7,7 +7,7 @@ same fails and says so.
 
 from __future__ import annotations
 
-import ast
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,9 @@ SLOW_IMPORTS = frozenset({
     "scrubjay.stores.postgres", "subprocess", "time", "tokenizers", "uvicorn",
 })  # fmt: skip
 SLOW_FIXTURES = frozenset({"arctic", "editor", "model", "models", "postgres_store", "start", "terminal"})
+IMPORT = re.compile(r"^[ \t]*(?:from ([\w.]+) import (\([^)]*\)|[^\n]*)|import ([^\n#]*))", re.MULTILINE)
+COMMENT = re.compile(r"#[^\n]*")
+WORD = re.compile(r"\w+")
 SLOW_EVENTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
 
 
@@ -58,12 +61,12 @@ def slow_imports(file: Path) -> frozenset[str]:
 
 
 def imports(file: Path) -> set[str]:
-    names = set()
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {one.name for one in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    """All that a file imports, told from its text: to parse two hundred files takes each worker more than a second."""
+    names: set[str] = set()
+    for module, members, modules in IMPORT.findall(file.read_text("utf-8")):
+        if module:
+            names |= {module, *(f"{module}.{one}" for one in WORD.findall(COMMENT.sub("", members)))}
+        names |= {one.split()[0] for one in modules.split(",") if one.strip()}
     return names
 
 

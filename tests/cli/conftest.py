@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from scrubjay.cli.main import main
+from tests.conftest import sqlite_store
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,12 @@ def call(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
+    home = Path(environment["SCRUBJAY_HOME"])
+
     def call(*args: str, stdin: bytes | str = b"") -> Done:
+        if not home.exists():  # a copy of an empty store: making one takes ten times as long
+            home.mkdir(mode=0o700)
+            sqlite_store(home / "memories.db").close()
         done = CliRunner().invoke(main, args, input=stdin, env=environment)
         assert done.exception is None or isinstance(done.exception, SystemExit)
         return Done(done.exit_code, done.stdout, done.stderr)

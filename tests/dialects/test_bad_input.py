@@ -112,9 +112,9 @@ def jay(tmp_path_factory) -> Engine:
 
 
 @pytest.mark.parametrize(("dialect", "name"), OPERATIONS)
-def test_any_arguments_get_an_answer_inside_the_schema(jay, dialect, name):
+def test_any_arguments_get_an_answer_inside_the_schema(jay, dialect, name, pytestconfig):
     """The same arguments each time; others, and more of them, in the long run."""
-    check_calls(jay, dialect, name, max_examples=20, derandomize=True)
+    check_calls(jay, dialect, name, max_examples=6 if pytestconfig.getoption("quick") else 20, derandomize=True)
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from itertools import product
 
 import pytest
 
@@ -542,19 +543,18 @@ def walk(engine, sort, *, by):
         pagination = {"limit": 4, by: body["pagination"][f"next_{by}"]}
 
 
-@pytest.mark.parametrize("by", ["cursor", "offset"])
-@pytest.mark.parametrize("order", ["asc", "desc"])
 @pytest.mark.parametrize("field", SORTS)
-def test_s18_every_walk_shows_every_memory_once(jay, clock, field, order, by):
+def test_s18_every_walk_shows_every_memory_once(jay, clock, field):
     made = varied(jay, clock)
 
-    pages = walk(jay, {"field": field, "order": order}, by=by)
+    for order, by in product(("asc", "desc"), ("cursor", "offset")):
+        pages = walk(jay, {"field": field, "order": order}, by=by)
 
-    shown = [memory for page in pages for memory in page["memories"]]
-    assert sorted(ids(shown)) == sorted(made)
-    values = [len(memory["content"]) if field == "content_length" else memory[field] for memory in shown]
-    assert values == sorted(values, reverse=order == "desc")
-    assert {page["total_count"] for page in pages} == {25}
+        shown = [memory for page in pages for memory in page["memories"]]
+        assert sorted(ids(shown)) == sorted(made)
+        values = [len(memory["content"]) if field == "content_length" else memory[field] for memory in shown]
+        assert values == sorted(values, reverse=order == "desc")
+        assert {page["total_count"] for page in pages} == {25}
 
 
 @pytest.mark.parametrize("by", ["cursor", "offset"])

@@ -110,21 +110,21 @@ def test_a_text_cannot_pass_for_another_entry(jay):
     assert "Open decisions" not in lines
 
 
-@pytest.mark.parametrize("budget", [LEAST, 300, 1_500, MOST])
 @pytest.mark.parametrize("text", ["The user likes dish number {0}", "사용자는 {0}번 요리를 좋아한다" * 9])
-def test_a_brief_keeps_to_its_budget_and_says_so(jay, budget, text):
+def test_a_brief_keeps_to_its_budget_and_says_so(jay, text):
     here = jay.bound_to(spaces=("acme", "default"))
     items = [{"content": text.format(number)} for number in range(100)]
     here.store_many(items)
     here.decisions.checkpoint("The parser. " * 400)
 
-    brief = here.brief(budget=budget)
+    for budget in (LEAST, 300, 1_500, MOST):
+        brief = here.brief(budget=budget)
 
-    assert brief.tokens == tokens_in(brief.text) <= budget
-    assert f"about {brief.tokens:,} of {budget:,} tokens" in brief.text
-    assert "`recall`" in brief.text
-    assert brief.more
-    assert brief.tokens > budget / 3 or budget in (LEAST, MOST)
+        assert brief.tokens == tokens_in(brief.text) <= budget
+        assert f"about {brief.tokens:,} of {budget:,} tokens" in brief.text
+        assert "`recall`" in brief.text
+        assert brief.more
+        assert brief.tokens > budget / 3 or budget in (LEAST, MOST)
 
 
 def test_being_named_in_a_brief_is_no_use_of_a_memory_but_is_noted(jay):
