@@ -217,6 +217,19 @@ def test_an_undo_takes_back_what_was_said_about_a_pair_and_opens_it_again(jay, r
             jay.forget(memory.id)
 
 
+@pytest.mark.parametrize("relation", Relation)
+def test_what_is_settled_and_undone_can_be_settled_and_undone_again_by_either_memory(jay, relation):
+    older, newer = conflicting(jay)
+    for named in (older, newer, newer, older):
+        jay.relate(old=older.id, new=newer.id, relation=relation)
+
+        jay.curation.undo(named.id)
+
+        assert len(jay.open_conflicts()) == 1
+    with pytest.raises(Conflict, match="nothing to undo"):
+        jay.curation.undo(newer.id)
+
+
 def test_a_later_update_is_taken_back_before_what_was_said_about_a_pair(jay):
     older, newer = conflicting(jay)
     jay.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)

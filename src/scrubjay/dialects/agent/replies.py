@@ -381,7 +381,7 @@ TOLD = {"content": "text", "tags": "tags", "valid_until": "valid until"}  # the 
 def undone(done: Undone, now: datetime) -> Reply:
     memory, before = done.memory, done.before
     what = UNDONE[done.what].format(other=done.other)
-    lines = [f"{memory.id} {what}:", f"   {clipped(on_one_line(memory.shown_text), OPENING)}"]
+    lines = [f"{memory.id} {what}:", f"   {clipped(on_one_line(memory.content), OPENING)}"]
     if before is not None:
         lines += [f"   {TOLD.get(one, one)}: {value_of(before, one)} -> {value_of(memory, one)}" for one in done.fields]
     body = {"memory": body_of(memory, now), "undone": done.what, "changed": list(done.fields)}

@@ -111,8 +111,7 @@ class Curation:
             return engine.transact(Undone, lambda tx: self._undo_forgetting(tx, memory))
         if memory.superseded_by is not None:
             return engine.transact(Undone, lambda tx: self._undo_supersession(tx, memory))
-        history = engine.history(memory.id)
-        revision, settled = last_revision(memory, history), self._last_settled(memory, history)
+        revision, settled = last_revision(memory, engine.history(memory.id)), self._last_settled(memory)
         if settled is not None and (revision is None or settled.hlc > revision.after.hlc):
             return engine.transact(Undone, lambda tx: self._undo_settling(tx, memory, settled))
         if revision is None:
@@ -128,15 +127,20 @@ class Curation:
     def _undo_supersession(self, tx: Transaction, memory: Memory) -> Undone:
         return Undone(memory=self._release(tx, memory.id), what="superseded", other=memory.superseded_by)
 
-    def _last_settled(self, memory: Memory, history: Sequence[Version]) -> Link | None:
+    def _last_settled(self, memory: Memory) -> Link | None:
         """What was last said of this memory and another, and still counts: that both are true, or that it supersedes
-        the other. What a memory supersedes since it was stored was not said later."""
+        the other. A decision replaces the last on its topic by being stored; that was not said."""
         engine = self._engine
         links = engine.ledger.links_seen(engine.records, [memory.id])
-        older = {link.target for link in links if link.kind is LinkKind.SUPERSEDES and link.source == memory.id}
-        older.discard((history[-1].memory if history else memory).supersedes or "")
-        found = engine.records.get(sorted(older), access.audience_anywhere(engine.caller)) if older else ()
-        outdated = {one.id for one in found if one.superseded_by == memory.id and one.status is not Status.DELETED}
+        older = sorted({one.target for one in links if one.kind is LinkKind.SUPERSEDES and one.source == memory.id})
+        found = engine.records.get(older, access.audience_anywhere(engine.caller)) if older else ()
+        outdated = {
+            one.id
+            for one in found
+            if one.superseded_by == memory.id
+            and one.status is not Status.DELETED
+            and not (one.kind is memory.kind is Kind.DECISION and one.topic == memory.topic)
+        }
         said = [
             link
             for link in links
