@@ -118,6 +118,7 @@ def load(store: PostgresStore, data: Data, count: int) -> Figure:
     spaces = [(name, None, 1, 0, 0, 0, None, None) for name in ("default", "project")]
     target.take_in(by_name["spaces"], spaces, "[]")
     bare, spent, cpu, when = copied(store, Data(), count), 0.0, 0.0, Counter[tuple]()
+    server = server_cpu(store)
     for memories, vectors in batches(data, count):
         began, used = time.perf_counter(), time.process_time()
         target.take_in(by_name["memories"], memories, "[]")
@@ -133,7 +134,8 @@ def load(store: PostgresStore, data: Data, count: int) -> Figure:
     target.release()
     print(
         f"bulk load          {count / (spent + end):,.0f} rows/s: {spent:.1f} s for rows, {end:.1f} s for signatures,"
-        f" totals and indexes; {count / cpu:,.0f} per second of the client's CPU;"
+        f" totals and indexes; {count / cpu:,.0f} per second of the client's CPU,"
+        f" {count / (cpu + server_cpu(store) - server):,.0f} per second of both sides';"
         f" a plain COPY {count / bare:,.0f} rows/s"
     )
     return Figure(

@@ -243,8 +243,9 @@ class Connections:
                     "SET search_path = {}, public, extensions; SET statement_timeout = {};"
                     "SET idle_in_transaction_session_timeout = 60000; SET jit = off;"
                     "SET max_parallel_workers_per_gather = 0;"  # many search at once, each on one core
-                    # What a search by the index of vectors visits; see postgres/vectors.py.
-                    "SET hnsw.ef_search = 200; SET hnsw.iterative_scan = relaxed_order;"
+                    # What a search by the index of vectors visits, see postgres/vectors.py: with fewer than it needs,
+                    # which are some more than the candidates asked for, it begins a second time.
+                    "SET hnsw.ef_search = 300; SET hnsw.iterative_scan = relaxed_order;"
                     "SET hnsw.max_scan_tuples = 20000"
                 ).format(sql.Identifier(self.schema), int(self._statement_seconds * 1000))
             )

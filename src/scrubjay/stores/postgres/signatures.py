@@ -98,7 +98,7 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
                 ORDER BY differing
                 LIMIT %s
             )
-            SELECT id, min(distance), (SELECT count(*) FROM likely)
+            SELECT any_value(id), min(distance), (SELECT count(*) FROM likely)
             FROM (
                 SELECT likely.id, likely.created_at, likely.seq, vectors.vector <#> %s AS distance
                 FROM likely
@@ -106,8 +106,8 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
                 ON vectors.space = likely.space AND vectors.memory = likely.seq AND vectors.part = likely.part
                 OFFSET 0
             ) AS weighed
-            GROUP BY seq, id, created_at
-            ORDER BY 2, created_at DESC, seq DESC
+            GROUP BY seq
+            ORDER BY 2, any_value(created_at) DESC, seq DESC
             LIMIT %s
             """,
             (len(levels), levels, *values, most, asked, limit),

@@ -90,11 +90,14 @@ def compared(
     scope = int(rows >= SMALL_ROWS)  # FTS5 counts the word that names the space, in an index that is not small
     found = con.execute(
         # words_by_term. OFFSET lets the score be taken first: what is grouped and sorted then carries no terms along.
+        # Numbers of memories are single in the whole store, and quicker to group by than texts.
         # Then, of the best, the primary key of vectors.
         f"""
         SELECT id, score, created_at, seq, {cosine}
         FROM (
-            SELECT space, id, max(score) AS score, created_at, seq
+            SELECT
+                seq, max(score) AS score,
+                any_value(space) AS space, any_value(id) AS id, any_value(created_at) AS created_at
             FROM (
                 SELECT space, id, created_at, seq, {score} AS score
                 FROM (
@@ -106,7 +109,7 @@ def compared(
                 ) AS passages
                 OFFSET 0
             ) AS scored
-            GROUP BY space, seq, id, created_at
+            GROUP BY seq
             ORDER BY score DESC, created_at DESC, seq DESC
             LIMIT %s
         ) AS found
