@@ -51,6 +51,7 @@ from scrubjay.values.words import query_words
 
 DIMENSION = 384
 LAST_DAY = suite.NOW + timedelta(days=68)
+LAST_MINUTE = 100_000  # when the last of them was made
 EVERYONE = Audience("u1", (Scope("default", Sight.SHARED),))
 PROJECT = Audience("u1", (Scope("project", Sight.SHARED),))
 OWNER = Audience("u1", (Scope("default", Sight.ALL),))
@@ -80,11 +81,11 @@ class Data:
         return " ".join(self.words[word] for word in self._rng.integers(50, 3_000, 4))
 
 
-def memory(number: int, text: str):
+def memory(number: int, text: str, *, minute: int):
     return suite.some(
         text,
         id=f"mem_{number:012}",
-        created_at=suite.NOW + timedelta(minutes=number),
+        created_at=suite.NOW + timedelta(minutes=minute),
         context=Context(user_id=f"u{number % 100}"),
         access_level=AccessLevel.SHARED,
         category=list(Category)[number % 9],
@@ -99,7 +100,7 @@ def batches(data: Data, count: int, size: int = 1_000) -> Iterator[tuple[list[tu
         memories, placed = [], []
         for place, text in enumerate(data.texts(size)):
             seq = start + place + 1
-            new = memory(seq, text)
+            new = memory(seq, text, minute=LAST_MINUTE - count + seq)  # so that however few reach the last day
             row = row_of(new, space=0, user=0, conversation=None)
             space = "project" if seq % 101 == 5 else "default"
             row |= {"seq": seq, "space": space, "user": new.context.user_id, "session": None}
