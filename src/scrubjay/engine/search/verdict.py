@@ -145,7 +145,7 @@ def _background() -> dict[str, Any]:
 def english(text: str) -> bool:
     """Whether a text looks like English; a few words without any sign of another language do."""
     words = words_of(text)
-    foreign = sum(not word.isascii() for word in words)
+    foreign = 0 if text.isascii() else sum(not word.isascii() for word in words)
     return foreign * 10 <= len(words) and (len(words) < 5 or not STOP_WORDS.isdisjoint(words))
 
 
