@@ -16,7 +16,6 @@ from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
-from scrubjay.stores.sqlite.vectors import unusable
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
@@ -56,6 +55,8 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool, behind
 
 def _counts(con: apsw.Connection, *, deep: bool) -> dict[str, Any]:
     """What is counted, all of it at one moment."""
+    from scrubjay.stores.sqlite.vectors import unusable  # numpy is not for a search by words
+
     of_vectors = unusable(con)
     return {
         "memories": _count(con, "SELECT count(*) FROM memories WHERE state < 4"),
