@@ -62,6 +62,11 @@ def test_a_store_is_created_where_one_says_or_under_the_home(call, home, tmp_pat
     assert call("folders", "create").code == 2
 
 
+def test_whoever_creates_a_folder_is_told_which_memories_become_files(call):
+    assert "scrubjay folders mirror one" in call("folders", "create", "one").err
+    assert "mirror" in call("folders", "--help").out
+
+
 def test_a_project_has_a_store_of_its_own(call, tmp_path, monkeypatch):
     (tmp_path / "my project" / ".git").mkdir(parents=True)
     (tmp_path / "my project" / "src").mkdir()

@@ -31,8 +31,9 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 def folders() -> None:
     """Keep memories as Markdown files that you can read, edit and commit to git.
 
-    A space may have a folder, in which each of its memories is a file. Changes to files are picked up automatically:
-    edits, new files, renames, deletions. A folder called .scrubjay belongs to the project around it.
+    A space may have a folder. What is stored at a path is a file there; after `mirror`, every memory of the space is.
+    Changes to files are picked up automatically: edits, new files, renames, deletions. A folder called .scrubjay
+    belongs to the project around it.
     """
 
 
@@ -117,6 +118,7 @@ def create(session: Session, name: str | None, folder: Path | None, project: boo
     with session.engine(meaning=False) as engine:
         store = engine.folders.create(name, path=folder, description=description)
     show({"store": name, "path": str(store.path)}, store.path, session)
+    note(f"Only memories stored at a path become files. To keep all as files: scrubjay folders mirror {name}", session)
 
 
 @folders.command(examples="scrubjay folders remove notes")
