@@ -511,7 +511,7 @@ def answers_better(older: Fact, newer: Fact, asked: frozenset[str]) -> bool:
 def closeness(older: Fact, newer: Fact, asked: frozenset[str]) -> float | None:
     """Their cosine, if one is newer and both may speak of one thing: it has those words of the question that the older
     one has, and is not about another one of the same kind (the billing service, the ledger service)."""
-    if newer.created_at <= older.created_at or older.length > LONG:  # of a long one only the opening is known here
+    if newer.created_at <= older.created_at or newer.length <= LONG < older.length:  # only its opening is known here
         return None
     near = float(older.vector @ newer.vector)
     if near < ONE_THING or (asked & (older.stems | older.figures)) - newer.stems - newer.figures:
