@@ -440,8 +440,8 @@ def test_the_statements_for_citus_name_every_table_of_a_space(
 
 
 def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connection[tuple[object, ...]]) -> None:
-    """No triggers but those that count words and the one that drops an earlier text's vectors; no foreign key from a
-    table of a space."""
+    """No triggers but those that count words, the one that drops an earlier text's vectors and the one that adds
+    levels; no foreign key from a table of a space."""
     [(triggers,)] = admin.execute(
         sql.SQL(
             """
@@ -459,6 +459,7 @@ def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connect
         """
     )
 
-    # Three on `words`, one on `memories`: servers of the version before must count and drop, too (0109, 0164).
-    assert triggers == 4
+    # Three on `words`, one on `memories`, one on `signatures`: servers of the version before must count, drop and add
+    # levels, too (0109, 0164, 0216).
+    assert triggers == 5
     assert {str(table).removeprefix("faults.") for (table,) in bound} <= set(WITHOUT_SPACE)

@@ -1,6 +1,6 @@
 -- For Citus: run once, as the store's owner, with `SET search_path = scrubjay`, after scrubjay has made the schema and
 -- before anything is stored. Everything of a space lies on one shard; what belongs to no space lies on every node.
--- The triggers on `words` write rows of the same space: allow them with `SET citus.enable_unsafe_triggers = on`.
+-- The triggers on `words` and `signatures` write rows of the same space: allow them with `SET citus.enable_unsafe_triggers = on`.
 
 SELECT create_distributed_table('memories', 'space');
 SELECT create_distributed_table('aliases', 'space', colocate_with => 'memories');
