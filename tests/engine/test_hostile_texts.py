@@ -7,6 +7,8 @@ It is compared with what plain prose takes on the same machine at the same load.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 from time import thread_time
 from unicodedata import normalize
 
@@ -20,6 +22,7 @@ from scrubjay.engine.decisions.decisions import open_steps
 from scrubjay.engine.decisions.mentions import edges_in
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.lifecycle.synthesis import pieces
+from scrubjay.engine.search.ranking import best_passage
 from scrubjay.values.letters import LONGEST_RUN, normalised, slug
 
 LENGTH = 49_900  # characters; the most is 50,000
@@ -116,6 +119,13 @@ def test_whatever_else_reads_a_text_reads_it_quickly(reader):
 
     for text in (*HOLLOW, *map(repeated, SHAPES["marks"]), *map(repeated, SHAPES["signs"])):
         check(read, text, prose=0.0)
+
+
+def test_a_long_note_made_of_the_words_of_the_question_is_read_quickly():
+    words = ["".join(letters) for letters in product("abcdefghijklmnop", repeat=3)]
+    read = partial(best_passage, rarity=dict.fromkeys(words, 1.0))
+
+    check(read, repeated(" ".join(words) + " "), prose=0.0)
 
 
 @given(

@@ -13,6 +13,7 @@ Some hundreds of candidates are columns of numbers; a `Candidate` is made of tho
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -343,14 +344,18 @@ def best_passage(text: str, rarity: Mapping[str, float]) -> float:
     worth = {word.lower()[: verdict.STEM]: value for word, value in rarity.items()}
     text = text.lower()
     found = sorted((at, stem) for stem in worth for at in places(stem, text))
-    best, held, start = 0.0, dict.fromkeys(worth, 0), 0
+    held: Counter[str] = Counter()
+    best, total, start = 0.0, 0.0, 0
     for at, stem in found:
+        total += 0.0 if held[stem] else worth[stem]
         held[stem] += 1
         while found[start][0] < at - PASSAGE:
-            held[found[start][1]] -= 1
+            gone = found[start][1]
+            held[gone] -= 1
+            total -= 0.0 if held[gone] else worth[gone]
             start += 1
-        best = max(best, sum(worth[one] for one, count in held.items() if count))
-    return best / (sum(worth.values()) or 1.0)
+        best = max(best, total)
+    return min(best / (sum(worth.values()) or 1.0), 1.0)
 
 
 def places(stem: str, text: str) -> Iterator[int]:
