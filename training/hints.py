@@ -131,7 +131,9 @@ def is_silent(old: str, new: str, eyes: Eyes) -> bool:
     """Whether a rule after the judge forbids to name a text."""
     told, said = read(old), read(new)
     cosine = float((eyes.vectors[old] * eyes.vectors[new]).sum())
-    ruled_out = differences.other_one(told, said) or differences.other_number(told, said)
+    ruled_out = any(
+        rule(told, said) for rule in (differences.other_one, differences.other_number, differences.other_letter)
+    )
     return ruled_out or differences.restates(told, said, cosine)
 
 

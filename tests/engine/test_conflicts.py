@@ -28,6 +28,20 @@ def test_what_bears_another_number_is_not_even_a_candidate(real_jay):
     assert real_jay.store("The nightly backup of db2 runs at 04:00").candidates == ()
 
 
+def test_what_bears_another_letter_draws_no_hint(real_jay):
+    """Room A is not Room B; what becomes of Room A is a change."""
+    room = real_jay.store("Room A seats twelve people").memory
+    real_jay.store("Plan A costs 10 euros a month")
+
+    other_room = real_jay.store("Room B seats eight people")
+    other_plan = real_jay.store("Plan B costs 20 euros a month")
+    same_room = real_jay.store("Room A now seats ten people")
+
+    assert (other_room.similar, other_room.candidates) == ((), ())
+    assert (other_plan.similar, other_plan.candidates) == ((), ())
+    assert [one.id for one in same_room.similar] == [room.id]
+
+
 @pytest.mark.parametrize(("old", "new"), OUTDATED)
 def test_what_may_be_outdated_is_proposed(real_jay, old, new):
     real_jay.store(old)

@@ -187,6 +187,12 @@ def other_number(old: Reading, new: Reading) -> bool:
     )
 
 
+def other_letter(old: Reading, new: Reading) -> bool:
+    """Room A, Room B: a letter says which one each speaks of, and it is another."""
+    kinds = {kind for kind, _ in old.subject_letters} & {kind for kind, _ in new.subject_letters}
+    return bool(kinds) and old.subject_letters.isdisjoint(new.subject_letters)
+
+
 TURNED = word_set("back out hold drops came alone everywhere unplugged")  # a change, where nothing else differs
 ON_THE_HOUR = re.compile(r"(\d\d?)[:.]00$")
 

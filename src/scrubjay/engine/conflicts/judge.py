@@ -15,6 +15,7 @@ from scrubjay.engine import access
 from scrubjay.engine.conflicts.differences import (
     Kinds,
     features,
+    other_letter,
     other_number,
     other_one,
     probabilities,
@@ -104,7 +105,8 @@ class Judge:
         for old, one, score in zip(olds, told, probabilities(seen), strict=True):
             short = max(len(old.text), len(new.text)) <= READ  # of an essay only the beginning was read
             sure = score >= SURE and short and not other_one(one, said)
-            if score >= CANDIDATE and not other_number(one, said) and not restates(one, said, neighbours.near(old.id)):
+            another = other_number(one, said) or other_letter(one, said)
+            if score >= CANDIDATE and not another and not restates(one, said, neighbours.near(old.id)):
                 found.append(Judged(old.id, score, sure))
         return sorted(found, key=lambda one: -one.score)
 

@@ -125,6 +125,7 @@ class Reading(NamedTuple):
     subject: frozenset[str]  # stems of the subject's content words
     subject_names: frozenset[str]  # names, identifiers and numbers in the subject
     subject_numbers: frozenset[str]  # of these the numbers
+    subject_letters: frozenset[tuple[str, str]]  # things that one letter tells apart: ("room", "A")
     names: frozenset[str]  # names and identifiers, wherever; at the start of a sentence only where they must be one
     maybe: frozenset[str]  # capitalised at the start of a sentence: a name, or any word
     numbers: frozenset[str]
@@ -169,6 +170,13 @@ def read(text: str) -> Reading:
             [word.lower for word in begin if word.number or word.lower in names or word.lower in maybe]
         ),
         subject_numbers=frozenset([word.lower for word in begin if word.number]),
+        subject_letters=frozenset(
+            [
+                (word.lower, letter)
+                for word, letter in zip(begin, written[1:end], strict=False)
+                if word.root is not None and len(letter) == 1 and letter.isupper() and letter != "I"
+            ]
+        ),
         names=frozenset(names),
         maybe=frozenset(maybe),
         numbers=frozenset([word.number for word in words if word.number]),
