@@ -82,6 +82,14 @@ def test_what_is_to_be_embedded_later_is_found_by_words_at_once_and_by_meaning_t
     assert "User plays the cello" in call("search", "cello", "--json").out
 
 
+def test_duplicates_among_what_waits_for_vectors_are_not_said_to_be_none(call, lines):
+    call("import", lines(TEA, TEA), "--embed", "later")
+
+    assert "others wait for the model" in call("duplicates").err
+    findings = {one["check"]: one for one in call("doctor", "--json").json["findings"]}
+    assert findings["duplicates"]["found"] == "None among the newest 300 memories that have vectors."
+
+
 def test_an_export_comes_back_whole_in_another_home(call, stored, tmp_path):
     old, new = stored("User lives in Seattle", "--tag", "home"), stored("User lives in Austin \x1b[31m 日本")
     call("supersede", old, new)

@@ -347,7 +347,8 @@ def duplicate_copies(opened: Store) -> Iterator[Finding]:
         found = f"{pairs:,} of the newest {LOOKED_AT} memories repeat an older one."
         yield Finding(WARNING, "duplicates", found, "scrubjay duplicates")
     else:
-        yield Finding(OK, "duplicates", f"None among the newest {LOOKED_AT} memories.", "All: scrubjay duplicates")
+        found = f"None among the newest {LOOKED_AT} memories that have vectors."
+        yield Finding(OK, "duplicates", found, "All: scrubjay duplicates")
 
 
 def archive_place(settings: Settings, opened: Store) -> Iterator[Finding]:

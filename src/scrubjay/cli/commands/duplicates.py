@@ -47,5 +47,7 @@ def duplicates(session: Session, /, *, limit: int) -> None:
                 [(one.older.id, one.older.text, one.newer.id, one.newer.text, one.newer.created_at) for one in found],
             )
             note("scrubjay supersede OLDER NEWER, or scrubjay forget ID.", session)
+        elif engine.records.upkeep.pending(limit=1):  # only what has a vector was compared
+            note("None among memories with vectors; others wait for the model. See `scrubjay doctor`.", session)
         else:
             nothing("No duplicates.", engine, session)
