@@ -296,6 +296,21 @@ def test_a_decision_that_replaced_another_from_the_start_has_nothing_to_undo(jay
     first = jay.store(NewMemory(content="Use Redis", kind=Kind.DECISION, topic="cache")).memory
     second = jay.store(NewMemory(content="Use Valkey", kind=Kind.DECISION, topic="cache")).memory
 
-    with pytest.raises(Conflict, match="nothing to undo"):
+    with pytest.raises(Conflict, match="nothing to undo") as refused:
         jay.curation.undo(second.id)
     assert jay.get(first.id).superseded_by == second.id
+    assert refused.value.hint == (
+        f"It replaced {first.id}: undo that one to make it current again, and then forget this one, "
+        "if it should not have been stored."
+    )
+
+
+def test_a_decision_made_current_before_its_successor_is_forgotten_has_not_ended(jay):
+    """The way that the hint names."""
+    first = jay.store(NewMemory(content="Use Redis", kind=Kind.DECISION, topic="cache")).memory
+    second = jay.store(NewMemory(content="Use Valkey", kind=Kind.DECISION, topic="cache")).memory
+
+    jay.curation.undo(first.id)
+    jay.forget(second.id)
+
+    assert (jay.get(first.id).superseded_by, jay.get(first.id).valid_until) == (None, None)

@@ -116,6 +116,11 @@ class Curation:
             return engine.transact(Undone, lambda tx: self._undo_settling(tx, memory, settled))
         if revision is None:
             hint = "Forget it, if it should not have been stored."
+            if memory.supersedes is not None:  # forgotten at once, it would leave the other one behind as ended
+                hint = (
+                    f"It replaced {memory.supersedes}: undo that one to make it current again, and then forget this "
+                    "one, if it should not have been stored."
+                )
             raise Conflict(f"There is nothing to undo on {memory.id}.", hint=hint, memory_id=memory.id)
         return self._undo_revision(memory, revision.before)
 
