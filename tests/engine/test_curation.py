@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scrubjay.engine.lifecycle.curation import Curation
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
 from scrubjay.values.codec import plain
 from scrubjay.values.memory import AccessLevel, Caller, Kind, LinkKind, NewMemory, Relation, Role, Status
@@ -275,6 +276,24 @@ def test_what_a_stranger_may_not_change_it_cannot_reopen(jay):
     with pytest.raises(Forbidden):
         stranger.curation.undo(older.id)
     assert jay.open_conflicts() == []
+
+
+def test_an_undo_takes_back_nothing_that_was_said_while_it_looked(jay, monkeypatch):
+    old, new, newest = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
+    jay.supersede(old=old, new=new)
+    curation, look = jay.curation, Curation._last_settled
+
+    def look_slowly(*given):
+        monkeypatch.undo()
+        found = look(curation, *given)
+        jay.curation.release(old)
+        jay.supersede(old=old, new=newest)
+        return found
+
+    monkeypatch.setattr(curation, "_last_settled", look_slowly)
+    with pytest.raises(Conflict, match="meanwhile"):
+        curation.undo(new)
+    assert jay.get(old).superseded_by == newest
 
 
 def test_an_outcome_is_taken_back_before_an_earlier_revision(jay):

@@ -12,7 +12,7 @@ from scrubjay.engine.lifecycle import lifecycle, revising
 from scrubjay.engine.store.intake import CHANGEABLE, Merge, title_of
 from scrubjay.engine.store.intake import revision as revision_of
 from scrubjay.errors import Conflict, InvalidInput, NotFound
-from scrubjay.stores.promises.memories import Transaction
+from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, State, Status, Undone, Version
@@ -111,7 +111,7 @@ class Curation:
             return engine.transact(Undone, lambda tx: self._undo_forgetting(tx, memory))
         if memory.superseded_by is not None:
             return engine.transact(Undone, lambda tx: self._undo_supersession(tx, memory))
-        revision, settled = last_revision(memory, engine.history(memory.id)), self._last_settled(memory)
+        revision, settled = last_revision(memory, engine.history(memory.id)), self._last_settled(engine.records, memory)
         if settled is not None and (revision is None or settled.hlc > revision.after.hlc):
             return engine.transact(Undone, lambda tx: self._undo_settling(tx, memory, settled))
         if revision is None:
@@ -132,13 +132,13 @@ class Curation:
     def _undo_supersession(self, tx: Transaction, memory: Memory) -> Undone:
         return Undone(memory=self._release(tx, memory.id), what="superseded", other=memory.superseded_by)
 
-    def _last_settled(self, memory: Memory) -> Link | None:
+    def _last_settled(self, reads: Reads, memory: Memory) -> Link | None:
         """What was last said of this memory and another, and still counts: that both are true, or that it supersedes
         the other. A decision replaces the last on its topic by being stored; that was not said."""
         engine = self._engine
-        links = engine.ledger.links_seen(engine.records, [memory.id])
+        links = engine.ledger.links_seen(reads, [memory.id])
         older = sorted({one.target for one in links if one.kind is LinkKind.SUPERSEDES and one.source == memory.id})
-        found = engine.records.get(older, access.audience_anywhere(engine.caller)) if older else ()
+        found = reads.get(older, access.audience_anywhere(engine.caller)) if older else ()
         outdated = {
             one.id
             for one in found
@@ -157,6 +157,9 @@ class Curation:
     def _undo_settling(self, tx: Transaction, memory: Memory, said: Link) -> Undone:
         ledger = self._engine.ledger
         lifecycle.check_version(ledger.seen(tx, memory.id), self._engine.expected_version)
+        if self._last_settled(tx, memory) != said:
+            told = f"What was said about {memory.id} has changed meanwhile."
+            raise Conflict(told, hint="Look at it again, then undo.", memory_id=memory.id)
         if said.kind is LinkKind.SUPERSEDES:
             released = lifecycle.release(ledger, tx, ledger.changeable(tx, said.target))
             return Undone(memory=released, what="superseded", other=memory.id)
