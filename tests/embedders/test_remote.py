@@ -141,6 +141,7 @@ class TestRemoteEmbedder(EmbedderContract):
 WRONG = {
     "not a number": lambda body: {"data": [{**row, "embedding": [float("nan")] * 384} for row in body["data"]]},
     "infinite": lambda body: {"data": [{**row, "embedding": [1e39] * 384} for row in body["data"]]},
+    "whole and far too large": lambda body: {"data": [{**row, "embedding": [10**400] * 384} for row in body["data"]]},
     "all zero": lambda body: {"data": [{**row, "embedding": [0] * 384} for row in body["data"]]},
     "words": lambda body: {"data": [{**row, "embedding": ["a"] * 384} for row in body["data"]]},
     "a list of lists": lambda body: {"data": [{**row, "embedding": [[1.0]] * 384} for row in body["data"]]},

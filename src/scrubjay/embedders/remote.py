@@ -132,7 +132,7 @@ def numbers_in(answer: Any, count: int) -> list[Vector]:
     try:
         rows = {entry.get("index", place): entry["embedding"] for place, entry in enumerate(answer["data"])}
         vectors = [np.array(rows[place], dtype=np.float64) for place in range(count)]
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         raise EmbeddingError("The embedding server's answer has no vectors.") from None
     if len(answer["data"]) != count or any(vector.ndim != 1 or not len(vector) for vector in vectors):
         raise EmbeddingError("The embedding server returned a different number of vectors than texts.")
