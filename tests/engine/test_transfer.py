@@ -11,10 +11,10 @@ import pytest
 from scrubjay.dialects.mama import mama
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
-from scrubjay.errors import InvalidInput
+from scrubjay.errors import Conflict, InvalidInput
 from scrubjay.stores.promises.memories import Request
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Caller, LinkKind, Memory, Role
+from scrubjay.values.memory import Caller, Kind, LinkKind, Memory, NewMemory, Role
 
 
 @pytest.fixture
@@ -246,6 +246,15 @@ def test_an_imported_memory_takes_no_name_away_from_another_space(jay):
 
     assert saved["id"] == "checkpoint_1"
     assert attic.get("checkpoint_1").content != "Not yours"
+
+
+def test_the_name_of_a_decision_is_no_id_for_an_import(jay):
+    decision = jay.store(NewMemory(content="Use Redis", kind=Kind.DECISION, topic="cache")).memory
+
+    with pytest.raises(Conflict, match="taken"):
+        jay.import_from([{"id": decision.name, "content": "The lantern is green."}])
+
+    assert [memory.id for memory in jay.list()] == [decision.id]
 
 
 def test_an_id_of_an_earlier_import_does_not_stop_checkpoints(jay):

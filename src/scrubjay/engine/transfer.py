@@ -85,7 +85,7 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
         here = engine.known_ids([memory.id for memory in memories])  # once more: an earlier batch may have brought one
         fresh = {memory.id: (memory, text) for memory, text in zip(memories, texts, strict=True)}
         for known in here:
-            del fresh[known]
+            fresh.pop(known, None)  # it has another id if it was found by its name: that is refused when written
         links = _new_links(engine, batch.links)
         written = engine.add_all(
             [memory for memory, _ in fresh.values()], links, texts=[text for _, text in fresh.values()]
