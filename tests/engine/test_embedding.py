@@ -7,6 +7,7 @@ import threading
 from contextlib import suppress
 
 import numpy as np
+import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import BATCH
@@ -236,6 +237,30 @@ def test_closing_finishes_a_long_text(open_engine):
     jay.close()
 
     assert open_engine().check().pending == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda made: [one[:10] for one in made],
+        lambda made: [one[:0] for one in made],
+        lambda made: made[1:],
+        lambda made: made + made,
+    ],
+)
+def test_vectors_of_another_length_or_number_are_refused_and_the_text_is_kept(open_engine, wrong):
+    class Odd(HashingEmbedder):
+        def embed(self, texts):
+            return wrong(super().embed(texts))
+
+    jay = open_engine(Odd())
+
+    stored = jay.store("Ada tends the lighthouse")
+    many = jay.store_many([{"content": f"The tide of day {day}"} for day in range(3)])
+
+    assert "did not return one vector" in (stored.degraded or "")
+    assert {memory.id for memory in jay.list()} == {stored.memory.id, *many}
+    assert jay.records.vectors([stored.memory.id, *many]) == {}
 
 
 class Broken(HashingEmbedder):

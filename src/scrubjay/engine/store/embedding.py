@@ -87,11 +87,11 @@ class Embedding:
 
     def query(self, text: str) -> Vector:
         """:raises EmbeddingError: when no vector comes in time; search by words instead"""
-        return self._in_time(lambda embedder: usable([embedder.embed_query(text)])[0])
+        return self._in_time(lambda embedder: usable(embedder, [embedder.embed_query(text)], 1)[0])
 
     def texts(self, texts: Sequence[str]) -> list[Vector]:
         """:raises EmbeddingError: when no vectors come in time; store without them"""
-        return self._in_time(lambda embedder: usable(embedder.embed(texts)))
+        return self._in_time(lambda embedder: usable(embedder, embedder.embed(texts), len(texts)))
 
     def at_leisure(self, texts: Sequence[str]) -> list[Vector]:
         """Embed for as long as it takes; success in time brings the embedder back up.
@@ -105,7 +105,7 @@ class Embedding:
         loading.result()
         begun = monotonic()
         try:
-            vectors = usable(self.embedder.embed(texts))
+            vectors = usable(self.embedder, self.embedder.embed(texts), len(texts))
             with self._lock:
                 ended = monotonic()
                 self.busy_seconds += ended - max(begun, self._busy_until)
@@ -177,11 +177,13 @@ class Embedding:
         self._why_down = why
 
 
-def usable(vectors: list[Vector]) -> list[Vector]:
+def usable(embedder: Embedder, vectors: list[Vector], texts: int) -> list[Vector]:
     """The same; embedders of others may return anything.
 
-    :raises EmbeddingError: if one is not made of numbers
+    :raises EmbeddingError: if one is not made of numbers, or they are not one of the right length for each text
     """
+    if len(vectors) != texts or any(len(vector) != embedder.dimension for vector in vectors):
+        raise EmbeddingError(f"The model did not return one vector of {embedder.dimension} numbers for each text.")
     if not all(isfinite(vector.min()) and isfinite(vector.max()) for vector in vectors):
         raise EmbeddingError("The model returned unusable numbers.")
     return vectors
