@@ -81,12 +81,7 @@ def call(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
-    home = Path(environment["SCRUBJAY_HOME"])
-
     def call(*args: str, stdin: bytes | str = b"") -> Done:
-        if not home.exists():  # a copy of an empty store: making one takes ten times as long
-            home.mkdir(mode=0o700)
-            sqlite_store(home / "memories.db").close()
         done = CliRunner().invoke(main, args, input=stdin, env=environment)
         assert done.exception is None or isinstance(done.exception, SystemExit)
         return Done(done.exit_code, done.stdout, done.stderr)
@@ -119,10 +114,14 @@ def terminal(environment: dict[str, str], tmp_path: Path) -> Callable[..., Done]
 
 
 @pytest.fixture
-def stored(call: Callable[..., Done]) -> Callable[..., str]:
+def stored(call: Callable[..., Done], environment: dict[str, str]) -> Callable[..., str]:
     """Stores a text and gives its id."""
+    home = Path(environment["SCRUBJAY_HOME"])
 
     def stored(text: str, *options: str) -> str:
+        if not home.exists():  # a copy of an empty store: making one takes ten times as long
+            home.mkdir(mode=0o700)
+            sqlite_store(home / "memories.db").close()
         done = call("store", text, *options)
         assert done.code == 0, done.err
         return done.out.strip()

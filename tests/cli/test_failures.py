@@ -257,9 +257,9 @@ def interruptible():
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_one_line_and_exit_code_130(start, call):
-    """It reads from us, so the moment is certain: two batches are written, a third waits for more lines."""
+    """It reads from us, so the moment is certain: two batches are written, two are embedded, and it waits for more."""
     with start("import", "-") as process:
-        process.stdin.write(b'{"content": "User likes tea"}\n' * 192)
+        process.stdin.write(b'{"content": "User likes tea"}\n' * 256)
         process.stdin.flush()
         while len(call("list", "--limit", "128", "--json").json) < 128:
             assert process.poll() is None

@@ -68,7 +68,7 @@ def test_a_memory_from_first_to_last(site):
     [version] = site.ask("GET", f"{way}/versions")["versions"]
     assert (version["memory"]["content"], version["reason"]) == ("The harbour opens at six", "new times")
     differences = site.ask("GET", f"{way}/diff", old=1)["differences"]
-    assert {"content", "title"} == {one["field"] for one in differences}
+    assert {"content", "title", "auto_tags"} == {one["field"] for one in differences}
     assert site.ask("POST", f"{way}/versions/1/restore", {})["memory"]["content"] == "The harbour opens at six"
     site.ask("DELETE", way)
     site.ask("GET", way, status=404)
