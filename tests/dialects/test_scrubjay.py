@@ -356,7 +356,8 @@ def test_a_word_that_looks_like_an_id_is_looked_for_like_any_other(jay, word):
 
 
 @pytest.mark.parametrize(
-    "id", ["mem_4x1k9c0d2m7q", "memory-4x1k9c0d2m7q", "decision_auth_1732530000_k3x9", "checkpoint_7"]
+    "id",
+    ["mem_4x1k9c0d2m7q", "mem_qwertzuiopas", "memory-4x1k9c0d2m7q", "decision_auth_1732530000_k3x9", "checkpoint_7"],
 )
 def test_an_id_that_no_memory_has_is_said_to_be_unknown(jay, id):
     assert "not found" in refused(jay, "recall", question=id)

@@ -70,7 +70,10 @@ user or the code, they are right: say so, and correct it.
 CATEGORIES = [str(one) for one in Category if one is not Category.CUSTOM]
 KINDS = [*CATEGORIES, "decision", "checkpoint"]
 LIKE_AN_ID = re.compile(r"(?:mem_|memory-|decision_|checkpoint_)\w+", re.ASCII)  # memory-leak is like one, too
-AN_ID = re.compile(r"(?:mem_|memory-)(?=.*\d)[0-9a-z]{12}|decision_\w+_\d{9,}_[0-9a-z]{4}|checkpoint_\d+", re.ASCII)
+# One id in fifty has no digit; memory-optimization has none either, and is a word.
+AN_ID = re.compile(
+    r"mem_[0-9a-z]{12}|memory-(?=.*\d)[0-9a-z]{12}|decision_\w+_\d{9,}_[0-9a-z]{4}|checkpoint_\d+", re.ASCII
+)
 MOST_FACTS = 20
 MOST_HITS = 30  # that are looked at; the budget decides how many are told
 HINTS = {"not_found": "`recall` and `recent` show ids."}
