@@ -5,7 +5,7 @@
 #
 # Every path is relative to this folder, so that a space in its name does no harm.
 
-.PHONY: all page page-if-newer pictures browser serve quick test test-postgres test-long coverage check format simulate bench bench-million bench-quality train model vectors manifests docs dist bundle lock clean
+.PHONY: all page page-if-newer pictures browser serve quick test test-again test-postgres test-long coverage check format simulate bench bench-million bench-quality train model vectors manifests docs dist bundle lock clean
 .DEFAULT_GOAL := all
 
 PYTHON ?= python3
@@ -36,6 +36,10 @@ quick: .venv/ready-dev
 # A process of tests that dies fails the run: put in its place, xdist 3.8 would wait for ever (pytest-xdist#1378).
 test: .venv/ready-dev model browser
 	$(RUN) -m pytest -m "not long" -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+
+# The few tests that failed in the last run, once more; CI says which of them pass only then.
+test-again: .venv/ready-dev
+	$(RUN) -m tests.again
 
 # The part of `make test` that needs PostgreSQL: the store contract and every dialect once more. The tests start a server.
 test-postgres: .venv/ready-dev model

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+CUT_SHORT = "scrubjay/cut_short"  # a process of tests died, and what it had not run was not run
+
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     reporter = config.pluginmanager.get_plugin("terminalreporter")
@@ -12,6 +14,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     for outcome in ("failed", "error"):
         for report in reporter.stats.get(outcome, ()):
             reporter.write_line(f"{outcome.upper()} {report.nodeid}{reason(report)}")
+    if config.cache is not None:
+        failed = [report for outcome in ("failed", "error") for report in reporter.stats.get(outcome, ())]
+        config.cache.set(CUT_SHORT, any("crashed while running" in str(report.longrepr) for report in failed))
 
 
 def reason(report: pytest.TestReport | pytest.CollectReport) -> str:

@@ -41,8 +41,11 @@ pytest.register_assert_rewrite(
 )  # so that a broken promise shows its values
 
 
-# A busy machine is no failure: by default an example that takes 0.2 s is one, and so is making them slowly.
-hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# A busy machine is no failure: by default an example that takes 0.2 s is one, and so is making them slowly. Every run
+# draws the same examples, so that a run says something about the change; --hypothesis-profile=drawn looks for others.
+PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("patient", PATIENT, derandomize=True)
+hypothesis.settings.register_profile("drawn", PATIENT)
 hypothesis.settings.load_profile("patient")
 sqlite_file.CHECK_SECONDS = 60.0  # what damage is found on opening does not depend on who else uses the processor
 
