@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 import scrubjay
+from scrubjay.cli import durations
 from scrubjay.embedders.hashing import HashingEmbedder
 from tests.conflict import open_conflict
 
@@ -162,11 +165,13 @@ def test_doctor_tells_of_duplicates(call, stored):
     assert findings["duplicates"]["do"] == "scrubjay duplicates"
 
 
-def test_a_day_is_listed_without_a_query(call, stored):
+def test_a_day_is_listed_without_a_query(call, stored, monkeypatch):
     then = '{"content": "then", "created_at": "2026-05-07T12:00:00Z"}'
     later = '{"content": "later", "created_at": "2026-05-08T00:00:00Z"}'
     call("import", "-", stdin=f"{then}\n{later}")
-    stored("today")
+    id = stored("today")
+    stored_at = datetime.fromisoformat(call("show", id, "--json").json["memory"]["created_at"])
+    monkeypatch.setattr(durations, "utc_now", lambda: stored_at)  # whatever the test takes, the day does not end
 
     def listed(*options):
         return [memory["content"] for memory in call("list", *options, "--json").json]

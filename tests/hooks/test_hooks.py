@@ -107,7 +107,10 @@ def test_a_log_that_stalls_holds_nobody_up(run, stored, home):
     stored("The demo runs on port 8080.")
     os.mkfifo(home / "hooks.log")
 
-    answered = run("hook", "session-start", "--deadline", "15", stdin=b"{}")
+    for deadline in ("5", "60"):  # which it waits for; a busy machine may need more
+        answered = run("hook", "session-start", "--deadline", deadline, stdin=b"{}")
+        if answered.out:
+            break
     late = run("hook", "session-start", "--deadline", "0", stdin=b"{}")
 
     assert answered.code == late.code == 0

@@ -45,6 +45,12 @@ COUNTED = """{
 # Measured by the page itself, so that on a busy machine whatever it has put off for less comes first.
 PAUSE = "new Promise((done) => setTimeout(() => done(waiting), 50))"
 
+# What is said in passing goes away after some seconds. On a busy machine a test may come to it only after that.
+LASTING = f"""{{
+  const timer = setTimeout;
+  window.setTimeout = (work, wait, ...more) => timer(work, wait < 8_000 ? wait : {2 * PATIENCE_MS}, ...more);
+}}"""
+
 # SCRUBJAY_TEST_SLOWNESS=6: the browser is six times as slow; replies, and the next view after a click, come up to 0.6
 # seconds later, in any order.
 SLOWNESS = float(os.environ.get("SCRUBJAY_TEST_SLOWNESS", "0"))
@@ -234,6 +240,7 @@ def look(browser: Browser) -> Iterator[Callable[..., Looking]]:
         if SLOWNESS:
             page.add_init_script(LATENESS)
             context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWNESS})
+        page.add_init_script(LASTING)
         page.add_init_script(COUNTED)
         opened.append(Looking(page, site))
         return opened[-1]

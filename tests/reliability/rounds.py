@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-PATIENCE = 60  # seconds that anything may take on a loud machine; never slept, only waited for
+PATIENCE = 240  # seconds that anything may take on a loud machine; never slept, only waited for
 
 
 def short_and_long(names: str, short: object, long: object) -> pytest.MarkDecorator:
