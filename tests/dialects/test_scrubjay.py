@@ -421,6 +421,22 @@ def test_the_same_said_twice_is_shown_once_and_can_be_undone(jay):
     assert {memory.id for memory in jay.list()} == {old, new}
 
 
+def test_what_was_replaced_is_current_in_every_way_once_its_successor_is_forgotten(jay, clock):
+    old, new = remembered(jay, "The build runs with make"), remembered(jay, "The build runs with ninja")
+    ok(jay, "settle", old=old, new=new, relation="replaces")
+    clock.move(hours=1)
+
+    ok(jay, "forget", id=new)
+
+    assert texts(ok(jay, "recent")) == ["The build runs with make"]
+    assert [one["state"] for one in ok(jay, "recall", question="What runs the build?").body["memories"]] == ["current"]
+    assert old in ok(jay, "brief").text
+    assert "ended" not in ok(jay, "recall", question=old).text
+    ok(jay, "undo", id=new)
+    assert texts(ok(jay, "recent")) == ["The build runs with ninja"]
+    assert old not in ok(jay, "brief").text
+
+
 def test_an_undone_settling_leaves_the_pair_open_again(real_jay):
     for relation in ("replaces", "same", "both_true"):
         old = remembered(real_jay, f"The user of {relation} lives in Seattle")

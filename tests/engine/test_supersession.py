@@ -250,8 +250,8 @@ def test_stores_of_today_are_told_apart_by_a_repair(people):
     old, new = people["bob"].store(OLD).memory, people["ann"].store(NEW, access_level=AccessLevel.PRIVATE).memory
     with jay.records.writing() as tx:  # as an earlier program wrote it
         tx.history.relate(a_link(new.id, old.id, kind=LinkKind.SUPERSEDES))
-        tx.sync.point(old.id, supersedes=None, superseded_by=new.id)
-        tx.sync.point(new.id, supersedes=old.id, superseded_by=None)
+        tx.sync.point(old.id, supersedes=None, superseded_by=new.id, valid_until=None)
+        tx.sync.point(new.id, supersedes=old.id, superseded_by=None, valid_until=None)
     assert people["bob"].get(old.id).superseded_by == new.id
 
     Repairs(jay).run()

@@ -106,7 +106,9 @@ def fill(store: Store) -> None:
     purge(store, put(store, some("erased", tags=("secret",))).id)
     relate(store, a_link(first.id, gone.id, score=0.5, reason="why"), a_link("a", "b", given=False))
     with store.writing() as tx:
-        tx.sync.point(first.id, supersedes=None, superseded_by=None, asides=[Aside("supersedes", gone.id, 3)])
+        tx.sync.point(
+            first.id, supersedes=None, superseded_by=None, valid_until=None, asides=[Aside("supersedes", gone.id, 3)]
+        )
         tx.history.alias("another", first.id)
         tx.history.record(an_event(memory=first.id, fields=("tags",)))
         tx.history.record(an_event(space="work"))

@@ -731,6 +731,43 @@ def test_an_edit_does_not_lose_to_what_merely_follows_from_a_deletion(jay, drive
         assert engine.get(old).superseded_by is None
 
 
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("since", [None, timedelta(days=400)])
+def test_what_comes_back_has_no_end_in_either_store(jay, drive, clock, hard, since):
+    old = jay.store("Tea").memory.id
+    new = jay.store("Coffee", valid_from=None if since is None else clock() - since).memory.id
+    jay.supersede(old=old, new=new)
+    ended = jay.get(old).valid_until
+    run(jay)
+    clock.move(days=1)
+
+    drive.forget(new, hard=hard)
+    synced = run(jay)
+
+    assert synced.conflicts == ()
+    assert [engine.get(old).valid_until for engine in (jay, drive)] == [None, None]
+    if not hard:
+        jay.recover(new)
+        run(jay)
+        assert [engine.get(old).valid_until for engine in (jay, drive)] == [ended, ended]
+
+
+def test_two_stores_that_superseded_it_apart_agree_on_its_end(jay, drive, clock):
+    old, new, other = (jay.store(text).memory.id for text in ("Tea", "Coffee", "Cocoa"))
+    run(jay)
+    drive.supersede(old=old, new=other)
+    clock.move(days=1)
+    jay.supersede(old=old, new=new)
+
+    run(jay)
+
+    assert len({(one.get(old).superseded_by, one.get(old).valid_until) for one in (jay, drive)}) == 1
+    jay.forget(new)
+    drive.forget(other)
+    run(jay)
+    assert [engine.get(old).valid_until for engine in (jay, drive)] == [None, None]
+
+
 # --- endpoints and jobs ----------------------------------------------------------------------------------------------
 
 

@@ -41,8 +41,16 @@ class SyncContract:
         old, other = put(store, some("one tide")), put(store, some("another tide"))
         new = put(store, some("a third tide", access_level=AccessLevel.PRIVATE, context=Context(user_id="ann")))
         with store.writing() as tx:
-            tx.sync.point(old.id, supersedes=None, superseded_by=None, asides=[Aside("superseded_by", new.id, 7)])
-            tx.sync.point(new.id, supersedes=None, superseded_by=None, asides=[Aside("supersedes", old.id, 7)])
+            tx.sync.point(
+                old.id,
+                supersedes=None,
+                superseded_by=None,
+                valid_until=None,
+                asides=[Aside("superseded_by", new.id, 7)],
+            )
+            tx.sync.point(
+                new.id, supersedes=None, superseded_by=None, valid_until=None, asides=[Aside("supersedes", old.id, 7)]
+            )
         ann, bob = (Audience(user, (Scope("default", Sight.OWN),)) for user in ("ann", "bob"))
 
         assert [one.superseded_by for one in store.get([old.id], ann)] == [new.id]
@@ -67,7 +75,13 @@ class SyncContract:
     def test_an_aside_is_no_part_of_a_memorys_row(self, store: Store) -> None:
         old, new = put(store, some()), put(store, some(access_level=AccessLevel.PRIVATE))
         with store.writing() as tx:
-            tx.sync.point(old.id, supersedes=None, superseded_by=None, asides=[Aside("superseded_by", new.id, 7)])
+            tx.sync.point(
+                old.id,
+                supersedes=None,
+                superseded_by=None,
+                valid_until=None,
+                asides=[Aside("superseded_by", new.id, 7)],
+            )
 
         changed(store, got(store, old.id), title="read with it")
 
@@ -81,7 +95,13 @@ class SyncContract:
     def test_what_an_aside_names_counts_only_while_it_is_there(self, store: Store) -> None:
         old, new = put(store, some()), put(store, some(access_level=AccessLevel.PRIVATE))
         with store.writing() as tx:
-            tx.sync.point(old.id, supersedes=None, superseded_by=None, asides=[Aside("superseded_by", new.id, 7)])
+            tx.sync.point(
+                old.id,
+                supersedes=None,
+                superseded_by=None,
+                valid_until=None,
+                asides=[Aside("superseded_by", new.id, 7)],
+            )
 
         changed(store, new, status=Status.DELETED, recoverable_until=later(9))
 
@@ -249,12 +269,13 @@ class SyncContract:
     def test_pointing_changes_neither_version_nor_stamp(self, store: Store) -> None:
         old, new = put(store, some("old", hlc=5, origin="a")), put(store, some("new"))
         with store.writing() as tx:
-            tx.sync.point(old.id, supersedes=None, superseded_by=new.id)
+            tx.sync.point(old.id, supersedes=None, superseded_by=new.id, valid_until=NOW)
 
-        assert got(store, old.id) == replace(old, superseded_by=new.id)
+        assert got(store, old.id) == replace(old, superseded_by=new.id, valid_until=NOW)
         assert listed(store) == [new.id]
         with store.writing() as tx:
-            tx.sync.point(old.id, supersedes=None, superseded_by=None)
+            tx.sync.point(old.id, supersedes=None, superseded_by=None, valid_until=None)
+        assert got(store, old.id) == old
         assert set(listed(store)) == {old.id, new.id}
 
     def test_spaces_are_told_with_their_descriptions(self, store: Store) -> None:

@@ -15,6 +15,8 @@ from scrubjay.engine.lifecycle.supersession import (
     RELEASED,
     SUPERSEDES,
     newest_predecessor,
+    newest_successor,
+    own_end,
     plain,
     predecessors,
     settle,
@@ -62,6 +64,7 @@ def outdate(
 ) -> Memory:
     """Let one memory be outdated by another that already says so, for everyone who may see both."""
     counts_for_all = access.as_open(successor, outdated)
+    ended = own_end(tx, outdated)
     for link in tx.history.links([outdated.id], kinds=SUPERSEDES) if counts_for_all else ():
         if link.target == outdated.id and link.state != RELEASED:
             ledger.mark(tx, link, "replaced")
@@ -72,7 +75,8 @@ def outdate(
     if not counts_for_all:  # for the others nothing has happened: no version, no event, no end of its time
         settle(tx, plain(tx, outdated))
         return ledger.seen(tx, outdated.id)
-    ended = outdated.valid_until or successor.valid_from or ledger.now()
+    if ended is None and (newer := newest_successor(tx, outdated)[0]) is not None:
+        ended = newer.since
     return ledger.change(
         tx,
         replace(outdated, superseded_by=successor.id, valid_until=ended),
@@ -98,10 +102,9 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
                 ledger.change(tx, replace(successor, supersedes=before), "updated", "supersedes")
             settle(tx, plain(tx, successor))
     if own.superseded_by is not None:
-        former = next((one.memory for one in tx.history.versions(memory.id) if one.memory.superseded_by is None), own)
         ledger.change(
             tx,
-            replace(own, superseded_by=None, valid_until=former.valid_until),
+            replace(own, superseded_by=None, valid_until=own_end(tx, own)),
             "released",
             "superseded_by",
             "valid_until",
@@ -216,7 +219,8 @@ def recover(ledger: Ledger, tx: Transaction, id: str, *, expected_version: int |
 
 
 def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> None:
-    """After a memory went or came back: point what it superseded at the newest successor still there, or at none."""
+    """After a memory went or came back: point what it superseded at the newest successor still there, or at none; that
+    is then true as long as it was before."""
     for outdated in predecessors(tx, [memory.id]):
         if settle(tx, outdated):
             ledger.record(tx, outdated, "superseded", "superseded_by")

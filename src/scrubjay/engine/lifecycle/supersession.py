@@ -8,12 +8,17 @@ It counts for those who may see both. If everyone who may see the memory may see
 so (`superseded_by`, and the state that follows). Otherwise it is an aside: the store tells it to those who may see the
 successor, and for everyone else the memory stays current and no hidden memory is named. All of it follows from links
 and from who may see what, so it is settled again whenever one of these changes, and does not change the memory.
+
+So does the end of a memory that had none of its own: it was true until its successor was, or until that was said. When
+nothing supersedes it any more, it has no end again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from scrubjay.engine import access
 from scrubjay.stores.promises.memories import Reads, Transaction
@@ -23,6 +28,14 @@ from scrubjay.values.memory import Link, LinkKind, Memory, Status
 SUPERSEDES = frozenset({LinkKind.SUPERSEDES})
 RELEASED = "released"  # of a link: it once said that one memory supersedes another
 PLAIN = replace(access.EVERYTHING, reach=())  # every memory as it is for everyone: without asides
+SAME_MOMENT = timedelta(seconds=1)  # earlier versions read the clock twice: for the link, and then for the end
+
+
+class Successor(NamedTuple):
+    """What supersedes a memory for everyone, and since when."""
+
+    id: str
+    since: datetime
 
 
 def plain(reads: Reads, memory: Memory) -> Memory:
@@ -31,8 +44,8 @@ def plain(reads: Reads, memory: Memory) -> Memory:
 
 
 def settle(tx: Transaction, memory: Memory) -> bool:
-    """Let a memory, read plainly, say what its links say: what it supersedes and by what it is superseded; whether
-    that was news to everyone.
+    """Let a memory, read plainly, say what its links say: what it supersedes, by what it is superseded and, if it had
+    no end of its own, since when; whether the first two were news to everyone.
 
     It follows from links and what they lead to, so it does not change the memory: no version, no stamp, and no edit
     made in another store meanwhile loses to it.
@@ -43,10 +56,31 @@ def settle(tx: Transaction, memory: Memory) -> bool:
         [*(Aside("supersedes", link.target, link.hlc) for link in some_older),
          *(Aside("superseded_by", link.source, link.hlc) for link in some_newer)]
     )  # fmt: skip
-    news = (older, newer) != (memory.supersedes, memory.superseded_by)
-    if news or asides != tx.sync.asides(memory.id):
-        tx.sync.point(memory.id, supersedes=older, superseded_by=newer, asides=asides)
+    name = newer.id if newer is not None else None
+    ended = own_end(tx, memory) or (newer.since if newer is not None else None)
+    news = (older, name) != (memory.supersedes, memory.superseded_by)
+    if news or ended != memory.valid_until or asides != tx.sync.asides(memory.id):
+        tx.sync.point(memory.id, supersedes=older, superseded_by=name, valid_until=ended, asides=asides)
     return news
+
+
+def own_end(reads: Reads, memory: Memory) -> datetime | None:
+    """Until when a memory was true by itself: its end, unless that came from being superseded."""
+    end = memory.valid_until
+    found: set[str] = set()
+    front = [memory.id] if end is not None else []
+    while end is not None and front:
+        links = [link for link in reads.history.links(front, kinds=SUPERSEDES) if link.target in front]
+        sources = sorted({link.source for link in links})
+        if any(link.created_at <= end < link.created_at + SAME_MOMENT for link in links):
+            return None
+        # Also of those that were erased: a tombstone keeps its times.
+        if any(one.memory.valid_from == end for one in reads.sync.replicas(sources, access.EVERYTHING)):
+            before = (one.memory for one in reads.history.versions(memory.id) if one.memory.superseded_by is None)
+            return end if any(one.valid_until == end for one in before) else None
+        front = [name for name in sources if name not in found]
+        found.update(front)
+    return end
 
 
 def newest_predecessor(reads: Reads, memory: Memory) -> tuple[str | None, list[Link]]:
@@ -58,9 +92,9 @@ def newest_predecessor(reads: Reads, memory: Memory) -> tuple[str | None, list[L
     return (_newest(told).target if told else None), hidden
 
 
-def newest_successor(reads: Reads, outdated: Memory) -> tuple[str | None, list[Link]]:
-    """The newest that supersedes a memory for everyone, and links from those that do so for some only. In the place of
-    those that are deleted stand their own successors."""
+def newest_successor(reads: Reads, outdated: Memory) -> tuple[Successor | None, list[Link]]:
+    """The newest that supersedes a memory for everyone, since the first of them did; and links from those that do so
+    for some only. In the place of those that are deleted stand their own successors."""
     found = {outdated.id}
     front = found
     for_some: list[Link] = []
@@ -70,8 +104,9 @@ def newest_successor(reads: Reads, outdated: Memory) -> tuple[str | None, list[L
         alive = {name: memory for name, memory in there.items() if memory.status is not Status.DELETED}
         open_to_all = {name for name, memory in alive.items() if access.as_open(memory, outdated)}
         for_some += [link for link in links if link.source in alive.keys() - open_to_all]
-        if open_to_all:
-            return _newest([link for link in links if link.source in open_to_all]).source, for_some
+        if told := [link for link in links if link.source in open_to_all]:
+            since = min(there[link.source].valid_from or link.created_at for link in told)
+            return Successor(_newest(told).source, since), for_some
         found |= {link.source for link in links}
         front = {link.source for link in links} - alive.keys()
     return None, for_some

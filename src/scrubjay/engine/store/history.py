@@ -278,14 +278,8 @@ class Ledger:
     def _settle_around(self, tx: Transaction, memory: Memory) -> None:
         """Others may see a memory now, or no longer: so what it supersedes may count for more people, or for fewer."""
         for one in supersession.neighbours(tx, memory):
-            if not supersession.settle(tx, one):
-                continue
-            now = supersession.plain(tx, one)
-            if now.superseded_by == memory.id and now.valid_until is None:
-                ended = memory.valid_from or self.now()
-                self.change(tx, replace(now, valid_until=ended), "superseded", "superseded_by", "valid_until")
-            else:
-                self.record(tx, now, "superseded", "superseded_by")
+            if supersession.settle(tx, one):
+                self.record(tx, one, "superseded", "superseded_by")
 
     def _put(
         self,

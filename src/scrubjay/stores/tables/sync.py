@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, Replica, Stamp, SyncConflict
 from scrubjay.stores.tables.history import HistoryChanges
-from scrubjay.stores.tables.rows import columns_of_value, value_of
+from scrubjay.stores.tables.rows import columns_of_value, maybe_milliseconds, value_of
 from scrubjay.stores.tables.side_rows import erased_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import AT_HAND, Audience, random_suffix
@@ -225,7 +225,13 @@ class SyncChanges(Sync):
         return int(count)
 
     def point(
-        self, id: str, *, supersedes: str | None, superseded_by: str | None, asides: Sequence[Aside] = ()
+        self,
+        id: str,
+        *,
+        supersedes: str | None,
+        superseded_by: str | None,
+        valid_until: datetime | None,
+        asides: Sequence[Aside] = (),
     ) -> None:
         """Write what follows from the links between memories. Changes neither version nor stamp.
 
@@ -241,7 +247,8 @@ class SyncChanges(Sync):
         row = self._sql.one("SELECT state FROM memories WHERE id = :id AND state < 4", id=id)
         if row is not None:
             state = int(superseded_by is not None) if row[0] in AT_HAND else row[0]
-            self._amend(id, {"supersedes": supersedes, "superseded_by": superseded_by, "state": state})
+            pointers = {"supersedes": supersedes, "superseded_by": superseded_by}
+            self._amend(id, {**pointers, "valid_until": maybe_milliseconds(valid_until), "state": state})
 
     def put_endpoint(self, endpoint: Endpoint) -> None:
         """Write an endpoint; one of the same name is replaced."""
