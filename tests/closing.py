@@ -14,7 +14,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     for outcome in ("failed", "error"):
         for report in reporter.stats.get(outcome, ()):
             reporter.write_line(f"{outcome.upper()} {report.nodeid}{reason(report)}")
-    if config.cache is not None:
+    if getattr(config, "cache", None) is not None:  # `-p no:cacheprovider` leaves none
         failed = [report for outcome in ("failed", "error") for report in reporter.stats.get(outcome, ())]
         config.cache.set(CUT_SHORT, any("crashed while running" in str(report.longrepr) for report in failed))
 

@@ -81,21 +81,22 @@ def test_everything_the_container_copies_exists_and_is_not_ignored():
 def test_the_containers_health_check_knows_a_server_that_runs_from_one_that_does_not(tmp_path: Path):
     check = json.loads(instruction("HEALTHCHECK")[0].partition("CMD")[2])
     settings = dict(pair.split("=", 1) for pair in re.findall(r"SCRUBJAY_\w+=\S+", instruction("ENV")[0]))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        settings["SCRUBJAY_PORT"] = str(free.getsockname()[1])
     settings |= {"SCRUBJAY_HOST": "127.0.0.1", "SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_MODELS": str(tmp_path)}
     env = {**environment(tmp_path), **settings, "SCRUBJAY_SERVER_TOKEN": "t" * 40}
 
     def healthy() -> bool:
         return subprocess.run([sys.executable, *check[1:]], env=env, capture_output=True).returncode == 0
 
-    assert not healthy()
-    command = [sys.executable, "-m", "scrubjay", "serve"]
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        env["SCRUBJAY_PORT"] = str(deaf.getsockname()[1])
+        assert not healthy()
+    command = [sys.executable, "-m", "scrubjay", "serve", "--port", "0"]
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
         try:
             for line in server.stderr:
-                if "127.0.0.1" in line:
+                if address := re.search(r"127\.0\.0\.1:(\d+)", line):
+                    env["SCRUBJAY_PORT"] = address[1]
                     break
             assert any(healthy() for _ in range(10))  # a busy machine may not answer within the check's four seconds
         finally:

@@ -325,7 +325,7 @@ def test_a_writer_of_another_process_is_waited_for_a_while(url: str) -> None:
 def hang_up(admin: psycopg.Connection[tuple[object, ...]]) -> None:
     admin.execute(
         """
-        SELECT pg_terminate_backend(pid, 1000)
+        SELECT pg_terminate_backend(pid, 60000)
         FROM pg_stat_activity
         WHERE application_name = 'scrubjay' AND datname = current_database()
         """

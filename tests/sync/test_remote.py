@@ -115,12 +115,12 @@ def peer(*answers):
 
 def test_a_server_that_is_not_there_is_unreachable_and_nothing_is_named(open_engine):
     jay = open_engine()
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-
     jay.parts.connect = impatient
-    with pytest.raises(EndpointUnreachable) as caught:
-        jay.sync.add("far", f"http://127.0.0.1:{port}")
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))  # taken, so that no one else listens there either
+        port = deaf.getsockname()[1]
+        with pytest.raises(EndpointUnreachable) as caught:
+            jay.sync.add("far", f"http://127.0.0.1:{port}")
 
     assert str(port) not in f"{caught.value.message} {caught.value.hint}"
     assert jay.sync.endpoints() == []
