@@ -426,15 +426,29 @@ def test_what_was_replaced_is_current_in_every_way_once_its_successor_is_forgott
     ok(jay, "settle", old=old, new=new, relation="replaces")
     clock.move(hours=1)
 
-    ok(jay, "forget", id=new)
+    assert f"{old}, which it replaced, is current again" in ok(jay, "forget", id=new).text
 
     assert texts(ok(jay, "recent")) == ["The build runs with make"]
     assert [one["state"] for one in ok(jay, "recall", question="What runs the build?").body["memories"]] == ["current"]
     assert old in ok(jay, "brief").text
     assert "ended" not in ok(jay, "recall", question=old).text
-    ok(jay, "undo", id=new)
+    assert f"and replaces {old} again" in ok(jay, "undo", id=new).text
     assert texts(ok(jay, "recent")) == ["The build runs with ninja"]
     assert old not in ok(jay, "brief").text
+
+
+def test_an_undo_says_what_still_replaces_a_memory(jay, clock):
+    old, first, second = (remembered(jay, f"The build runs with {tool}") for tool in ("make", "ninja", "bazel"))
+    for new in (first, second):
+        ok(jay, "settle", old=old, new=new, relation="replaces")
+        clock.move(hours=1)
+
+    told = ok(jay, "undo", id=old).text
+    assert f"{old} is replaced by {first} as before; {second} no longer replaces it" in told
+    assert "current again" not in told
+    ok(jay, "forget", id=old)
+    assert f"but replaced by {first}" in ok(jay, "undo", id=old).text
+    assert "current again" in ok(jay, "undo", id=old).text
 
 
 def test_an_undone_settling_leaves_the_pair_open_again(real_jay):

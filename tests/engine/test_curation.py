@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
+from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.lifecycle.curation import Curation
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
 from scrubjay.values.codec import plain
@@ -319,17 +322,125 @@ def test_a_decision_that_replaced_another_from_the_start_has_nothing_to_undo(jay
         jay.curation.undo(second.id)
     assert jay.get(first.id).superseded_by == second.id
     assert refused.value.hint == (
-        f"It replaced {first.id}: undo that one to make it current again, and then forget this one, "
-        "if it should not have been stored."
+        f"Forget it, if it should not have been stored: {first.id}, which it replaced, is then current again."
     )
-
-
-def test_a_decision_made_current_before_its_successor_is_forgotten_has_not_ended(jay):
-    """The way that the hint names."""
-    first = jay.store(NewMemory(content="Use Redis", kind=Kind.DECISION, topic="cache")).memory
-    second = jay.store(NewMemory(content="Use Valkey", kind=Kind.DECISION, topic="cache")).memory
-
-    jay.curation.undo(first.id)
     jay.forget(second.id)
-
     assert (jay.get(first.id).superseded_by, jay.get(first.id).valid_until) == (None, None)
+
+
+def test_an_undo_takes_back_the_last_of_two_supersessions_and_then_the_first(jay, clock):
+    old, first, second = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
+    jay.supersede(old=old, new=first)
+    ended = jay.get(old).valid_until
+    clock.move(days=1)
+    jay.supersede(old=old, new=second)
+
+    undone = jay.curation.undo(old)
+    assert (undone.other, undone.memory.superseded_by, undone.memory.valid_until) == (second, first, ended)
+    assert jay.get(second).supersedes is None
+    undone = jay.curation.undo(old)
+    assert (undone.other, undone.memory.superseded_by, undone.memory.valid_until) == (first, None, None)
+    with pytest.raises(Conflict, match="nothing to undo"):
+        jay.curation.undo(old)
+
+
+def test_the_first_of_two_supersessions_is_taken_back_by_what_replaced_it_first(jay, clock):
+    old, first, second = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
+    jay.supersede(old=old, new=first)
+    clock.move(days=1)
+    jay.supersede(old=old, new=second)
+
+    undone = jay.curation.undo(first)
+
+    assert (undone.what, undone.memory.id, undone.memory.superseded_by) == ("superseded", old, second)
+    assert undone.memory.valid_until == clock()
+    jay.forget(second)
+    assert jay.get(old).superseded_by is None
+
+
+def test_a_revision_after_a_supersession_is_taken_back_first_though_another_came_later(jay, clock):
+    old, first, second = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
+    jay.supersede(old=old, new=first)
+    clock.move(days=1)
+    jay.update(first, tags=["harbour"])
+    clock.move(days=1)
+    jay.supersede(old=old, new=second)
+
+    assert [jay.curation.undo(first).what for _ in range(2)] == ["revised", "superseded"]
+
+
+def test_an_undo_takes_back_no_supersession_that_came_while_it_looked(jay, monkeypatch):
+    old, first, second = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
+    jay.supersede(old=old, new=first)
+    undo = Curation._undo_supersession
+
+    def late(curation, tx, memory):
+        monkeypatch.undo()
+        lifecycle.supersede(jay.ledger, tx, old, second)
+        return undo(curation, tx, memory)
+
+    monkeypatch.setattr(Curation, "_undo_supersession", late)
+    with pytest.raises(Conflict, match="meanwhile"):
+        jay.curation.undo(old)
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_an_undo_with_a_forgotten_memory_says_that_this_one_comes_first(jay, relation):
+    older, newer = conflicting(jay)
+    jay.relate(old=older.id, new=newer.id, relation=relation)
+    jay.forget(older.id)
+
+    with pytest.raises(Conflict, match=f"{older.id}, which is forgotten") as refused:
+        jay.curation.undo(newer.id)
+
+    assert older.id in refused.value.hint
+    assert jay.curation.undo(older.id).what == "forgotten"
+    assert jay.curation.undo(newer.id).what == ("settled" if relation is Relation.BOTH_TRUE else "superseded")
+
+
+def test_what_was_said_of_a_memory_that_cannot_come_back_is_passed_over(jay, clock):
+    older, newer = conflicting(jay)
+    jay.update(newer.id, tags=["harbour"])
+    jay.relate(old=older.id, new=newer.id, relation=Relation.REPLACES)
+    jay.forget(older.id)
+    clock.move(days=31)
+
+    assert jay.curation.undo(newer.id).what == "revised"
+
+
+def test_what_is_current_because_its_successor_is_forgotten_names_that_one(jay):
+    older, newer = conflicting(jay)
+    jay.relate(old=older.id, new=newer.id, relation=Relation.REPLACES)
+    jay.forget(newer.id)
+
+    with pytest.raises(Conflict, match="nothing to undo") as refused:
+        jay.curation.undo(older.id)
+
+    assert refused.value.hint == (f"It is current because {newer.id}, which replaced it, was forgotten: undo that.")
+
+
+def test_a_pair_that_is_both_true_is_so_again_after_an_undone_supersession(jay):
+    older, newer = conflicting(jay)
+    jay.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
+    jay.relate(old=older.id, new=newer.id, relation=Relation.REPLACES)
+    with pytest.raises(Conflict, match="already superseded"):
+        jay.settle(old=older.id, new=newer.id, keep=True)
+
+    jay.curation.undo(older.id)
+
+    assert jay.open_conflicts() == []
+    assert jay.curation.undo(older.id).what == "settled"
+    assert len(jay.open_conflicts()) == 1
+
+
+def test_a_statement_about_a_memory_in_a_read_only_folder_can_be_taken_back(jay, tmp_path):
+    (tmp_path / "vault").mkdir()
+    file = tmp_path / "vault" / "crane.md"
+    file.write_text("The crane is red\n")
+    os.utime(file, (1_600_000_000, 1_600_000_000))  # older than the other, so that the statement leads to it
+    jay.folders.add("vault", tmp_path / "vault", read_only=True)
+    [fixed] = jay.bound_to(spaces=("vault",)).list()
+    own = jay.store("The crane is tall").memory
+    jay.relate(old=own.id, new=fixed.id, relation=Relation.BOTH_TRUE)
+
+    assert jay.curation.undo(own.id).what == "settled"

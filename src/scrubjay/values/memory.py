@@ -871,6 +871,7 @@ class Forgotten:
     hard: bool
     backup: str | None  # an id to restore it by
     related: int  # memories forgotten with it, or links that now lead nowhere
+    current_again: tuple[str, ...] = ()  # what it alone had superseded
 
 
 def topic_key(topic: str) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.base import Body, Reply, present, served
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import LABEL, indented, on_one_line
-from scrubjay.values.memory import Hit, Hits, Kind, Memory, Relation, Status, Stored, Undone, Verdict
+from scrubjay.values.memory import Forgotten, Hit, Hits, Kind, Memory, Relation, Status, Stored, Undone, Verdict
 from scrubjay.values.times import ago
 
 if TYPE_CHECKING:
@@ -363,15 +363,20 @@ def revised(memory: Memory, fields: Sequence[str], now: datetime) -> Reply:
     return Reply({"memory": body_of(memory, now), "changed": list(fields)}, fixed_text=sentence)
 
 
-def forgotten(memory: Memory, now: datetime) -> Reply:
+def forgotten(done: Forgotten, now: datetime) -> Reply:
+    memory = done.memory
     until = memory.recoverable_until or now
     sentence = f'Forgot {memory.id}. Until {until:%Y-%m-%d}, {served("undo")}(id="{memory.id}") brings it back.'
+    if done.current_again:
+        are = "is" if len(done.current_again) == 1 else "are"
+        sentence += f" {', '.join(done.current_again)}, which it replaced, {are} current again."
     return Reply({"memory": body_of(memory, now), **present(undo_until=until)}, fixed_text=sentence)
 
 
 UNDONE = {
     "forgotten": "is no longer forgotten",
     "superseded": "is current again; {other} does not replace it",
+    "still superseded": "is replaced by {newer} as before; {other} no longer replaces it",
     "settled": "and {other} are no longer settled",
     "revised": "is as it was before the last revision; undo again for the change before",
 }
@@ -380,7 +385,13 @@ TOLD = {"content": "text", "tags": "tags", "valid_until": "valid until"}  # the 
 
 def undone(done: Undone, now: datetime) -> Reply:
     memory, before = done.memory, done.before
-    what = UNDONE[done.what].format(other=done.other)
+    newer = memory.superseded_by
+    what = UNDONE["still superseded" if done.what == "superseded" and newer else done.what]
+    what = what.format(other=done.other, newer=newer)
+    if done.what == "forgotten" and memory.supersedes is not None:
+        what += f" and replaces {memory.supersedes} again"
+    elif done.what == "forgotten" and newer:
+        what += f", but replaced by {newer}"
     lines = [f"{memory.id} {what}:", f"   {clipped(on_one_line(memory.content), OPENING)}"]
     if before is not None:
         lines += [f"   {TOLD.get(one, one)}: {value_of(before, one)} -> {value_of(memory, one)}" for one in done.fields]

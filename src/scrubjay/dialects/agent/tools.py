@@ -462,7 +462,7 @@ def forget(engine: Engine, args: Body) -> Reply:
     use `settle`."""
     with telling_what_is_forgotten(engine, args["id"]):
         done = engine.forget(args["id"], reason=args.get("reason"))
-    return replies.forgotten(done.memory, engine.now())
+    return replies.forgotten(done, engine.now())
 
 
 @scrubjay.writes(

@@ -11,7 +11,7 @@ from scrubjay.engine.lifecycle.supersession import RELEASED
 from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.values.memory import Audience, LinkKind, Memory, OpenConflict, Relation, State
+from scrubjay.values.memory import Audience, Link, LinkKind, Memory, OpenConflict, Relation, State
 
 SAME = "says the same"
 
@@ -62,7 +62,7 @@ def settle(
         )
     if not keep:
         return supersede(ledger, tx, outdated.id, successor.id)
-    if proposed.state == "superseded":
+    if proposed.state == "superseded" or outdated.superseded_by == successor.id:
         raise Conflict(f"{outdated.id} is already superseded by {successor.id}.", memory_id=outdated.id)
     if proposed.state != "kept":
         ledger.mark(tx, proposed, "kept")
@@ -115,9 +115,14 @@ def reopen(
         raise NotFound(told, memory_id=outdated.id)
     if outdated.superseded_by == successor.id:
         outdated = release(ledger, tx, outdated)
+    unsettle(ledger, tx, outdated, links)
+    return outdated, successor
+
+
+def unsettle(ledger: Ledger, tx: Transaction, memory: Memory, links: Sequence[Link]) -> None:
+    """Let proposals about a memory say what they said before anyone answered them."""
     for link in links:
         before = RELEASED if link.score is None else "open"  # without a score it was only said, never proposed
         if link.state != before:
             ledger.mark(tx, link, before)
-            ledger.record(tx, outdated, "reopened")
-    return outdated, successor
+            ledger.record(tx, memory, "reopened")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.conflicts import settle
 from scrubjay.engine.lifecycle import lifecycle, revising
+from scrubjay.engine.lifecycle.supersession import RELEASED, SUPERSEDES
 from scrubjay.engine.store.intake import CHANGEABLE, Merge, title_of
 from scrubjay.engine.store.intake import revision as revision_of
 from scrubjay.errors import Conflict, InvalidInput, NotFound
-from scrubjay.stores.promises.memories import Reads, Transaction
+from scrubjay.stores.promises.memories import Reads, Transaction, clock_at
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, State, Status, Undone, Version
@@ -90,12 +91,12 @@ class Curation:
 
         return self._engine.transact(Memory, lambda tx: self._release(tx, id))
 
-    def _release(self, tx: Transaction, id: str) -> Memory:
+    def _release(self, tx: Transaction, id: str, *, only: str | None = None) -> Memory:
         memory = self._engine.ledger.changeable(tx, id)
         lifecycle.check_version(memory, self._engine.expected_version)
         if memory.superseded_by is None:
             raise Conflict(f"Memory {memory.id} is not superseded.", memory_id=memory.id)
-        return lifecycle.release(self._engine.ledger, tx, memory)
+        return lifecycle.release(self._engine.ledger, tx, memory, only=only)
 
     def undo(self, id: str) -> Undone:
         """Take back what was last done to a memory: that it was forgotten, superseded, settled with another, or
@@ -112,17 +113,23 @@ class Curation:
         if memory.superseded_by is not None:
             return engine.transact(Undone, lambda tx: self._undo_supersession(tx, memory))
         revision, settled = last_revision(memory, engine.history(memory.id)), self._last_settled(engine.records, memory)
-        if settled is not None and (revision is None or settled.hlc > revision.after.hlc):
+        if settled is not None and (revision is None or said_at(settled) > revision.after.hlc):
             return engine.transact(Undone, lambda tx: self._undo_settling(tx, memory, settled))
         if revision is None:
-            hint = "Forget it, if it should not have been stored."
-            if memory.supersedes is not None:  # forgotten at once, it would leave the other one behind as ended
-                hint = (
-                    f"It replaced {memory.supersedes}: undo that one to make it current again, and then forget this "
-                    "one, if it should not have been stored."
-                )
+            hint = self._instead_of_undoing(memory)
             raise Conflict(f"There is nothing to undo on {memory.id}.", hint=hint, memory_id=memory.id)
         return self._undo_revision(memory, revision.before)
+
+    def _instead_of_undoing(self, memory: Memory) -> str:
+        links = self._engine.ledger.links_seen(self._engine.records, [memory.id])
+        newer = [link.source for link in links if link.kind is LinkKind.SUPERSEDES and link.state != RELEASED]
+        newer = [name for name in newer if name != memory.id]
+        if newer:  # it would be superseded, were they not forgotten
+            return f"It is current because {newer[-1]}, which replaced it, was forgotten: undo that."
+        if memory.supersedes is not None:
+            older = memory.supersedes
+            return f"Forget it, if it should not have been stored: {older}, which it replaced, is then current again."
+        return "Forget it, if it should not have been stored."
 
     def _undo_forgetting(self, tx: Transaction, memory: Memory) -> Undone:
         expected = self._engine.expected_version
@@ -130,42 +137,57 @@ class Curation:
         return Undone(memory=recovered, what="forgotten")
 
     def _undo_supersession(self, tx: Transaction, memory: Memory) -> Undone:
-        return Undone(memory=self._release(tx, memory.id), what="superseded", other=memory.superseded_by)
+        """The last one, if there are several: the next undo takes back the one before."""
+        newer = memory.superseded_by
+        current = self._engine.ledger.seen(tx, memory.id)
+        if current.superseded_by != newer:
+            raise _changed_meanwhile(memory)
+        links = tx.history.links([memory.id], kinds=SUPERSEDES)
+        direct = any((link.source, link.target) == (newer, memory.id) for link in links)
+        # Where the memory that it stands for was forgotten, nothing is said of the two themselves.
+        return Undone(
+            memory=self._release(tx, memory.id, only=newer if direct else None), what="superseded", other=newer
+        )
 
     def _last_settled(self, reads: Reads, memory: Memory) -> Link | None:
         """What was last said of this memory and another, and still counts: that both are true, or that it supersedes
         the other. A decision replaces the last on its topic by being stored; that was not said."""
         engine = self._engine
-        links = engine.ledger.links_seen(reads, [memory.id])
-        older = sorted({one.target for one in links if one.kind is LinkKind.SUPERSEDES and one.source == memory.id})
-        found = reads.get(older, access.audience_anywhere(engine.caller)) if older else ()
-        outdated = {
-            one.id
-            for one in found
-            if one.superseded_by == memory.id
-            and one.status is not Status.DELETED
-            and not (one.kind is memory.kind is Kind.DECISION and one.topic == memory.topic)
-        }
         said = [
             link
-            for link in links
+            for link in engine.ledger.links_seen(reads, [memory.id])
             if (link.kind is LinkKind.MAY_OUTDATE and link.state == "kept")
-            or (link.kind is LinkKind.SUPERSEDES and link.target in outdated)
+            or (link.kind is LinkKind.SUPERSEDES and link.source == memory.id and link.state != RELEASED)
         ]
-        return max(said, key=lambda link: (link.hlc, link.origin), default=None)
+        others = sorted({end for link in said for end in (link.source, link.target)} - {memory.id})
+        found = reads.get(others, access.audience_anywhere(engine.caller)) if others else ()
+        chained = {one.id for one in found if one.kind is memory.kind is Kind.DECISION and one.topic == memory.topic}
+        out_of_reach = {one.id for one in found if one.recoverable_until and one.recoverable_until < engine.now()}
+        counting = [
+            link
+            for link in said
+            if not out_of_reach & {link.source, link.target}
+            and not (link.kind is LinkKind.SUPERSEDES and link.target in chained)
+        ]
+        return max(counting, key=lambda link: (said_at(link), link.origin), default=None)
 
     def _undo_settling(self, tx: Transaction, memory: Memory, said: Link) -> Undone:
         ledger = self._engine.ledger
         lifecycle.check_version(ledger.seen(tx, memory.id), self._engine.expected_version)
         if self._last_settled(tx, memory) != said:
-            told = f"What was said about {memory.id} has changed meanwhile."
-            raise Conflict(told, hint="Look at it again, then undo.", memory_id=memory.id)
+            raise _changed_meanwhile(memory)
+        other = ledger.seen(tx, said.source if said.target == memory.id else said.target, deleted=True)
+        if other.status is Status.DELETED:
+            told = f"The last change of {memory.id} was made with {other.id}, which is forgotten."
+            raise Conflict(told, hint=f"Undo that on {other.id} first.", memory_id=memory.id)
         if said.kind is LinkKind.SUPERSEDES:
-            released = lifecycle.release(ledger, tx, ledger.changeable(tx, said.target))
+            released = lifecycle.release(ledger, tx, ledger.changeable(tx, other.id), only=memory.id)
             return Undone(memory=released, what="superseded", other=memory.id)
-        settle.reopen(ledger, tx, old=said.target, new=said.source)
-        other = said.source if said.target == memory.id else said.target
-        return Undone(memory=ledger.seen(tx, memory.id), what="settled", other=other)
+        memory = ledger.changeable(tx, memory.id)  # the other may lie where nothing is changed
+        pair = {memory.id, other.id}
+        links = [link for link in tx.history.links([memory.id], kinds=lifecycle.MAY_OUTDATE) if link.state == "kept"]
+        settle.unsettle(ledger, tx, memory, [link for link in links if {link.source, link.target} == pair])
+        return Undone(memory=ledger.seen(tx, memory.id), what="settled", other=other.id)
 
     def _undo_revision(self, memory: Memory, former: Version) -> Undone:
         engine = self._engine
@@ -259,6 +281,17 @@ class LastRevision:
 
     before: Version
     after: Memory
+
+
+def said_at(link: Link) -> int:
+    """When it was said, on the store's clock. A later one in its place marks a supersession, but is not said of it."""
+    replaced = link.kind is LinkKind.SUPERSEDES and link.state == "replaced"
+    return clock_at(link.created_at) if replaced else link.hlc
+
+
+def _changed_meanwhile(memory: Memory) -> Conflict:
+    told = f"What was said about {memory.id} has changed meanwhile."
+    return Conflict(told, hint="Look at it again, then undo.", memory_id=memory.id)
 
 
 def last_revision(memory: Memory, history: Sequence[Version]) -> LastRevision | None:

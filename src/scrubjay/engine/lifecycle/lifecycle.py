@@ -26,7 +26,7 @@ from scrubjay.engine.store.history import Ledger
 from scrubjay.engine.store.names import free_path
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
-from scrubjay.values.memory import Forgotten, LinkKind, Memory, Status, random_suffix
+from scrubjay.values.memory import Forgotten, LinkKind, Memory, State, Status, random_suffix
 
 MAY_OUTDATE = frozenset({LinkKind.MAY_OUTDATE})
 RETENTION_DAYS = 30  # how long a forgotten memory can be brought back
@@ -69,7 +69,7 @@ def outdate(
         if link.target == outdated.id and link.state != RELEASED:
             ledger.mark(tx, link, "replaced")
     for link in tx.history.links([outdated.id], kinds=MAY_OUTDATE):
-        if (link.source, link.target) == (successor.id, outdated.id):
+        if (link.source, link.target) == (successor.id, outdated.id) and link.state != "kept":  # that was said before
             ledger.mark(tx, link, "superseded")
     ledger.link(tx, LinkKind.SUPERSEDES, successor, outdated, reason=reason)
     if not counts_for_all:  # for the others nothing has happened: no version, no event, no end of its time
@@ -86,11 +86,13 @@ def outdate(
     )
 
 
-def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
-    """Take back that anything the caller may see outdates a memory; it is true as long as it was before, and what was
-    proposed about it is open again."""
+def release(ledger: Ledger, tx: Transaction, memory: Memory, *, only: str | None = None) -> Memory:
+    """Take back that anything the caller may see, or only this one, outdates a memory; it is true as long as it was
+    before, and what was proposed about it is open again."""
     own = plain(tx, memory)
     for link in ledger.links_seen(tx, [memory.id]):
+        if only not in (None, link.source):
+            continue
         if link.kind is LinkKind.MAY_OUTDATE and link.target == memory.id and link.state == "superseded":
             ledger.mark(tx, link, "open")
         if link.kind is not LinkKind.SUPERSEDES or link.target != memory.id or link.state == RELEASED:
@@ -101,14 +103,18 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory) -> Memory:
                 before = newest_predecessor(tx, successor)[0]
                 ledger.change(tx, replace(successor, supersedes=before), "updated", "supersedes")
             settle(tx, plain(tx, successor))
-    if own.superseded_by is not None:
+    newer, _ = newest_successor(tx, own)
+    if own.superseded_by != (name := newer.id if newer is not None else None):
+        ended = own_end(tx, own) or (newer.since if newer is not None else None)
         ledger.change(
             tx,
-            replace(own, superseded_by=None, valid_until=own_end(tx, own)),
+            replace(own, superseded_by=name, valid_until=ended),
             "released",
             "superseded_by",
             "valid_until",
         )
+    else:
+        ledger.record(tx, own, "released")
     settle(tx, plain(tx, memory))
     return ledger.seen(tx, memory.id)
 
@@ -130,7 +136,7 @@ def forget(
     if hard:
         access.check_erase(ledger.caller, memory)
     links = [link for link in ledger.links_seen(tx, [memory.id]) if link.stands]
-    forgotten = _forget_one(ledger, tx, memory, hard=hard, reason=reason, days=days)
+    forgotten, back = _forget_one(ledger, tx, memory, hard=hard, reason=reason, days=days)
     related = len(links)
     if cascade:
         may = access.may_erase if hard else access.may_change
@@ -148,12 +154,16 @@ def forget(
     if not hard:
         backup = f"backup_{random_suffix()}"
         tx.history.alias(backup, memory.id)
-    return Forgotten(memory=forgotten, hard=hard, backup=backup, related=related)
+    found = tx.get(back, access.audience_anywhere(ledger.caller)) if back else ()
+    current = tuple(one.id for one in found if one.state is State.ACTIVE)
+    return Forgotten(memory=forgotten, hard=hard, backup=backup, related=related, current_again=current)
 
 
 def _forget_one(
     ledger: Ledger, tx: Transaction, memory: Memory, *, hard: bool, reason: str | None, days: int
-) -> Memory:
+) -> tuple[Memory, list[str]]:
+    """The memory as it is then, and what it superseded, if that is superseded by another now or by none."""
+    back: list[str] = []
     now = ledger.now()
     if not access.may_erase(ledger.caller, memory):
         days = max(days, RETENTION_DAYS)  # a short time would be erasing it
@@ -165,11 +175,11 @@ def _forget_one(
             "status",
             reason=reason,
         )
-        settle_predecessors(ledger, tx, memory)
+        back = settle_predecessors(ledger, tx, memory)
     if hard:
         tx.purge(memory.id, at=now)
         ledger.record(tx, memory, "purged", reason=reason)  # reasons from before are erased as well
-    return memory
+    return memory, back
 
 
 def check_version(memory: Memory, expected: int | None) -> None:
@@ -218,9 +228,12 @@ def recover(ledger: Ledger, tx: Transaction, id: str, *, expected_version: int |
     return memory
 
 
-def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> None:
+def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> list[str]:
     """After a memory went or came back: point what it superseded at the newest successor still there, or at none; that
-    is then true as long as it was before."""
+    is then true as long as it was before. The ids of those for which it made a difference."""
+    back: list[str] = []
     for outdated in predecessors(tx, [memory.id]):
         if settle(tx, outdated):
             ledger.record(tx, outdated, "superseded", "superseded_by")
+            back.append(outdated.id)
+    return back
