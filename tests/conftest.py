@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -53,11 +55,21 @@ MEMORY_DISK = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 2**30  # a run of all tests holds a tenth of it at a time
 
 
+def heed_signals() -> None:
+    """Where a shell runs the tests in the background, interrupts are ignored, and what they start would inherit that. A
+    handler is not inherited."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_IGN:
+                signal.signal(number, lambda _number, _frame: None)
+
+
 def pytest_configure() -> None:
     """Temporary files lie in memory where there is room for them: half the tests wait for a disk otherwise.
 
     What survives a power cut is tested on a disk of our own making, which counts what was synced.
     """
+    heed_signals()
     if "TMPDIR" in os.environ or not hasattr(os, "statvfs") or not os.access(MEMORY_DISK, os.W_OK):
         return
     disk = os.statvfs(MEMORY_DISK)

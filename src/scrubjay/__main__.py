@@ -29,12 +29,13 @@ def main() -> None:
 
 
 def end_quietly_on_signals() -> None:
-    """Until the server has its own handlers: a client that changes its mind at once must not see a failure."""
+    """Until the server has its own handlers: a client that changes its mind at once must not see a failure. What the
+    parent has set to be ignored (`nohup`, a shell's background) stays so."""
     import signal
 
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda _number, _frame: os._exit(0))
+        if (number := getattr(signal, name, None)) and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: os._exit(0))
 
 
 def private_pipes() -> tuple[int, int]:

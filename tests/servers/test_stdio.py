@@ -318,6 +318,32 @@ def test_a_signal_ends_the_server_without_a_word(start, number, when):
     assert peer.errors == b""
 
 
+IGNORING = """
+import os, signal, sys
+
+for name in sys.argv[1].split(","):
+    signal.signal(getattr(signal, name), signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
+@pytest.mark.parametrize("ignored", ["SIGINT", "SIGHUP,SIGINT", "SIGTERM,SIGINT,SIGHUP"])
+def test_a_signal_that_the_parent_ignores_is_ignored_by_the_server(tmp_path, ignored):
+    with subprocess.Popen(
+        [sys.executable, "-c", IGNORING, ignored, *COMMAND[1:]],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(tmp_path),
+    ) as process:
+        for turn in range(3):  # before it serves, and while it does
+            write(process, "initialize" if turn == 0 else "tools/list", HANDSHAKE if turn == 0 else None)
+            assert json.loads(process.stdout.readline())["id"] == 1
+            for name in ignored.split(","):
+                process.send_signal(getattr(signal, name))
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
 SIGNALLED_WHILE_IMPORTING = """
 import os, signal, sys
 

@@ -115,12 +115,15 @@ class Front:
         self._serving = threading.Event()
         self._closed = threading.Event()
         self._stopping = False
+        self._heeded: signal.Signals | None = None  # one that wakes the reader
         self._bell, self._rope = os.pipe()  # rung by every signal as it arrives, whatever the main thread is doing
 
     def run(self) -> NoReturn:
         for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), self._on_signal)
+            # What the parent has set to be ignored stays so.
+            if (number := getattr(signal, name, None)) and signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._on_signal)
+                self._heeded = self._heeded or number
         if hasattr(os, "set_blocking"):
             os.set_blocking(self._rope, False)
         signal.set_wakeup_fd(self._rope, warn_on_full_buffer=False)
@@ -237,10 +240,10 @@ class Front:
         os.write(self._rope, b"\0")
 
     def _wake_reader(self) -> None:
-        if hasattr(signal, "pthread_kill"):
+        if hasattr(signal, "pthread_kill") and self._heeded is not None:
             main = threading.main_thread().ident
             assert main is not None
-            signal.pthread_kill(main, signal.SIGTERM)
+            signal.pthread_kill(main, self._heeded)
 
     def _finish(self) -> NoReturn:
         """Let running calls finish, close the store and exit.
