@@ -11,7 +11,7 @@ import sys
 import pytest
 
 COMMANDS_BY_ID = (["show"], ["history"], ["update", "--title", "t"], ["forget"], ["forget", "--hard", "--yes"],
-                  ["forget", "--undo"], ["supersede", "mem_000000000000"])  # fmt: skip
+                  ["forget", "--undo"], ["undo"], ["supersede", "mem_000000000000"])  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS_BY_ID, ids=" ".join)

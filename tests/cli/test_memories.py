@@ -252,6 +252,33 @@ def test_history_tells_who_changed_what_and_why_and_restores(call, stored):
     assert call("history", id, "--restore", "99").code == 3
 
 
+def test_each_undo_takes_back_one_change_and_says_which(call, stored):
+    old, new, newest = stored("User likes tea"), stored("User likes coffee"), stored("User likes cocoa")
+    call("update", old, "--importance", "0.9")
+    call("supersede", old, new)
+    call("supersede", old, newest)
+    call("forget", old)
+
+    told = [call("undo", old).out for _ in range(4)]
+
+    assert told[0] == f"{old} is no longer forgotten, but outdated by {newest}.\n"
+    assert told[1] == f"{old} is no longer outdated by {newest}: it is still outdated by {new}.\n"
+    assert told[2] == f"{old} is no longer outdated by {new}: it is current again.\n"
+    assert told[3].startswith(f"{old} is as it was before its last update (importance); now at version")
+    refused = call("undo", old)
+    assert refused.code != 0
+    assert "nothing to undo" in refused.err
+
+
+def test_an_undo_is_told_to_programs(call, stored):
+    id = stored("User likes tea")
+    call("update", id, "--content", "User likes coffee")
+
+    done = call("undo", id, "--json").json
+
+    assert (done["memory"]["content"], done["undone"], done["changed"]) == ("User likes tea", "revised", ["content"])
+
+
 def test_forgetting_can_be_undone(call, stored):
     id = stored("User likes tea")
 

@@ -17,7 +17,7 @@ VALUES = {"--space": ["work"], "--json": [], "--home": ["elsewhere"], "--debug":
 IN_ONE_SPACE = {
     "store", "update", "supersede", "conflicts", "consolidate", "search", "list", "show", "history", "duplicates",
     "decisions", "forget", "prune", "archive", "export", "import", "mcp", "serve", "settings",
-    "brief", "install", "config", "hook", "tags", "stats", "edit", "open",
+    "brief", "install", "config", "hook", "tags", "stats", "edit", "open", "undo",
 }  # fmt: skip
 
 

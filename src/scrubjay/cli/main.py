@@ -42,6 +42,7 @@ SECTIONS = {
     },
     "Forget": {
         "forget": "Forget memories; they can be restored for thirty days.",
+        "undo": "Take back the last change to a memory.",
         "prune": "Forget expired memories.",
         "archive": "Move memories to cold storage, or restore them.",
     },

@@ -1,0 +1,54 @@
+"""`scrubjay undo`"""
+
+from __future__ import annotations
+
+import click
+
+from scrubjay.cli.command import Command
+from scrubjay.cli.ids import meant
+from scrubjay.cli.output import safe, show
+from scrubjay.cli.session import Session
+from scrubjay.values.memory import Undone
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    scrubjay undo mem_4x1k9c0d2m7q
+    scrubjay undo @1
+    scrubjay undo deed_7g2h4j6k8m0n
+    """,
+)
+@click.argument("id")
+@click.pass_obj
+def undo(session: Session, id: str) -> None:
+    """Take back the last change to a memory.
+
+    That it was forgotten, outdated by another, settled with another as both true, or updated; its history loses
+    nothing. Once more takes back the change before. The id that `scrubjay forget` gave for many memories brings all
+    of them back.
+
+    `scrubjay history` shows earlier versions and restores any of them.
+    """
+    if id.startswith("deed_"):
+        from scrubjay.cli.commands.forget import undo_bulk
+
+        return undo_bulk(session, id)
+    with session.engine(known_space=True) as engine:  # an earlier text is embedded again
+        done = engine.curation.undo(meant(engine, id, session))
+    value = {"memory": done.memory, "undone": done.what, "other": done.other, "changed": list(done.fields)}
+    show(value, safe(sentence(done)), session)
+
+
+def sentence(done: Undone) -> str:
+    memory, newer = done.memory, done.memory.superseded_by
+    if done.what == "forgotten":
+        return f"{memory.id} is no longer forgotten" + (f", but outdated by {newer}." if newer else ".")
+    if done.what == "superseded":
+        still = f"still outdated by {newer}" if newer else "current again"
+        return f"{memory.id} is no longer outdated by {done.other}: it is {still}."
+    if done.what == "settled":
+        return f"{memory.id} and {done.other} are no longer settled as both true."
+    return (
+        f"{memory.id} is as it was before its last update ({', '.join(done.fields)}); now at version {memory.version}."
+    )
