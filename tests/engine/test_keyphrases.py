@@ -44,6 +44,11 @@ def test_keys_hashes_links_and_addresses_are_no_tags(text):
     assert not any(len(tag) > 6 for tag in auto_tags(text))
 
 
+@pytest.mark.parametrize("id", ["mem_4x1k9c0d2m7q", "mem_qwertzuiopas"])  # one id in fifty has no digit
+def test_an_id_is_no_tag_whatever_its_letters(id):
+    assert auto_tags(f"The harbour rule replaces {id} since the refit") == ("harbour rule replaces", "refit")
+
+
 @pytest.mark.parametrize(
     "piece",
     ["a", "a b ", "ab cd ", "ab. ", "a'", "_", "a_", "é\u0301\u0301", "\u0301", "@", "a@", "a.", "x://", "\0", "1a",

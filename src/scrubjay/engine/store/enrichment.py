@@ -135,7 +135,8 @@ UNREADABLE = (
     ("\U0001b000", "\U0001b16f"),
     ("\U00020000", "\U0003ffff"),
 )
-SECRET = re.compile(r"(?=.*\d)(?=.*[a-zA-Z]).{16,}")  # letters and digits mixed at length: a token, not a word
+# Letters and digits mixed at length are a token, not a word; so is an id, of which one in fifty has no digit.
+SECRET = re.compile(r"(?=.*\d)(?=.*[a-zA-Z]).{16,}|mem_[0-9a-z]{12}\Z")
 
 VERBS = frozenset(
     """
