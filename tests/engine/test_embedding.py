@@ -241,6 +241,26 @@ def test_closing_finishes_a_long_text(open_engine):
     assert open_engine().check().pending == 0
 
 
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_vectors_may_be_plain_lists_of_numbers(open_engine, kind):
+    class Plain(HashingEmbedder):
+        def embed(self, texts):
+            return kind(kind(float(number) for number in one) for one in super().embed(texts))
+
+        def embed_query(self, text):
+            return kind(float(number) for number in super().embed_query(text))
+
+    jay = open_engine(Plain())
+
+    one = jay.store("Ada tends the lighthouse")
+    [other] = jay.store_many([{"content": "The tide is high"}])
+
+    assert one.degraded is None
+    assert {*jay.records.vectors([one.memory.id, other])} == {one.memory.id, other}
+    hits = jay.search("Ada tends the lighthouse")
+    assert (hits.degraded, hits[0].memory.id) == (None, one.memory.id)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -248,6 +268,10 @@ def test_closing_finishes_a_long_text(open_engine):
         lambda made: [one[:0] for one in made],
         lambda made: made[1:],
         lambda made: made + made,
+        lambda made: [["a"] * len(one) for one in made],
+        lambda made: [[one] for one in made],
+        lambda made: [None for _ in made],
+        lambda made: None,
     ],
 )
 def test_vectors_of_another_length_or_number_are_refused_and_the_text_is_kept(open_engine, wrong):

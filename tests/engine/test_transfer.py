@@ -11,7 +11,7 @@ import pytest
 from scrubjay.dialects.mama import mama
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
-from scrubjay.errors import Conflict, InvalidInput
+from scrubjay.errors import Conflict, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Request
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Caller, Kind, LinkKind, Memory, NewMemory, Role
@@ -344,3 +344,21 @@ def test_links_that_are_already_here_are_not_imported_again(jay, other):
 
     assert (again.already_here, again.links, again.links_left_out) == (2, 0, 0)
     assert other.records.history.last_event("default") == before
+
+
+def test_many_at_once_and_imports_keep_to_the_quota_as_single_ones_do(open_engine):
+    jay = open_engine(quota=3)
+    jay.store("The crane is red")
+
+    with pytest.raises(QuotaExceeded):
+        jay.store_many([{"content": f"The tide of day {day}"} for day in range(3)])
+    with pytest.raises(QuotaExceeded):
+        jay.import_from([{"content": f"The tide of day {day}"} for day in range(3)])
+    assert len(jay.list()) == 1
+
+    jay.store_many([{"content": "The tide is high"}])
+    assert jay.import_from([{"content": "The tide is low"}]).stored == 1
+    with pytest.raises(QuotaExceeded):
+        jay.store("The crane is tall")
+    forgotten = {"content": "The crane was blue", "status": "deleted"}
+    assert jay.import_from([forgotten]).stored == 1, "what is forgotten does not count"

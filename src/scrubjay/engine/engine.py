@@ -378,6 +378,7 @@ class Engine:
         """Write new memories in their order, plain ones that follow each other all at once; what is imported on paths
         that are free."""
         ledger = self.ledger
+        intake.check_quota(self, tx, *memories)
         for plain, run in groupby(zip(memories, texts, strict=True), lambda pair: pair[0].kind is Kind.MEMORY):
             pairs = [*run]
             if plain:

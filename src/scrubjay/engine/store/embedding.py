@@ -177,16 +177,23 @@ class Embedding:
         self._why_down = why
 
 
-def usable(embedder: Embedder, vectors: list[Vector], texts: int) -> list[Vector]:
-    """The same; embedders of others may return anything.
+def usable(embedder: Embedder, vectors: Sequence[Vector], texts: int) -> list[Vector]:
+    """The same as arrays; embedders of others may return anything, such as lists of numbers.
 
     :raises EmbeddingError: if one is not made of numbers, or they are not one of the right length for each text
     """
-    if len(vectors) != texts or any(len(vector) != embedder.dimension for vector in vectors):
+    from numpy import asarray, errstate, float32  # as in every embedder
+
+    try:
+        with errstate(over="ignore"):
+            found = [asarray(vector, dtype=float32) for vector in vectors]
+    except (TypeError, ValueError, OverflowError):
+        found = []
+    if len(found) != texts or any(vector.shape != (embedder.dimension,) for vector in found):
         raise EmbeddingError(f"The model did not return one vector of {embedder.dimension} numbers for each text.")
-    if not all(isfinite(vector.min()) and isfinite(vector.max()) for vector in vectors):
+    if not all(isfinite(vector.min()) and isfinite(vector.max()) for vector in found):
         raise EmbeddingError("The model returned unusable numbers.")
-    return vectors
+    return found
 
 
 # --- what a call embeds ----------------------------------------------------------------------------------------------

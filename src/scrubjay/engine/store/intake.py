@@ -108,20 +108,23 @@ def check_trust(engine: Engine, memory: Memory) -> Memory:
     return trust.check_trust(memory, secrets=trust.Policy(parts.secrets), instructions=trust.Policy(parts.instructions))
 
 
-def check_quota(engine: Engine, tx: Transaction, memory: Memory) -> None:
-    """:raises QuotaExceeded: if its user may keep no more in this space"""
-    quota, user = engine.parts.quota, memory.context.user_id
-    if not quota:
+def check_quota(engine: Engine, tx: Transaction, *memories: Memory) -> None:
+    """:raises QuotaExceeded: if the user of one of them may not keep so many more in its space"""
+    if not (quota := engine.parts.quota):
         return
+    from collections import Counter
+
     from scrubjay.stores.promises.statistics import Of, Part  # few have a quota
 
-    everyone = Audience("", (Scope(memory.space, Sight.ALL),))
-    states = tx.statistics.totals(Part(Of.USER, user), everyone, now=engine.now()).states
-    if sum(count for state, count in states.items() if state < State.DELETED) >= quota:
-        raise QuotaExceeded(
-            f"The limit is reached: user {user} may have {quota:,} memories in space {memory.space}.",
-            hint="Forget some, or ask for a higher quota.",
-        )
+    new = Counter((one.context.user_id, one.space) for one in memories if one.status is not Status.DELETED)
+    for (user, space), count in new.items():
+        everyone = Audience("", (Scope(space, Sight.ALL),))
+        states = tx.statistics.totals(Part(Of.USER, user), everyone, now=engine.now()).states
+        if sum(kept for state, kept in states.items() if state < State.DELETED) + count > quota:
+            raise QuotaExceeded(
+                f"The limit is reached: user {user} may have {quota:,} memories in space {space}.",
+                hint="Forget some, or ask for a higher quota.",
+            )
 
 
 def check_unique(engine: Engine, tx: Transaction, fingerprint: bytes) -> None:
