@@ -57,7 +57,9 @@ def test_a_store_is_created_where_one_says_or_under_the_home(call, home, tmp_pat
 
     assert (home / "stores" / "one" / ".scrubjay-store").is_file()
     assert (tmp_path / "two" / ".scrubjay-store").is_file()
-    assert call("folders", "create", "two").code == 1
+    again = call("folders", "create", "two")
+    assert again.code == 1
+    assert "Space two already has a folder." in again.err
     assert call("folders", "create", "Bad_Name").code == 1
     assert call("folders", "create").code == 2
 

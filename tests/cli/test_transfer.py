@@ -75,7 +75,7 @@ def test_what_is_to_be_embedded_later_is_found_by_words_at_once_and_by_meaning_t
         "User plays the cello"
     ]
     assert "0 of 2 are found by meaning; 2 wait" in call("doctor").out
-    assert "2 memories wait for vectors." in call("search", "string instrument").err
+    assert "None of the 2 memories that were searched has vectors yet." in call("search", "string instrument").err
 
     call("doctor", "--rebuild")
     assert "wait for the model" not in call("doctor").out
@@ -123,6 +123,7 @@ def test_importing_twice_changes_nothing(call, stored, tmp_path):
     assert done.json == {"stored": 0, "already_here": 1, "links": 0, "links_left_out": 0}
     assert "1 was already there" in call("import", file).out
     assert "1 was already in the space default" in call("import", file, "--space", "copy").out
+    assert call("import", file, "--space", "copy", "--json").json["in_other_spaces"] == ["default"]
 
 
 def test_an_export_to_standard_output_can_be_piped_into_an_import(run, tmp_path):

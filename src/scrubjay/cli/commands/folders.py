@@ -11,6 +11,7 @@ from scrubjay.cli.command import Family
 from scrubjay.cli.output import counted, note, print_json, print_table, show, show_note
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
+from scrubjay.errors import Conflict
 
 if TYPE_CHECKING:
     from scrubjay.engine.files.stores import Indexed
@@ -116,7 +117,13 @@ def create(session: Session, name: str | None, folder: Path | None, project: boo
     if name is None:
         raise click.UsageError("Give the space a name, or pass --project.")
     with session.engine(meaning=False) as engine:
-        store = engine.folders.create(name, path=folder, description=description)
+        try:
+            store = engine.folders.create(name, path=folder, description=description)
+        except Conflict as error:
+            if error.details.get("space") != name:
+                raise
+            hint = "Choose another name, or use it: `scrubjay folders list` says where it is."
+            raise Conflict(f"Space {name} already has a folder.", hint=hint) from error
     show({"store": name, "path": str(store.path)}, store.path, session)
     note(f"Only memories stored at a path become files. To keep all as files: scrubjay folders mirror {name}", session)
 

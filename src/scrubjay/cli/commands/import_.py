@@ -81,6 +81,7 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
             {
                 "stored": result.stored,
                 "already_here": result.already_here,
+                **({"in_other_spaces": elsewhere} if elsewhere else {}),
                 "links": result.links,
                 "links_left_out": result.links_left_out,
             }

@@ -217,7 +217,7 @@ class Folders:
 
         def write(tx: Transaction) -> bool:
             if (known := registry.find(name)) is not None and (known.written or name != DEFAULT_SPACE):
-                raise Conflict(f"Store {name!r} already exists.", hint="Choose another name, or use it.")
+                raise Conflict(f"Store {name!r} already exists.", hint="Choose another name, or use it.", space=name)
             if not read_only:
                 Folder(store.path).check_writable()
             self._registered(tx, store)

@@ -127,9 +127,12 @@ def _find(
 
 
 def without_vectors(reads: Reads, filter: Filter, audience: Audience, now: datetime) -> str | None:
-    """Why a question that shares no word with any memory found nothing, if there are memories."""
-    waiting = reads.count(filter, audience, now=now)
-    return f"{waiting:,} {'memory waits' if waiting == 1 else 'memories wait'} for vectors." if waiting else None
+    """Why a question that shares no word with any memory found nothing, if there are memories. It counts those that
+    were searched: how many wait in the whole store, doctor says."""
+    searched = reads.count(filter, audience, now=now)
+    if searched == 1:
+        return "The only memory that was searched has no vectors yet."
+    return f"None of the {searched:,} memories that were searched has vectors yet." if searched else None
 
 
 def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:
