@@ -191,8 +191,7 @@ class Search:
         else:
             near = reads.candidates(query.text, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
             if near.near:
-                cosines = list(map(float, near.cosines[: near.near]))
-                heard.append(verdict.Heard(self.fingerprint, vector, cosines))
+                heard.append(verdict.Heard(self.fingerprint, vector, near.cosines[: near.near]))
             if periods:
                 near = and_also(near, self._from_then(vector, periods))
             similar, weight = dict[str, float](), ranking.BESIDE

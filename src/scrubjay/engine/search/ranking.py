@@ -16,12 +16,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
-from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, WORD, says, speaks, words_of
+from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, WORD, says, words_of
 from scrubjay.values.memory import (
     Candidates,
     Column,
@@ -262,7 +261,6 @@ TOLD = 0.05  # what "you" in a memory costs, if it is not in the question: it te
 SUBJECT = 0.05  # for beginning with a word of the question: who it is about, or who said it
 RECENT = 0.08  # what share the newest of those looked at gain, unless the question asks what was: the older, the less
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
-TOLD_REMEMBERED = 10_000  # openings of which it is remembered how they speak
 
 
 # Words of questions about what was, rather than what is.
@@ -282,11 +280,14 @@ def second_look(
         return found
     import numpy as np
 
-    place = dict(zip(looked_at(found, periods), found.order, strict=False))
-    rows = [place[memory] for memory in glimpses.memories]
+    looked = looked_at(found, periods)
+    rows = found.order[: len(looked)]
+    if glimpses.memories != looked:  # in another order, or some are gone
+        place = dict(zip(looked, rows, strict=True))
+        rows = [place[memory] for memory in glimpses.memories]
     all_scores = np.array(found.scores, np.float64)
     scores, boosts = all_scores[rows], dict[str, Any]()
-    begins, first, second = zip(*map(told, glimpses.opening), strict=True)
+    begins, first, second, *_ = zip(*map(verdict.told, glimpses.opening), strict=True)
     lengths, alone = np.array(glimpses.length), np.array([not talk for talk in glimpses.conversation])
     embedded = ~np.isnan(np.asarray(found.cosines)[rows])
     if lengths.max() > LONG:  # the word score has its own way with length
@@ -317,7 +318,7 @@ def second_look(
     scores = np.clip(scores, 0.0, 1.0)
     boosts["conversation"] = drawn_together(scores, glimpses.conversation)
     all_scores[rows] = scores + boosts["conversation"]
-    looked = Ranked(
+    again = Ranked(
         found.memories,
         scores=all_scores,
         word_scores=found.word_scores,
@@ -325,8 +326,8 @@ def second_look(
         similarities=found.similarities,
         order=best_first(all_scores, np.asarray(found.similarities)),
     )
-    looked.looked, looked.boosts = rows, boosts
-    return looked
+    again.looked, again.boosts = rows, boosts
+    return again
 
 
 def long_notes(glimpses: Glimpses) -> list[str]:
@@ -366,13 +367,6 @@ def places(stem: str, text: str) -> Iterator[int]:
         if not stem.isascii() or not (text[at - 1 : at].isalnum() or (len(stem) < 4 and text[end : end + 1].isalnum())):
             yield at
         at = text.find(stem, at + 1)
-
-
-@lru_cache(TOLD_REMEMBERED)
-def told(opening: str) -> tuple[str, float, float]:
-    """The first word of a text, and how much it speaks in the first and in the second person."""
-    said = words_of(opening)
-    return said[0] if said else "", speaks(FIRST_PERSON, said), speaks(SECOND_PERSON, said)
 
 
 def ages(glimpses: Glimpses) -> Column:
@@ -580,7 +574,8 @@ def likelihood(
     openings = dict(zip(glimpses.memories, glimpses.opening, strict=True))
     first = [(score, openings[memory]) for memory, score in first_few.items() if memory in openings]
     reads_all = len(heard) > 1
-    english = verdict.english(query.text) and 2 * sum(verdict.english(opening) for _, opening in first) >= len(first)
+    in_english = sum(verdict.told(opening).english for _, opening in first)
+    english = verdict.english(query.text) and 2 * in_english >= len(first)
     if not english and reads_all:
         heard = heard[1:]  # the second model reads other languages, the first makes little of them
     sure = verdict.likelihood(heard, similarity, words)

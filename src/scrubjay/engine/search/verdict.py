@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from math import exp, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrubjay.engine.search.pronouns import SECOND_PERSON, says, speaks, words_of
-from scrubjay.values.memory import Verdict
+from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
+from scrubjay.values.memory import Column, Verdict
 from scrubjay.values.words import CALENDAR, SENTENCE, STOP_WORDS, query_words
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Heard(NamedTuple):
 
     fingerprint: str | None
     vector: Vector  # the question's
-    cosines: Sequence[float]  # of its candidates
+    cosines: Column  # of its candidates
 
 
 class Words(NamedTuple):
@@ -115,8 +115,10 @@ def likelihood(heard: Sequence[Heard], similarity: float, words: Words) -> float
     }
     names = tuple(model for one in heard if (model := _model(one.fingerprint)))
     weights = WEIGHTS.get(names, WEIGHTS[()])
+    if names:  # a search by words imports no numpy
+        import numpy as np
     for one, model in zip(heard, names, strict=False):
-        best = sorted(one.cosines, reverse=True)[:10]
+        best = sorted(np.asarray(one.cosines, np.float64).tolist(), reverse=True)[:10]
         near = _background()[str(one.fingerprint)] @ one.vector
         near.sort()
         seen[f"{model} best"], seen[f"{model} ten"] = best[0], sum(best) / len(best)
@@ -180,8 +182,31 @@ STEM = 5  # letters
 FIRST = 5  # how many are looked at; the one that looks most like an answer speaks for the list
 SIGN = 0.3  # what share of a score each sign takes off
 ABSENT = 0.5  # how much it counts that no one the question names is named, in a memory that does not say who speaks
+TOLD_REMEMBERED = 10_000  # openings of which it is remembered how they speak
 
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
+
+
+class Told(NamedTuple):
+    """What is seen in how a memory begins, whatever the question."""
+
+    first_word: str
+    first_person: float  # how much it speaks so
+    second_person: float
+    asks: float
+    english: bool
+
+
+@lru_cache(TOLD_REMEMBERED)
+def told(opening: str) -> Told:
+    said = words_of(opening)
+    return Told(
+        first_word=said[0] if said else "",
+        first_person=speaks(FIRST_PERSON, said),
+        second_person=speaks(SECOND_PERSON, said),
+        asks=asks(opening),
+        english=english(opening),
+    )
 
 
 def likeliest(first: Iterable[tuple[float, str]], question: str) -> float:
@@ -202,26 +227,28 @@ class Asked:
 
     def signs(self, opening: str) -> float:
         """How many signs a memory shows that it is not an answer, from 0 to 3."""
-        said = words_of(opening)
-        told_to_somebody = 0.0 if self.says_you else speaks(SECOND_PERSON, said)
-        return asks(opening) + told_to_somebody + self._about_another(opening, said)
+        seen = told(opening)
+        told_to_somebody = 0.0 if self.says_you else seen.second_person
+        return seen.asks + told_to_somebody + self._about_another(opening, seen.first_word)
 
-    def _about_another(self, opening: str, said: Sequence[str]) -> float:
-        if not self.names or not said or said[0] in self.words:
+    def _about_another(self, opening: str, first_word: str) -> float:
+        if not self.names or not first_word or first_word in self.words:
             return 0.0
         if SPEAKER.match(opening):
             return 1.0
-        return ABSENT if self.names.isdisjoint(said) else 0.0
+        return ABSENT if self.names.isdisjoint(words_of(opening)) else 0.0
 
 
 def of_another_one(question: str, opening: str) -> bool:
     """The search service, the payment service: a word of both follows a word in each that the other has not."""
     asked, said = words_of(question), words_of(opening)
-    there = {word[:STEM] for word in said}
+    there, wanted = {word[:STEM] for word in said}, _before(asked)
+    if there.isdisjoint(wanted):
+        return False
     before = _before(said)
     return any(
         word in before and what.isdisjoint(there) and before[word].isdisjoint(one[:STEM] for one in asked)
-        for word, what in _before(asked).items()
+        for word, what in wanted.items()
     )
 
 
@@ -237,7 +264,9 @@ def figures(text: str) -> frozenset[str]:
 
 def of_another_number(question: str, opening: str) -> bool:
     """Invoice 1001, invoice 1002; db1, db2: of one kind, and the question's is not in the text."""
-    asked, said, there = _numbered(question), _numbered(opening), figures(opening)
+    if not (asked := _numbered(question)):
+        return False
+    said, there = _numbered(opening), figures(opening)
     return any(kind in said and which.isdisjoint(there) for kind, which in asked.items())
 
 
@@ -264,5 +293,7 @@ def _before(words: Sequence[str]) -> dict[str, set[str]]:
 
 def asks(opening: str) -> float:
     """Which share of the sentences are questions."""
+    if "?" not in opening:
+        return 0.0
     sentences: list[str] = [sentence for sentence in SENTENCE.split(opening) if sentence]
     return sum(sentence.rstrip().endswith("?") for sentence in sentences) / max(1, len(sentences))
