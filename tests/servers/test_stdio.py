@@ -248,6 +248,7 @@ def test_nothing_but_the_protocol_is_on_stdout_though_libraries_print(start, tmp
     peer.greet()
 
     assert not peer.call("list_recent_memories")["isError"]
+    assert "error" in peer.ask("tools/call", {"name": "no_such_tool"})  # only this needs the protocol's library
 
     peer.close_input()
     assert peer.end() == 0

@@ -11,13 +11,14 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, TypeVar
 
 from scrubjay.dialects.base import Body, Dialect, Pieces, Reply, Stream, name_request
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Error, Internal, RateLimited, TimedOut
+from scrubjay.errors import Error, Internal, InvalidInput, RateLimited, TimedOut
+from scrubjay.servers.stdio.profile import served_name
 from scrubjay.servers.workers import Workers
 from scrubjay.values import plain_json
 from scrubjay.values.frozen import dataclass
@@ -35,6 +36,8 @@ Shaped = TypeVar("Shaped")
 Shape = Callable[[Reply, "Rate | None"], Shaped]  # a reply as the protocol sends it, and its caller's rate
 
 MAX_CLIENT_NAME = 100
+KEY = "scrubjay/idempotency-key"  # in the _meta of an MCP call: do this write only once
+IF_VERSION = "scrubjay/if-version"  # make this change only to that version
 
 
 class Unanswered(BaseException):
@@ -156,6 +159,52 @@ def _last(stream: Stream) -> Body:
         if piece is not None:
             last = piece
     return last["data"] if stream.kind is Pieces.EVENTS and last else last
+
+
+# --- tools of MCP, with its library and without ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A tool as clients see it, and the operation behind it."""
+
+    dialect: Dialect
+    operation: str
+    prefix: str  # before the operation's name, where several dialects are served
+
+
+def served_tools(dialects: Sequence[Dialect]) -> dict[str, Served]:
+    """Every operation under the name that clients call it by."""
+    alone = len(dialects) == 1
+    return {
+        served_name(dialect.name, operation, alone=alone): Served(
+            dialect, operation, "" if alone else f"{dialect.name}_"
+        )
+        for dialect in dialects
+        for operation in dialect.operations
+    }
+
+
+def client_called(name: str) -> str:
+    """A client's own name, as far as it has one."""
+    return name.strip()[:MAX_CLIENT_NAME] or "unknown"
+
+
+def meta_text(meta: Mapping[str, Any], name: str) -> str | None:
+    value = meta.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(f"_meta {name} must be text.", field=name)
+    return value
+
+
+def meta_number(meta: Mapping[str, Any], name: str) -> int | None:
+    value = meta.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise InvalidInput(f"_meta {name} must be a whole number of at least 1.", field=name)
+    return value
+
+
+# --- the engine ------------------------------------------------------------------------------------------------------
 
 
 class Opening:

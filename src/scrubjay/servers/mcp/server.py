@@ -15,8 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -48,7 +47,18 @@ from scrubjay import __version__
 from scrubjay.dialects.base import Dialect, Reply
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
-from scrubjay.servers.calls import MAX_CLIENT_NAME, Call, Service, without_stream
+from scrubjay.servers.calls import (
+    IF_VERSION,
+    KEY,
+    Call,
+    Served,
+    Service,
+    client_called,
+    meta_number,
+    meta_text,
+    served_tools,
+    without_stream,
+)
 from scrubjay.servers.headers import expected_version, idempotency_key
 from scrubjay.servers.mcp.prompts import prompt_handlers
 from scrubjay.servers.mcp.resources import resource_handlers
@@ -56,7 +66,7 @@ from scrubjay.servers.mcp.sampling import ASK_SECONDS, Asking, Context, client_m
 from scrubjay.servers.reply_size import bounded, shallow
 from scrubjay.servers.stdio.answers import FRESH_MS
 from scrubjay.servers.stdio.manifest import sheet_of
-from scrubjay.servers.stdio.profile import compose, served_name
+from scrubjay.servers.stdio.profile import compose
 from scrubjay.servers.workers import Turns, Workers
 from scrubjay.values.memory import LOCAL_USER, Caller, Prompt
 from scrubjay.values.suggestions import nearest
@@ -67,18 +77,7 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Any] | None
 Said = TypeVar("Said")
 
-KEY = "scrubjay/idempotency-key"  # in a call's _meta: do this write only once
-IF_VERSION = "scrubjay/if-version"  # make this change only to that version
 MAX_SESSIONS = 1_000  # that are opened at once, per dialect; BoundedSessions keeps them far below
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A tool as clients see it, and the operation behind it."""
-
-    dialect: Dialect
-    operation: str
-    prefix: str  # before the operation's name, where several dialects are served
 
 
 def build_server(
@@ -124,18 +123,6 @@ def build_server(
         security = RequestStateSecurity(codec=Seal(signing_key or partial(os.urandom, 32)))
         server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
     return server
-
-
-def served_tools(dialects: Sequence[Dialect]) -> dict[str, Served]:
-    """Every operation under the name that clients call it by."""
-    alone = len(dialects) == 1
-    return {
-        served_name(dialect.name, operation, alone=alone): Served(
-            dialect, operation, "" if alone else f"{dialect.name}_"
-        )
-        for dialect in dialects
-        for operation in dialect.operations
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,20 +232,6 @@ def one_of(in_meta: Said | None, in_headers: Said | None, header: str) -> Said |
     return in_headers if in_meta is None else in_meta
 
 
-def meta_text(meta: Mapping[str, Any], name: str) -> str | None:
-    value = meta.get(name)
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput(f"_meta {name} must be text.", field=name)
-    return value
-
-
-def meta_number(meta: Mapping[str, Any], name: str) -> int | None:
-    value = meta.get(name)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InvalidInput(f"_meta {name} must be a whole number of at least 1.", field=name)
-    return value
-
-
 def shaped(reply: Reply, rate: Rate | None = None) -> CallToolResult:
     reply = replace(reply, body=shallow(bounded(reply.body)))
     return CallToolResult(
@@ -278,17 +251,22 @@ def unknown_tool(name: str, served: Mapping[str, Served]) -> MCPError:
 def client_name(ctx: Context) -> str:
     """The client's own name, from the handshake or this very request."""
     params = ctx.session.client_params
-    name = params.client_info.name.strip() if params else ""
-    return name[:MAX_CLIENT_NAME] or "unknown"
+    return client_called(params.client_info.name if params else "")
 
 
 # --- stdio -----------------------------------------------------------------------------------------------------------
 
 
+class Inbox(Protocol):
+    """Messages as the front has read them."""
+
+    def get(self) -> dict[str, Any] | None: ...
+
+
 def run_streams(
     dialects: Sequence[Dialect],
     engine: Callable[[], Engine],
-    inbox: SimpleQueue[dict[str, Any] | None],
+    inbox: Inbox,
     deliver: Callable[[int | str | None, bytes], None],
     *,
     extras: bool = False,
@@ -317,9 +295,7 @@ def run_streams(
     anyio.run(main)
 
 
-async def _feed(
-    inbox: SimpleQueue[dict[str, Any] | None], stream: MemoryObjectSendStream[SessionMessage | Exception]
-) -> None:
+async def _feed(inbox: Inbox, stream: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
     """Hand over what the front has read. A separate thread waits, so calls cannot take its place."""
     own = anyio.CapacityLimiter(1)
     async with stream:

@@ -2,10 +2,11 @@
 
     stdin ──> read a line ──> broken? ─────────────> an error
                               known from the manifest? ──> the answer, from here
-                              anything else ──> inbox ──> library (loads in a thread) ──> stdout
+                              anything else ──> inbox ──> `plain.py`, in a thread ──> stdout
+                                                          └─> the library, once it is needed
 
-Importing the library takes most of a second, and every editor window pays for it; until then the client has its tools.
-The client's own opening request is replayed into the library, whose answer to it is dropped, so that its session is a
+Importing what answers takes a while, and the library most of a second; until then the client has its tools. The
+client's own opening request is replayed into the library, whose answer to it is dropped, so that its session is a
 genuine one. The main thread reads: signals arrive there and can interrupt it.
 
 Only cheap parts of the standard library may be imported here; `tests/servers/test_manifest.py` counts them.

@@ -1,4 +1,4 @@
-"""The slow half of a stdio server: the engine and the protocol's library, loaded side by side."""
+"""The slow half of a stdio server: the engine and, once it is needed, the protocol's library."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from scrubjay.errors import Error
 from scrubjay.hooks.listening import listen
 from scrubjay.servers.calls import Opening
 from scrubjay.servers.stdio.options import Options
+from scrubjay.servers.stdio.plain import Plain
 from scrubjay.settings import Settings, load
 from scrubjay.wiring import open_engine
 
@@ -35,20 +36,27 @@ def serve(
     opening = Opening(lambda: _open(options))
     closing: list[Callable[[], None]] = []
     threading.Thread(target=_open_ahead, args=(opening, options, closing), daemon=True).start()
-    from scrubjay.servers.mcp.server import run_streams  # takes a second, in which the engine opens and its model loads
+    dialects, limits = [find(name) for name in options.dialects], _limits(options)
+    left = Plain(dialects, opening.engine, inbox, deliver).run(serving) if limits is None else []
+    if left is not None:
+        from scrubjay.servers.mcp.server import run_streams  # takes most of a second
 
-    run_streams(
-        [find(name) for name in options.dialects],
-        opening.engine,
-        inbox,
-        deliver,
-        extras=options.extras,
-        limits=_limits(options),
-        serving=serving,
-    )
+        rest = Rest(left, inbox)
+        run_streams(dialects, opening.engine, rest, deliver, extras=options.extras, limits=limits, serving=serving)
     for close in closing:
         close()
     opening.close()
+
+
+class Rest:
+    """An inbox, and what was taken out of it already."""
+
+    def __init__(self, ahead: list[dict[str, Any]], inbox: SimpleQueue[dict[str, Any] | None]) -> None:
+        self._ahead = ahead
+        self._inbox = inbox
+
+    def get(self) -> dict[str, Any] | None:
+        return self._ahead.pop(0) if self._ahead else self._inbox.get()
 
 
 def _limits(options: Options) -> Limits | None:

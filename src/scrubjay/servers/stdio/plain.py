@@ -1,0 +1,288 @@
+"""Ordinary requests over stdio, answered without the protocol's library: its import costs more processor time than
+opening the memory and the first calls together, in every editor window.
+
+    inbox ──> ordinary? ──> a thread ──> the dialect ──> stdout
+              anything else ──> it, and whatever follows, is for the library
+
+Ordinary are calls of known tools and the lists of prompts and resources, in a session of the handshake era. Whatever is
+unusual (another version or era, an unknown tool, a tool that may ask the client, a cursor, a list that fails) is left
+to the library, which knows every rule. It hears the client's own handshake first, and takes over once every call that
+runs here is answered, so that the order of one client's calls stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from queue import SimpleQueue
+from threading import Event
+from typing import Any
+
+import anyio
+from anyio.to_thread import run_sync
+
+from scrubjay.dialects.base import Dialect, Reply, Resource, UserPrompt
+from scrubjay.engine.engine import Engine
+from scrubjay.errors import InvalidInput
+from scrubjay.servers.calls import (
+    IF_VERSION,
+    KEY,
+    Call,
+    Served,
+    Service,
+    client_called,
+    fault,
+    meta_number,
+    meta_text,
+    served_tools,
+    without_stream,
+)
+from scrubjay.servers.reply_size import bounded, shallow
+from scrubjay.servers.stdio.answers import HANDSHAKE_VERSIONS
+from scrubjay.servers.stdio.frames import encoded
+from scrubjay.servers.stdio.front import REPLAYED
+from scrubjay.servers.workers import Turns, Workers
+from scrubjay.values.memory import LOCAL_USER, Provenance
+
+Message = dict[str, Any]
+Answer = Callable[[], Awaitable[Message]]
+Inbox = SimpleQueue[Message | None]
+
+VERSIONS = HANDSHAKE_VERSIONS[-2:]  # those whose results have all that we say
+RESERVED = "io.modelcontextprotocol/"  # names in _meta that have rules of their own
+INTERNAL_ERROR = -32603
+ENOUGH: Message = {}  # in the inbox: the library takes over
+
+
+class LeftToLibrary(Exception):
+    """An ordinary request that could not be answered; asked again, it does no harm."""
+
+
+class Plain:
+    """Answers one client for as long as it asks nothing unusual."""
+
+    def __init__(
+        self,
+        dialects: Sequence[Dialect],
+        engine: Callable[[], Engine],
+        inbox: Inbox,
+        deliver: Callable[[int | str | None, bytes], None],
+    ) -> None:
+        self._dialects = dialects
+        self._served = served_tools(dialects)
+        self._engine = engine
+        self._inbox = inbox
+        self._deliver = deliver
+        self._client: str | None = None  # None: there was no handshake of a version that we know
+        self._opening: list[Message] = []  # the handshake, for the library
+        self._left: list[Message] = []  # for the library: what we cannot answer, and all behind it
+        self._running: dict[int | str, anyio.CancelScope] = {}  # by the ids of requests
+
+        self._handed_over = False
+        self._service, self._turns = Service(workers=Workers()), Turns()
+
+    def run(self, serving: Event) -> list[Message] | None:
+        """What the library has to hear, once something unusual is asked; None at the end of input."""
+        return anyio.run(self._main, serving)
+
+    async def _main(self, serving: Event) -> list[Message] | None:
+        own = anyio.CapacityLimiter(1)  # calls cannot take the place of the thread that waits
+        async with anyio.create_task_group() as tasks:
+            serving.set()
+            while (message := await run_sync(self._inbox.get, limiter=own)) is not ENOUGH:
+                if message is None:
+                    tasks.cancel_scope.cancel()
+                    return None
+                if self._settled(message):
+                    continue
+                answer = None if self._left else self._answer_to(message)
+                if answer is None:
+                    self._leave(message)
+                else:
+                    scope = self._running[_key(message["id"])] = anyio.CancelScope()
+                    tasks.start_soon(self._answered, message, answer, scope)
+        return [*self._opening, *self._left]
+
+    def _leave(self, message: Message) -> None:
+        self._left.append(message)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Let the loop end once something is left to the library and nothing runs here."""
+        if self._left and not self._running and not self._handed_over:
+            self._handed_over = True
+            self._inbox.put(ENOUGH)
+
+    def _settled(self, message: Message) -> bool:
+        """Whether there is nothing to answer."""
+        method, params = message.get("method"), message.get("params") or {}
+        if method == "notifications/cancelled" and (scope := self._running.get(_key(params.get("requestId")))):
+            scope.cancel()
+            return True
+        if method is None or "id" not in message:  # a reply to what was never asked, or a notification
+            if method == "notifications/initialized" and not self._left:
+                self._opening.append(message)
+                return True
+            return not self._left
+        if method == "initialize" and message["id"] == REPLAYED:
+            asked = params["protocolVersion"]
+            if asked in VERSIONS or asked not in HANDSHAKE_VERSIONS:
+                self._client = client_called(params["clientInfo"]["name"])
+                self._opening.append(message)
+                return True
+        return False
+
+    # --- which requests are ordinary ---------------------------------------------------------------------------------
+
+    def _answer_to(self, request: Message) -> Answer | None:
+        """How to answer a request; None to leave it to the library."""
+        method, params = request["method"], request.get("params") or {}
+        meta = params.get("_meta", {})
+        if self._client is None or not _is_plain(meta):
+            return None
+        if method == "tools/call":
+            tool, arguments = self._called(params.get("name")), params.get("arguments")
+            known = params.keys() <= {"name", "arguments", "_meta"} and isinstance(arguments, dict | None)
+            return partial(self._call, request, tool, arguments, meta) if tool is not None and known else None
+        return self._list_of(method) if params.keys() <= {"_meta"} else None
+
+    def _called(self, name: Any) -> Served | None:
+        """The tool of this name, unless it may ask the client something."""
+        tool = self._served.get(name) if isinstance(name, str) else None
+        return None if tool is None or tool.dialect.operations[tool.operation].asks else tool
+
+    def _list_of(self, method: str) -> Answer | None:
+        prompting = next((dialect for dialect in self._dialects if dialect.prompts), None)
+        reading = next((dialect for dialect in self._dialects if dialect.resources is not None), None)
+        if method == "prompts/list" and prompting is not None:
+            return partial(_said, {"prompts": [_prompt(one) for one in prompting.prompts]})
+        if method == "resources/list" and reading is not None:
+            return partial(self._resources, reading)
+        if method == "resources/templates/list" and reading is not None and reading.resources is not None:
+            found = [_resource(one, "uriTemplate") for one in reading.resources.templates]
+            return partial(_said, {"resourceTemplates": found})
+        return None
+
+    # --- answering ---------------------------------------------------------------------------------------------------
+
+    async def _answered(self, request: Message, answer: Answer, scope: anyio.CancelScope) -> None:
+        """Answer a request, unless its client takes it back: then its work is finished, and nothing is said."""
+        reply: Message = {"jsonrpc": "2.0", "id": request["id"]}
+        with scope:
+            try:
+                reply["result"] = await answer()
+            except LeftToLibrary:
+                self._left.append(request)
+            except Exception:  # noqa: BLE001 -- the unforeseen goes to the log, with a number for the client
+                reply["error"] = {"code": INTERNAL_ERROR, "message": fault(request["method"]).message}
+            finally:
+                if self._running.get(_key(request["id"])) is scope:
+                    del self._running[_key(request["id"])]
+        if len(reply) > 2 and not scope.cancel_called:
+            self._deliver(request["id"], _line(reply))
+        self._hand_over()
+
+    async def _call(self, request: Message, tool: Served, arguments: Message | None, meta: Message) -> Message:
+        assert self._client is not None
+        operation = tool.dialect.operations[tool.operation]
+        async with self._turns.turn(changes=operation.changes):
+            try:
+                call = Call(
+                    dialect=tool.dialect,
+                    operation=tool.operation,
+                    arguments=arguments,
+                    client=self._client,
+                    transport="stdio",
+                    key=meta_text(meta, KEY),
+                    if_version=meta_number(meta, IF_VERSION),
+                    prefix=tool.prefix,
+                    progress=self._reporter(request, meta),
+                )
+            except InvalidInput as error:
+                return _result(tool.dialect.failure(error, tool.operation))
+            return await self._service.answer(
+                call, self._engine, lambda reply, _rate: _result(without_stream(call, reply))
+            )
+
+    def _reporter(self, request: Message, meta: Message) -> Callable[[int, int | None, str], None] | None:
+        """Tells the client, from the worker thread, how far a call is; None if it did not ask."""
+        if "progressToken" not in meta:
+            return None
+        scope, told = self._running[_key(request["id"])], -math.inf
+
+        def report(done: int, total: int | None, note: str) -> None:
+            nonlocal told
+            if done <= told or scope.cancel_called:  # the protocol requires it to increase
+                return
+            told = done
+            said = {"progressToken": meta["progressToken"], "progress": done, "total": total, "message": note or None}
+            params = {name: value for name, value in said.items() if value is not None}
+            self._deliver(None, _line({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+
+        return report
+
+    async def _resources(self, dialect: Dialect) -> Message:
+        def listed() -> list[Resource]:
+            engine = self._engine()
+            provenance = Provenance(client="mcp", caller=engine.caller.user, transport="stdio", dialect=dialect.name)
+            assert dialect.resources is not None
+            return dialect.resources.listed(engine.bound_to(provenance=provenance))
+
+        try:
+            found = await self._service.workers.run(LOCAL_USER, listed)
+        except Exception as error:  # the library asks again, and says what is wrong
+            raise LeftToLibrary from error
+        return {"resources": [_resource(one, "uri") for one in found]}
+
+
+async def _said(result: Message) -> Message:
+    return result
+
+
+def _key(id: Any) -> int | str:
+    """Clients may write the id of what they cancel as text, though it was a number."""
+    if isinstance(id, str):
+        with suppress(ValueError):
+            return int(id)
+    return id if isinstance(id, int | str) and not isinstance(id, bool) else ""
+
+
+def _is_plain(meta: Any) -> bool:
+    if not isinstance(meta, dict) or any(name.startswith(RESERVED) for name in meta):
+        return False
+    token = meta.get("progressToken", "")
+    return isinstance(token, int | str) and not isinstance(token, bool)
+
+
+def _result(reply: Reply) -> Message:
+    reply = replace(reply, body=shallow(bounded(reply.body)))
+    return {
+        "content": [{"type": "text", "text": reply.text}],
+        "structuredContent": reply.body,
+        "isError": reply.failed,
+    }
+
+
+def _resource(one: Resource, address: str) -> Message:
+    said = {"name": one.name, address: one.uri, "description": one.description, "mimeType": one.mime_type}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _prompt(prompt: UserPrompt) -> Message:
+    arguments = [
+        {"name": name, "description": what, "required": name in prompt.required}
+        for name, what in prompt.arguments.items()
+    ]
+    return {"name": prompt.name, "title": prompt.title, "description": prompt.description, "arguments": arguments}
+
+
+def _line(message: Mapping[str, Any]) -> bytes:
+    import orjson  # the engine needs it too, but it need not be there to read the handshake
+
+    try:
+        return orjson.dumps(message, option=orjson.OPT_NON_STR_KEYS) + b"\n"
+    except TypeError:  # a number beyond 64 bits
+        return encoded(dict(message))
