@@ -79,8 +79,7 @@ class Plain:
         self._client: str | None = None  # None: there was no handshake of a version that we know
         self._opening: list[Message] = []  # the handshake, for the library
         self._left: list[Message] = []  # for the library: what we cannot answer, and all behind it
-        self._running: dict[int | str, anyio.CancelScope] = {}  # by the ids of requests
-
+        self._running: dict[int | str | None, anyio.CancelScope] = {}  # by the ids of requests
         self._handed_over = False
         self._service, self._turns = Service(workers=Workers()), Turns()
 
@@ -119,14 +118,16 @@ class Plain:
     def _settled(self, message: Message) -> bool:
         """Whether there is nothing to answer."""
         method, params = message.get("method"), message.get("params") or {}
-        if method == "notifications/cancelled" and (scope := self._running.get(_key(params.get("requestId")))):
-            scope.cancel()
+        running = self._running.get(_key(params.get("requestId"))) if method == "notifications/cancelled" else None
+        if running is not None:
+            running.cancel()
             return True
         if method is None or "id" not in message:  # a reply to what was never asked, or a notification
-            if method == "notifications/initialized" and not self._left:
+            if self._left:
+                return False
+            if method == "notifications/initialized" and len(self._opening) < 2:  # the others add nothing
                 self._opening.append(message)
-                return True
-            return not self._left
+            return True
         if method == "initialize" and message["id"] == REPLAYED:
             asked = params["protocolVersion"]
             if asked in VERSIONS or asked not in HANDSHAKE_VERSIONS:
@@ -242,12 +243,12 @@ async def _said(result: Message) -> Message:
     return result
 
 
-def _key(id: Any) -> int | str:
+def _key(id: Any) -> int | str | None:
     """Clients may write the id of what they cancel as text, though it was a number."""
     if isinstance(id, str):
         with suppress(ValueError):
             return int(id)
-    return id if isinstance(id, int | str) and not isinstance(id, bool) else ""
+    return id if isinstance(id, int | str) and not isinstance(id, bool) else None
 
 
 def _is_plain(meta: Any) -> bool:
