@@ -3,8 +3,8 @@
     python -m training.newer            figures, each world left out in turn, and the weights
     python -m training.newer --keep     keeps the weights without each everyday world, for bench/everyday.py
 
-Every question of training/worlds and training/everyday is asked through the library. Of two memories among the first
-twelve, the newer behind the older, one row says which of them answers.
+Every question of training/worlds, training/questions and training/everyday is asked through the library. Of two
+memories among the first twelve, the newer behind the older, one row says which of them answers.
 """
 
 import json
@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 import scrubjay
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.search import candidates, ranking
+from scrubjay.engine.search.pronouns import words_of
 from scrubjay.values.memory import Filter, Query
-from training import worlds
+from training import questions, worlds
 from training.folds import keep
 from training.pairs import EVERYDAY
 
@@ -83,8 +84,15 @@ def read_worlds() -> Iterator[World]:
             hand="training",
             english=world.language == "en",
             memories=sorted(memories, key=lambda memory: memory[2]),
-            questions=[(one.text, one.gold, one.stale) for one in world.questions],
+            questions=[*((one.text, one.gold, one.stale) for one in world.questions), *further(world)],
         )
+
+
+def further(world: worlds.World) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """The questions of training/questions; stale is what the answers outdate."""
+    outdated = {change.id: [one.id for one in change.earlier if one.label == "outdates"] for change in world.changes}
+    for one in questions.load(world)[len(world.questions) :]:
+        yield one.text, one.gold, tuple(id for gold in one.gold for id in outdated.get(gold, ()))
 
 
 def asked(world: World) -> Iterator[Asked]:
@@ -108,12 +116,14 @@ def before(
     known = [*ranking.facts(ranked, glimpses, jay.records.vectors).values()]
     asked = ranking.asked_for(question)
     pairs = {
-        (names[ranked.memories[older.row]], names[ranked.memories[newer.row]]): ranking.compared(older, newer, near)
+        (names[ranked.memories[older.row]], names[ranked.memories[newer.row]]): seen
         for place, older in enumerate(known)
         for newer in known[place + 1 :]
-        if (near := ranking.closeness(older, newer, asked)) is not None
+        if (seen := ranking.compared(older, newer, asked)) is not None
+        and not ranking.on_another_one(older, newer, asked)
     }
-    return [names[one] for one in ranked.first(len(ranked))], {} if found.periods else pairs
+    as_ever = found.periods or not ranking.FORMER.isdisjoint(words_of(question))
+    return [names[one] for one in ranked.first(len(ranked))], {} if as_ever else pairs
 
 
 # --- fitting ---------------------------------------------------------------------------------------------------------

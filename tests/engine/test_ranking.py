@@ -259,3 +259,36 @@ def test_who_does_it_now_comes_first():
 
 def test_who_asks_what_was_gets_the_older_one_first():
     assert placed("what did Gil use previously?") == ["old", "new"]
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        (
+            "where do the rushes go, are they uploaded?",
+            "Dailies are uploaded to Framebox by 20:00",
+            "The Framebox contract ended; dailies now take place in Kollektor",
+        ),
+        ("which cell does the sensor need", "The sensor runs on one CR123", "Battery: the sensor now has two AA cells"),
+    ],
+    ids=["a word of the question is gone, a name is there", "a heading is no speaker"],
+)
+def test_a_change_that_is_told_in_other_words_comes_first(question, old, new):
+    assert placed(question, old, new) == ["new", "old"]
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("anna phone", "Anna's phone number is 0171 553", "Anna moved to Berlin and lives in Mill Street now"),
+        (
+            "who owns the shipping service?",
+            "The shipping service is owned by Kite",
+            "The auth service is Kite's now",
+        ),
+        ("anna's diet", "Anna now eats no meat", "Yuki now eats no meat, only fish"),
+    ],
+    ids=["the older one has all words", "another service", "another person"],
+)
+def test_a_change_of_something_else_stays_behind(question, old, new):
+    assert placed(question, old, new) == ["old", "new"]

@@ -408,21 +408,30 @@ def drawn_together(scores: Column, conversations: Sequence[Any]) -> Column:
 COMPARED = 12  # of the best
 ONE_THING = 0.75  # cosine of two memories from which on they may speak of one thing
 TALKING = frozenset(("i", "me", "you", "your"))
+SELDOM = 4  # of those compared may hold a name that says which thing two of them speak of
+NOW = frozenset(("now", "nowadays", "current", "currently", "still", "new"))
 FORMER = frozenset(("previous", "previously", "former", "formerly", "originally", "initially", "earlier"))
 
 # The odds that the newer of two memories is the better answer though it stands behind. A fact that has changed is often
 # told in other words than the question's, which the outdated one still has: so of two on one thing their meaning says
 # more than their words. Fitted by `python -m training.newer`.
 NEWER = {
-    "bias": -4.02,
-    "meaning": 9.67,
-    "closeness": 4.79,
-    "shared words": 3.58,
-    "told as a change": 0.66,
-    "told as now": 0.45,
-    "told as a correction": 4.52,
-    "older one told as a change": -0.68,
-    "long": -1.36,
+    "bias": -2.76,
+    "meaning": 12.10,
+    "closeness": 2.96,
+    "shared words": 2.88,
+    "told as a change": 0.36,
+    "told as now": 0.39,
+    "told as a correction": 1.24,
+    "told, with a name of both": 0.99,
+    "older one told as a change": -0.07,
+    "long": -1.06,
+    "lacks": -0.01,
+    "lacks, but told": 0.27,
+    "lacks, with a name of both": 1.25,
+    "adds": 0.78,
+    "adds, not in English": -0.86,
+    "asks what is": 0.67,
 }
 
 
@@ -437,7 +446,18 @@ class Fact(NamedTuple):
     words: frozenset[str]
     stems: frozenset[str]  # of the words that say something
     figures: frozenset[str]  # what has a digit: 1001, db1, 4.2
+    named: frozenset[str]  # stems of what is written like a name
+    names: frozenset[str]  # of these, in full, those that few of the others have
+    english: bool
     vector: Vector
+
+
+class Wanted(NamedTuple):
+    """What a question asks for."""
+
+    stems: frozenset[str]  # of its words that say something, and its figures
+    names: frozenset[str]  # of these the names, numbers and identifiers
+    now: bool  # it says "now", "still", "current"
 
 
 def newer_first(
@@ -467,66 +487,103 @@ def facts(
 ) -> dict[int, Fact]:
     """Of the first few those that state something; what is said in a conversation outdates nothing said before."""
     place = {memory: number for number, memory in enumerate(glimpses.memories)}
+    speakers = Counter(match[0] for opening in glimpses.opening if (match := verdict.SPEAKER.match(opening)))
     said: dict[int, frozenset[str]] = {}
     for row in found.order[:COMPARED]:
         at = place.get(found.memories[row])
-        if at is not None and not glimpses.conversation[at] and not verdict.SPEAKER.match(glimpses.opening[at]):
+        if at is not None and not glimpses.conversation[at]:
             words = frozenset(words_of(glimpses.opening[at]))
-            if TALKING.isdisjoint(words):
+            speaker = verdict.SPEAKER.match(glimpses.opening[at])  # once only, "Battery: …" is what it is about
+            if TALKING.isdisjoint(words) and (speaker is None or speakers[speaker[0]] == 1):
                 said[row] = words
     vectors = vectors_of([found.memories[row] for row in said]) if len(said) > 1 else {}
+    names = {row: verdict.names(glimpses.opening[place[found.memories[row]]]) for row in said}
+    having = Counter(name for some in names.values() for name in some)
+    seldom = {name for name, count in having.items() if count <= SELDOM}
     known = {}
     for row, words in said.items():
         memory = found.memories[row]
         if (vector := vectors.get(memory)) is not None:
+            opening = glimpses.opening[place[memory]]
             known[row] = Fact(
                 row=row,
                 similarity=float(found.similarities[row]),
                 created_at=glimpses.created_at[place[memory]],
                 length=glimpses.length[place[memory]],
-                opening=glimpses.opening[place[memory]],
+                opening=opening,
                 words=words,
                 stems=frozenset(word[: verdict.STEM] for word in words - STOP_WORDS if len(word) > 1),
-                figures=verdict.figures(glimpses.opening[place[memory]]),
+                figures=verdict.figures(opening),
+                named=frozenset(name[: verdict.STEM] for name in names[row]),
+                names=names[row] & seldom,
+                english=verdict.told(opening).english,
                 vector=vector,
             )
     return known
 
 
-def asked_for(question: str) -> frozenset[str]:
-    """Stems of the question's words that say something, and its figures."""
+def asked_for(question: str) -> Wanted:
     stems = frozenset(word[: verdict.STEM] for word in words_of(" ".join(query_words(question))))
-    return stems | verdict.figures(question)
+    figures = verdict.figures(question)
+    names = frozenset(word.lower()[: verdict.STEM] for word in verdict.rare_words(question))
+    return Wanted(stems | figures, names | figures, not NOW.isdisjoint(words_of(question)))
 
 
-def answers_better(older: Fact, newer: Fact, asked: frozenset[str]) -> bool:
+def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
     """Whether the newer one, which stands behind, speaks of the same thing and is likely to be the better answer."""
-    if (near := closeness(older, newer, asked)) is None:
+    if (seen := compared(older, newer, asked)) is None:
         return False
-    seen = compared(older, newer, near)
-    return NEWER["bias"] + sum(NEWER[name] * value for name, value in seen.items()) > 0
+    odds = NEWER["bias"] + sum(NEWER[name] * value for name, value in seen.items())
+    return odds > 0 and not on_another_one(older, newer, asked)
 
 
-def closeness(older: Fact, newer: Fact, asked: frozenset[str]) -> float | None:
-    """Their cosine, if one is newer and both may speak of one thing: it has those words of the question that the older
-    one has, and is not about another one of the same kind (the billing service, the ledger service)."""
+def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None:
+    """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
+    question that the older one has, and all words if the older one has all, and is not about a narrower one."""
+    from scrubjay.engine.conflicts.reading import CHANGED, CORRECTED, NOWADAYS  # not for a search by words
+
     if newer.created_at <= older.created_at or newer.length <= LONG < older.length:  # only its opening is known here
         return None
     near = float(older.vector @ newer.vector)
-    if near < ONE_THING or (asked & (older.stems | older.figures)) - newer.stems - newer.figures:
+    held = asked.stems & (older.stems | older.figures)
+    lacking = held - newer.stems - newer.figures
+    if near < ONE_THING or not lacking.isdisjoint(asked.names | older.named):
         return None
-    if narrower(older, newer):
+    if lacking and held == asked.stems:
         return None
-    texts = (said_of(asked, older.opening), said_of(asked, newer.opening))
-    return None if verdict.of_another_one(*texts) else near
+    changes, now = min(2, len(newer.words & CHANGED)), not newer.words.isdisjoint(NOWADAYS)
+    corrects = not newer.words.isdisjoint(CORRECTED)
+    told = bool(changes) or now or corrects
+    lost = len(older.stems - newer.stems)
+    adds = not told and len(newer.stems - older.stems) > lost
+    if adds and lost < 2 and older.english and newer.english:  # the main branch, the main branch of the docs
+        return None
+    named = not older.names.isdisjoint(newer.names)
+    least = min(len(older.stems), len(newer.stems))
+    return {
+        "meaning": newer.similarity - older.similarity,
+        "closeness": near,
+        "shared words": len(older.stems & newer.stems) / max(1, least),
+        "told as a change": changes,
+        "told as now": float(now),
+        "told as a correction": float(corrects),
+        "told, with a name of both": float(told and named),
+        "older one told as a change": min(2, len(older.words & CHANGED)),
+        "long": float(newer.length > LONG),
+        "lacks": min(2, len(lacking)),
+        "lacks, but told": min(2, len(lacking)) * told,
+        "lacks, with a name of both": min(2, len(lacking)) * named,
+        "adds": float(adds),
+        "adds, not in English": float(adds and not (older.english and newer.english)),
+        "asks what is": float(asked.now),
+    }
 
 
-def narrower(older: Fact, newer: Fact) -> bool:
-    """The main branch, the main branch of the docs: it adds more than it replaces, and tells no change."""
-    from scrubjay.engine.conflicts.reading import CHANGED, CORRECTED, NOWADAYS  # not for a search by words
-
-    adds = len(newer.stems - older.stems) > len(older.stems - newer.stems)
-    return adds and all(newer.words.isdisjoint(told) for told in (CHANGED, NOWADAYS, CORRECTED))
+def on_another_one(older: Fact, newer: Fact, asked: Wanted) -> bool:
+    """The billing service, the ledger service: both are of one kind."""
+    lacking = asked.stems - newer.stems - newer.figures
+    texts = (said_of(asked.stems, older.opening), said_of(asked.stems, newer.opening))
+    return verdict.another_instead(lacking, older.opening, newer.opening) or verdict.of_another_one(*texts)
 
 
 def said_of(asked: frozenset[str], text: str) -> str:
@@ -535,23 +592,6 @@ def said_of(asked: frozenset[str], text: str) -> str:
         if match[0].lower()[: verdict.STEM] in asked:
             return text[match.start() :]
     return text
-
-
-def compared(older: Fact, newer: Fact, near: float) -> dict[str, float]:
-    """What `NEWER` weighs of two facts."""
-    from scrubjay.engine.conflicts.reading import CHANGED, CORRECTED, NOWADAYS  # not for a search by words
-
-    least = min(len(older.stems), len(newer.stems))
-    return {
-        "meaning": newer.similarity - older.similarity,
-        "closeness": near,
-        "shared words": len(older.stems & newer.stems) / max(1, least),
-        "told as a change": min(2, len(newer.words & CHANGED)),
-        "told as now": float(not newer.words.isdisjoint(NOWADAYS)),
-        "told as a correction": float(not newer.words.isdisjoint(CORRECTED)),
-        "older one told as a change": min(2, len(older.words & CHANGED)),
-        "long": float(newer.length > LONG),
-    }
 
 
 # --- whether any of it is an answer ----------------------------------------------------------------------------------

@@ -252,6 +252,12 @@ def of_another_one(question: str, opening: str) -> bool:
     )
 
 
+def another_instead(asked: frozenset[str], opening: str, other: str) -> bool:
+    """Where one text has the search service that was asked for, the other has the payment service."""
+    there, instead = _before(words_of(opening)), _before(words_of(other))
+    return any(word in instead and not what.isdisjoint(asked) for word, what in there.items())
+
+
 TOKEN = re.compile(r"[^\W_]+(?:[.:/-][^\W_]+)*")
 DIGIT = re.compile(r"\d")
 LETTERS = re.compile(r"^[^\W\d_]+")
@@ -260,6 +266,12 @@ LETTERS = re.compile(r"^[^\W\d_]+")
 def figures(text: str) -> frozenset[str]:
     """What has a digit: 1001, db1, 4.2."""
     return frozenset(token for token in TOKEN.findall(text.lower()) if DIGIT.search(token))
+
+
+def names(text: str) -> frozenset[str]:
+    """What is written like a name, a capital at the beginning too: Harrow, thumb-worker, db1."""
+    tokens = (token for token in TOKEN.findall(text) if token[0].isupper() or IDENTIFIER.search(token))
+    return frozenset(token.lower() for token in tokens) - STOP_WORDS
 
 
 def of_another_number(question: str, opening: str) -> bool:
