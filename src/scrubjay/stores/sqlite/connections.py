@@ -10,8 +10,9 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 
 import apsw
 
@@ -41,7 +42,7 @@ class Connections:
         self._timeout_seconds = timeout_seconds
         self._lock = WriteLock(path.with_name(path.name + ".lock"))
         self._writer: apsw.Connection | None = None
-        self._idle: list[apsw.Connection] = []
+        self._idle: list[sqlite_file.Connection] = []
         self._own = threading.local()  # the reader that a thread keeps for a while
         self._borrowed = 0
         self._returned = threading.Condition()
@@ -59,29 +60,28 @@ class Connections:
             self.close()
             raise
 
-    @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> AbstractContextManager[apsw.Connection]:
         """Borrow a connection that sees what is committed and can change nothing."""
-        kept = getattr(self._own, "reader", None)
-        con = self._borrow() if kept is None else kept
-        try:
-            with translated_errors(), self._noticing_damage():
-                yield con
-        finally:
-            if kept is None:
-                self._give_back(con)
+        return Reading(self)
 
     @contextmanager
     def one_reader(self) -> Iterator[None]:
-        """Within the block this thread reads through one connection, which is borrowed once."""
+        """Within the block this thread reads through one connection, which is borrowed once. Names, numbers and counts
+        are looked up once (`filters.looked_up`), and not again by the next block if nothing was committed meanwhile.
+        """
         if getattr(self._own, "reader", None) is not None:
             yield
             return
         self._own.reader = con = self._borrow()
         try:
+            with self.reading():
+                version = con.execute("PRAGMA data_version").get
+            if con.kept[0] != version:
+                con.kept = version, {}
+            con.looked_up = con.kept[1]
             yield
         finally:
-            self._own.reader = None
+            con.looked_up = self._own.reader = None
             self._give_back(con)
 
     @contextmanager
@@ -101,6 +101,8 @@ class Connections:
         """
         if self.read_only:
             raise translated(PermissionError())
+        if (reader := getattr(self._own, "reader", None)) is not None:
+            reader.looked_up = None
         with self._lock.held(self._timeout_seconds if timeout_seconds is None else timeout_seconds) as deadline:
             self._check_open()
             if self.damaged:
@@ -197,7 +199,7 @@ class Connections:
             with self._lock.held(self._timeout_seconds):
                 sqlite_file.migrate(self._writable())
 
-    def _borrow(self) -> apsw.Connection:
+    def _borrow(self) -> sqlite_file.Connection:
         with self._returned:
             self._check_open()
             self._borrowed += 1
@@ -210,7 +212,7 @@ class Connections:
             self._give_back(None)
             raise
 
-    def _give_back(self, con: apsw.Connection | None) -> None:
+    def _give_back(self, con: sqlite_file.Connection | None) -> None:
         if con is not None and con.in_transaction:
             self._undo(con)
         with self._returned:
@@ -234,7 +236,7 @@ class Connections:
                 hint="Put the file back, or restart every scrubjay that uses it.",
             )
 
-    def _reader(self) -> apsw.Connection:
+    def _reader(self) -> sqlite_file.Connection:
         con = sqlite_file.connect(self.path, damaged=self.damaged, read_only=self.read_only)
         con.pragma("query_only", "ON")
         sqlite_words.register(con)
@@ -258,6 +260,29 @@ class Connections:
         if con is self._writer:
             self._writer = None
         con.close(force=True)
+
+
+class Reading(AbstractContextManager[apsw.Connection]):
+    """A class, not a generator: a search reads a dozen times, and three generators each cost as much as a statement."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def __enter__(self) -> apsw.Connection:
+        self._kept = getattr(self._connections._own, "reader", None)
+        self._con = self._connections._borrow() if self._kept is None else self._kept
+        return self._con
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is not None:
+                with translated_errors(), self._connections._noticing_damage():
+                    raise error
+        finally:
+            if self._kept is None:
+                self._connections._give_back(self._con)
 
 
 def _last_change(con: apsw.Connection) -> int:

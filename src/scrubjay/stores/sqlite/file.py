@@ -14,9 +14,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -92,9 +93,14 @@ def check_engine() -> None:
         raise StorageError("SQLite is too old.", hint="Install apsw 3.51.3 or newer.")
 
 
-def connect(path: Path, *, damaged: bool = False, read_only: bool = False) -> apsw.Connection:
+class Connection(apsw.Connection):
+    looked_up: dict[Hashable, Any] | None = None  # what `filters.looked_up` remembers; None: nothing at present
+    kept: tuple[int, dict[Hashable, Any]] = (-1, {})  # the same of before, and the version of the data it holds for
+
+
+def connect(path: Path, *, damaged: bool = False, read_only: bool = False) -> Connection:
     """Open an existing file with our settings. Each is a statement of its own: a script stops at the first answer."""
-    con = _read_only(path) if read_only else apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    con = _read_only(path) if read_only else Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     con.set_busy_timeout(BUSY_MILLISECONDS)
     if damaged:
         _read_what_is_left(con)
@@ -272,14 +278,14 @@ def _damaged_by_crash(path: Path) -> bool:
             return False
 
 
-def _read_only(path: Path) -> apsw.Connection:
+def _read_only(path: Path) -> Connection:
     """Open where nothing may be written. Without a log there is nothing to share with writers, and SQLite could not
     make the file to share it in; so the file is taken to stand still for as long as this connection is used.
     """
     if _size(_wal(path)):
-        return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        return Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    return apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+    return Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
 
 
 def untouched(path: Path) -> apsw.Connection:

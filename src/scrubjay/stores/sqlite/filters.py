@@ -9,9 +9,10 @@ only for what numbers cannot say (`by_rows`).
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
+from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import apsw
 
@@ -24,7 +25,28 @@ PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's 
 
 FEW_ROWS = 2_000  # rows that are sorted faster than the space is read in order
 
+MOST_LOOKED_UP = 300
+
 Value = str | int | float | bytes
+Result = TypeVar("Result")
+
+
+def looked_up(con: apsw.Connection, key: Hashable, look: Callable[[], Result]) -> Result:
+    """What a look into the store gives; while a thread keeps its reader, it is looked up once (`one_reader`)."""
+    known: dict[Hashable, Result] | None = getattr(con, "looked_up", None)
+    if known is None:
+        return look()
+    if key not in known:
+        if len(known) >= MOST_LOOKED_UP:
+            known.clear()
+        known[key] = look()
+    return known[key]
+
+
+def change_of(con: apsw.Connection) -> int:
+    """The number of the last transaction that changed memories."""
+    change: int = looked_up(con, "change", lambda: con.execute("SELECT change FROM counters").get)
+    return change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,9 +179,14 @@ def audience_of(level: AccessLevel, user: int) -> int:
     return {AccessLevel.PUBLIC: PUBLIC, AccessLevel.SHARED: SHARED, AccessLevel.PRIVATE: FIRST_PRIVATE + user}[level]
 
 
+def any_asides(con: apsw.Connection) -> bool:
+    """Whether memories say of each other what only some may see; hardly any store has such."""
+    return looked_up(con, "asides", lambda: con.execute("SELECT 1 FROM asides LIMIT 1").get is not None)
+
+
 def superseded_for(con: apsw.Connection, audience: Audience) -> tuple[int, ...]:
     """The active memories that something supersedes for this audience, though not for everyone."""
-    if con.execute("SELECT 1 FROM asides LIMIT 1").fetchone() is None:
+    if not any_asides(con):
         return ()
     visible, values = seen(views_of(con, audience.reaching), "others")
     rows = con.execute(
@@ -214,8 +241,9 @@ def _together(audiences: Collection[tuple[int, ...] | None]) -> tuple[int, ...] 
 
 
 def space_number(con: apsw.Connection, name: str) -> int | None:
-    row = con.execute("SELECT number FROM spaces WHERE name = ?", (name,)).fetchone()
-    return None if row is None else int(row[0])
+    statement = "SELECT number FROM spaces WHERE name = ?"
+    number: int | None = looked_up(con, (statement, name), lambda: con.execute(statement, (name,)).get)
+    return number
 
 
 def among(column: str, values: Collection[Value]) -> Condition:
@@ -316,15 +344,16 @@ def _at_levels(levels: frozenset[AccessLevel]) -> Condition:
 
 def _few(con: apsw.Connection, table: str, condition: Condition) -> bool:
     where, values = condition
-    [(rows,)] = con.execute(f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT {FEW_ROWS + 1})", values)
-    return int(rows) <= FEW_ROWS
+    statement = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT {FEW_ROWS + 1})"
+    return looked_up(con, (statement, *values), lambda: int(con.execute(statement, values).get) <= FEW_ROWS)
 
 
 def number_of(con: apsw.Connection, name: str | None) -> int | None:
     if name is None:
         return None
-    row = con.execute("SELECT number FROM names WHERE name = ?", (name,)).fetchone()
-    return None if row is None else int(row[0])
+    statement = "SELECT number FROM names WHERE name = ?"
+    number: int | None = looked_up(con, (statement, name), lambda: con.execute(statement, (name,)).get)
+    return number
 
 
 def _sorted(names: frozenset[str] | None) -> tuple[str, ...] | None:
@@ -360,6 +389,8 @@ def members(restriction: Restriction) -> Condition:
         return "SELECT seq FROM memories WHERE conversation = ?", [restriction.conversation]  # memories_by_conversation
     if restriction.user is not None and not restriction.few and not restriction.by_rows:
         return "SELECT seq FROM memories INDEXED BY memories_by_user WHERE user = ?", [restriction.user]
+    if restriction.expired is False:  # numbers say that too; so it is one statement at any time
+        restriction = replace(restriction, expired=None)
     where, values = restriction.condition()
     return f"SELECT memories.seq FROM {small_table(restriction)} WHERE {where}", values
 
@@ -367,13 +398,17 @@ def members(restriction: Restriction) -> Condition:
 def _few_by_totals(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
     part = "" if restriction.user is None else f"user:{restriction.user}"
     where, values = joined([seen(restriction.views, "totals"), among("state", restriction.states)], "AND")
-    rows = con.execute(f"SELECT memories FROM totals WHERE part = ? AND {where} LIMIT {COUNTED_ROWS}", (part, *values))
-    total = read = 0
-    for (count,) in rows:
-        total, read = total + count, read + 1
-        if total > few:  # the rest does not matter
-            return False
-    return read < COUNTED_ROWS
+    statement = f"SELECT memories FROM totals WHERE part = ? AND {where} LIMIT {COUNTED_ROWS}"
+
+    def look() -> bool:
+        total = read = 0
+        for (count,) in con.execute(statement, (part, *values)):
+            total, read = total + count, read + 1
+            if total > few:  # the rest does not matter
+                return False
+        return read < COUNTED_ROWS
+
+    return looked_up(con, (statement, few, part, *values), look)
 
 
 def _few_by_time(con: apsw.Connection, restriction: Restriction, few: int) -> bool:

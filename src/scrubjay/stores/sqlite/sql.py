@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 
-from scrubjay.stores.sqlite.filters import audience_of, seen, space_by_space, views_of
+from scrubjay.stores.sqlite.filters import any_asides, audience_of, seen, space_by_space, views_of
 from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of
 from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
@@ -50,7 +50,7 @@ def snapshot(con: apsw.Connection) -> Iterator[None]:
 
 def columns_for(con: apsw.Connection, audience: Audience, own: Mapping[str, str] = OWN) -> Condition:
     """The columns of a memory as this audience is told them, and what to put there."""
-    if con.execute("SELECT 1 FROM asides LIMIT 1").fetchone() is None:
+    if not any_asides(con):
         return ", ".join(own.values()), []
     return columns_told(own, seen(views_of(con, audience.reaching), "others"))
 

@@ -27,7 +27,7 @@ from scrubjay.errors import EmbeddingError
 from scrubjay.stores.promises.memories import OPENING
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, is_small, kept, members
+from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, change_of, is_small, kept, looked_up, members
 from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.words import Found
 from scrubjay.stores.tables.sql import Condition, View, joined
@@ -350,7 +350,7 @@ class ExactIndex(VectorIndex):
     def _current(self, con: apsw.Connection, dimension: int) -> Cache | None:
         """The cache as of now; None if the vectors are too many for one."""
         cache = self._cache
-        if cache is None or cache.dimension != dimension or cache.change != con.execute(CHANGE).get:
+        if cache is None or cache.dimension != dimension or cache.change != change_of(con):
             with snapshot(con):
                 self._cache = self._refreshed(con, dimension)
         return self._cache
@@ -722,7 +722,10 @@ class Recent(ExactIndex):
 
     def scope(self, con: apsw.Connection, dimension: int, restriction: Restriction) -> Ints | None:
         statement, values = members(restriction)
-        seqs = np.fromiter((seq for (seq,) in con.execute(statement, values).fetchall()), np.int64)
+        key = (statement, *values)
+        seqs = looked_up(
+            con, key, lambda: np.fromiter((seq for (seq,) in con.execute(statement, values).fetchall()), np.int64)
+        )
         with self._lock:
             cache = self._holding(con, dimension, seqs)
             return None if cache is None else cache.admitted(con, restriction, seqs)
@@ -805,7 +808,7 @@ class Vec1Index(VectorIndex):
     def found(
         self, con: apsw.Connection, within: Ints | None, restriction: Restriction, scores: Mapping[int, float]
     ) -> Found:
-        index = self._exact if con.execute(vec1.ANY).get is None else self._recent
+        index = self._recent if any_tables(con) else self._exact
         return index.found(con, within, restriction, scores)
 
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:
@@ -844,11 +847,16 @@ class Vec1Index(VectorIndex):
         return self._exact.nearest(con, vector, restriction, limit)
 
     def _table(self, con: apsw.Connection, dimension: int) -> vec1.Table | None:
-        if con.execute(vec1.ANY).get is None:  # as in most stores
+        if not any_tables(con):  # as in most stores
             return None
         own = (dimension, self.model)
-        fitting = [one for one in vec1.tables(con, "ready") if (one.dimension, one.model) == own]
+        ready = looked_up(con, "ready", lambda: vec1.tables(con, "ready"))
+        fitting = [one for one in ready if (one.dimension, one.model) == own]
         return next((one for one in fitting if one.number not in self._broken and vec1.able(con)), None)
+
+
+def any_tables(con: apsw.Connection) -> bool:
+    return looked_up(con, vec1.ANY, lambda: con.execute(vec1.ANY).get is not None)
 
 
 def near(

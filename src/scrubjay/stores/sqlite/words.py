@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 import apsw
 
 from scrubjay.stores.sqlite import filters as sqlite_filters
-from scrubjay.stores.sqlite.filters import Restriction, Value, among, seen
+from scrubjay.stores.sqlite.filters import Restriction, Value, among, change_of, looked_up, seen
 from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.stores.tables.stems import TOKENIZER
 from scrubjay.values.memory import Column, Match, State
@@ -358,8 +358,8 @@ def _own_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> float
 
 
 def _rows(con: apsw.Connection, index: Index) -> int:
-    counted = con.execute(f"SELECT indexed_rows({index.table}) FROM {index.table} LIMIT 1")
-    return next((int(rows) for (rows,) in counted), 0)
+    statement = f"SELECT indexed_rows({index.table}) FROM {index.table} LIMIT 1"
+    return looked_up(con, statement, lambda: int(con.execute(statement).get or 0))
 
 
 def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, index: Index) -> dict[str, int]:
@@ -384,7 +384,7 @@ def _rows_with(con: apsw.Connection, stems: Mapping[str, str], shown: Seen, inde
 def _common_remembered(con: apsw.Connection, stems: Iterable[str], rows: int, index: Index) -> dict[str, int]:
     """In how many rows of all: remembered until so much has changed that it might matter. Counting reads them all."""
     remembered = _remembered.setdefault(con, {})
-    [(change,)] = con.execute("SELECT change FROM counters")
+    change = change_of(con)
     known: dict[str, int] = {}
     unknown: list[str] = []
     for stem in stems:
@@ -463,14 +463,9 @@ def _scope(con: apsw.Connection, restriction: Restriction, shown: Seen, matching
         return ()
     where, values = among("space", restriction.spaces)
     few = matching_rows // 2
-    [(rows,)] = con.execute(
-        # memories_by_created
-        f"""
-        SELECT count(*)
-        FROM (SELECT 1 FROM memories WHERE {where} LIMIT ?)
-        """,
-        (*values, few + 1),
-    )
+    statement = f"SELECT count(*) FROM (SELECT 1 FROM memories WHERE {where} LIMIT ?)"  # memories_by_created
+    asked = (*values, 1 << few.bit_length())  # beyond the few; the next question's are often as many
+    rows: int = looked_up(con, (statement, *asked), lambda: con.execute(statement, asked).get)
     return restriction.spaces if rows <= few else ()
 
 
