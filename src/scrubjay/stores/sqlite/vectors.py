@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from math import isqrt
@@ -29,9 +29,10 @@ from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, change_of, is_small, kept, looked_up, members
 from scrubjay.stores.sqlite.sql import snapshot
-from scrubjay.stores.sqlite.words import Found
+from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import Condition, View, joined
 from scrubjay.values.memory import Candidates, Glimpses, Match
+from scrubjay.values.words import DECIMALS
 
 CACHED_ROWS = 40_000  # 61 MB at 384 dimensions
 RECENT_ROWS = 20_000  # of a large store that are kept in memory, those that were asked for lately
@@ -94,10 +95,10 @@ class VectorIndex(ABC):
         con: apsw.Connection,
         within: Ints | None,  # noqa: ARG002
         restriction: Restriction,
-        scores: Mapping[int, float],
+        weighed: Weighed,
     ) -> Found:
         """Of the memories that words found those that the restriction admits."""
-        return sqlite_words.found_by_rows(con, restriction, scores)
+        return sqlite_words.found_by_rows(con, restriction, weighed)
 
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:  # noqa: ARG002
         """What ranking wants to know of these memories, if it is all at hand."""
@@ -317,16 +318,14 @@ class ExactIndex(VectorIndex):
                 return near.with_words(by_words, cosines)
         return super().candidates(con, vector, restriction, limit, by_words, within=within)
 
-    def found(
-        self, con: apsw.Connection, within: Ints | None, restriction: Restriction, scores: Mapping[int, float]
-    ) -> Found:
+    def found(self, con: apsw.Connection, within: Ints | None, restriction: Restriction, weighed: Weighed) -> Found:
         if self._cache is None or restriction.by_rows:
-            return super().found(con, within, restriction, scores)
+            return super().found(con, within, restriction, weighed)
         with self._lock:
             cache = None if self._cache is None else self._current(con, self._cache.dimension)
             if cache is not None:
-                return cache.found(con, restriction, scores)
-        return super().found(con, within, restriction, scores)
+                return cache.found(con, restriction, weighed, *memories_of(weighed))
+        return super().found(con, within, restriction, weighed)
 
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:
         with self._lock:
@@ -466,10 +465,11 @@ class Cache:
         others = sqlite_words.admitted(con, restriction, np.delete(memories, places).tolist())
         return np.concatenate((known, np.fromiter((seq for seq, *_ in others), np.int64)))
 
-    def found(self, con: apsw.Connection, restriction: Restriction, scores: Mapping[int, float]) -> Found:
+    def found(
+        self, con: apsw.Connection, restriction: Restriction, weighed: Weighed, asked: Ints, scores: Scores
+    ) -> Found:
         """Of the memories that words found those that a restriction by numbers admits; what is not known here is
         read."""
-        asked = np.fromiter(scores, np.int64, len(scores))
         places, rows, _ = self._rows_of(asked)
         unknown = np.delete(asked, places).tolist() if len(places) < len(asked) else []
         admitted = self._by_numbers(restriction, rows)
@@ -477,8 +477,8 @@ class Cache:
         seqs, created, ids = asked[places], self._numbers["created"][rows], self._texts["id"][rows]
         if unknown:
             known = zip(seqs.tolist(), created.tolist(), ids.tolist(), strict=True)
-            return Found.of(scores, [*known, *sqlite_words.admitted(con, restriction, unknown)])
-        values = np.fromiter(scores.values(), np.float64, len(scores))[places]
+            return Found.of(weighed.scores(), [*known, *sqlite_words.admitted(con, restriction, unknown)])
+        values = scores[places]
         order = np.lexsort((seqs, created, values))[::-1]
         return Found(values[order], created[order], seqs[order], ids[order])
 
@@ -684,6 +684,19 @@ class Cache:
         self._count = left
 
 
+def memories_of(weighed: Weighed) -> tuple[Ints, Scores]:
+    """The memories that words found, each once, with their scores: what `Weighed.scores` says."""
+    if not weighed.passages:
+        return np.empty(0, np.int64), np.empty(0, np.float64)
+    rowids, weights = zip(*weighed.passages, strict=True)
+    memories, passages = np.divmod(np.array(rowids, np.int64), 256)
+    scores = np.round(np.array(weights) / weighed.best, DECIMALS)
+    if passages.any():  # some are long
+        memories, firsts = np.unique(memories, return_index=True)
+        scores = scores[firsts]
+    return memories, scores
+
+
 def _any_of(column: Ints, values: Collection[int]) -> Mask:
     """Which of the column are one of these; for a few values much quicker than numpy's own."""
     if len(values) > FEW_VALUES:
@@ -738,16 +751,15 @@ class Recent(ExactIndex):
             cache = self._holding(con, len(vector), memories)
             return None if cache is None else cache.among(vector, memories, limit, restriction)
 
-    def found(
-        self, con: apsw.Connection, within: Ints | None, restriction: Restriction, scores: Mapping[int, float]
-    ) -> Found:
+    def found(self, con: apsw.Connection, within: Ints | None, restriction: Restriction, weighed: Weighed) -> Found:
         if self._cache is None or (restriction.by_rows and within is None):
-            return VectorIndex.found(self, con, within, restriction, scores)
+            return VectorIndex.found(self, con, within, restriction, weighed)
+        memories, scores = memories_of(weighed)
         with self._lock:
-            cache = self._holding(con, self._cache.dimension, np.fromiter(scores, np.int64, len(scores)))
+            cache = self._holding(con, self._cache.dimension, memories)
             if cache is None:
-                return VectorIndex.found(self, con, within, restriction, scores)
-            return cache.found(con, restriction, scores)
+                return VectorIndex.found(self, con, within, restriction, weighed)
+            return cache.found(con, restriction, weighed, memories, scores)
 
     def cosines_of(self, con: apsw.Connection, vector: Vector, memories: Ints) -> Scores:
         """Of each of these memories' vectors the highest cosine; not a number where there is none."""
@@ -805,11 +817,9 @@ class Vec1Index(VectorIndex):
             near = self._by_table(con, vector, restriction, limit)
         return near.with_words(by_words, partial(self._recent.cosines_of, con, vector))
 
-    def found(
-        self, con: apsw.Connection, within: Ints | None, restriction: Restriction, scores: Mapping[int, float]
-    ) -> Found:
+    def found(self, con: apsw.Connection, within: Ints | None, restriction: Restriction, weighed: Weighed) -> Found:
         index = self._recent if any_tables(con) else self._exact
-        return index.found(con, within, restriction, scores)
+        return index.found(con, within, restriction, weighed)
 
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:
         known = self._recent.glimpses(con, ids)

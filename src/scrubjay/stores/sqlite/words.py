@@ -12,6 +12,7 @@ formula is computed here.
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -50,7 +51,20 @@ class Found(NamedTuple):
 
 
 NOTHING = Found((), (), (), ())
-Admit = Callable[[Restriction, Mapping[int, float]], Found]  # by memory, the scores of those that words found
+
+
+class Weighed(NamedTuple):
+    """What FTS5 found, best first."""
+
+    passages: list[tuple[int, float]]  # rows of its table with their weights
+    best: float  # the weight that is worth one
+
+    def scores(self) -> dict[int, float]:
+        """By memory. Of a memory's passages the best counts, which is the first."""
+        return {rowid // 256: round(weight / self.best, DECIMALS) for rowid, weight in reversed(self.passages)}
+
+
+Admit = Callable[[Restriction, Weighed], Found]
 
 
 def register(con: apsw.Connection) -> None:
@@ -120,6 +134,9 @@ _remembered: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str], tuple[in
 _counted: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str, tuple[View, ...]], tuple[int, int]]] = (
     WeakKeyDictionary()
 )
+
+
+_known_stems: dict[str, str] = {}  # of words that were asked for; the same in every store
 
 
 SCANNED = 50  # rows with a word that are looked through rather than one memory looked up
@@ -203,8 +220,7 @@ def _matched(
             LIMIT {depth}
             """
         passages: list[Any] = con.execute(statement, (*asked, *hidden_out, *values)).fetchall()
-        passages.reverse()  # of a memory's the best counts, which was the first
-        found = admit(restriction, {rowid // 256: round(score / best, DECIMALS) for rowid, score in passages})
+        found = admit(restriction, Weighed(passages, best))
         if len(found.seqs) >= limit or len(passages) < depth:
             return found
         depth *= 4  # filters took many out, or long memories took several places each
@@ -276,7 +292,8 @@ def admitted(con: apsw.Connection, restriction: Restriction, seqs: Sequence[int]
     return rows
 
 
-def found_by_rows(con: apsw.Connection, restriction: Restriction, scores: Mapping[int, float]) -> Found:
+def found_by_rows(con: apsw.Connection, restriction: Restriction, weighed: Weighed) -> Found:
+    scores = weighed.scores()
     return Found.of(scores, admitted(con, restriction, [*scores]))
 
 
@@ -328,10 +345,11 @@ def _memories_with(
     table = index.table
     if each:
         near = f"{table}.rowid BETWEEN wanted.value * 256 AND wanted.value * 256 + 255"
-        sql = f"SELECT {table}.rowid FROM json_each(?) AS wanted CROSS JOIN {table} ON {near} WHERE {table} MATCH ?"
+        sql = f"SELECT {table}.rowid FROM carray(?) AS wanted CROSS JOIN {table} ON {near} WHERE {table} MATCH ?"
     else:
-        sql = f"SELECT rowid FROM {table} WHERE rowid / 256 IN (SELECT value FROM json_each(?)) AND {table} MATCH ?"
-    rows: list[Any] = con.execute(sql, (json.dumps([*wanted]), _expression([word], ()))).fetchall()
+        sql = f"SELECT rowid FROM {table} WHERE rowid / 256 IN (SELECT value FROM carray(?)) AND {table} MATCH ?"
+    those = apsw.carray(array("q", wanted))
+    rows: list[Any] = con.execute(sql, (those, _expression([word], ()))).fetchall()
     return (rowid // 256 for (rowid,) in rows)
 
 
@@ -447,12 +465,17 @@ def _spaces_of(shown: Seen) -> tuple[int, ...]:
 
 def _stems(con: apsw.Connection, words: Iterable[str]) -> dict[str, str]:
     """The words as the index keeps them, without those in which its tokenizer sees no word."""
-    tokenize = con.fts5_tokenizer("porter", TOKENIZER)
-    stems = {}
-    for word in words:
-        tokens = tokenize(term(word).encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
-        stems[word] = "".join(str(token[0]) for token in tokens)
+    stems = {word: _known_stems.get(word) or _stem(con, word) for word in words}
     return {word: stem for word, stem in stems.items() if stem}
+
+
+def _stem(con: apsw.Connection, word: str) -> str:
+    tokenize = con.fts5_tokenizer("porter", TOKENIZER)
+    tokens = tokenize(term(word).encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+    if len(_known_stems) >= MOST_REMEMBERED:
+        _known_stems.clear()
+    stem = _known_stems[word] = "".join(str(token[0]) for token in tokens)
+    return stem
 
 
 def _scope(con: apsw.Connection, restriction: Restriction, shown: Seen, matching_rows: int) -> tuple[int, ...]:
