@@ -285,11 +285,12 @@ def second_look(
     if glimpses.memories != looked:  # in another order, or some are gone
         place = dict(zip(looked, rows, strict=True))
         rows = [place[memory] for memory in glimpses.memories]
-    all_scores = np.array(found.scores, np.float64)
-    scores, boosts = all_scores[rows], dict[str, Any]()
+    all_scores, at = np.array(found.scores, np.float64), np.array(rows)
+    scores, boosts = all_scores[at], dict[str, Any]()
+    similarities, word_scores = np.asarray(found.similarities)[at], np.asarray(found.word_scores)[at]
     begins, first, second, *_ = zip(*map(verdict.told, glimpses.opening), strict=True)
     lengths, alone = np.array(glimpses.length), np.array([not talk for talk in glimpses.conversation])
-    embedded = ~np.isnan(np.asarray(found.cosines)[rows])
+    embedded = ~np.isnan(np.asarray(found.cosines)[at])
     if lengths.max() > LONG:  # the word score has its own way with length
         doublings = np.log2(np.maximum(lengths, LONG) / LONG)
         most = np.where(alone, MOST_IN_NOTES, MOST_DOUBLINGS)
@@ -297,10 +298,10 @@ def second_look(
         if passages:  # which is too hard on a long text among short ones
             held = np.array([passages.get(memory, 0.0) for memory in glimpses.memories])
             held *= np.minimum(doublings / FULLY_READ, 1.0)
-            more = np.maximum(held - np.asarray(found.word_scores)[rows], 0.0)
+            more = np.maximum(held - word_scores, 0.0)
             boosts["passage"] = np.where(embedded, 1 - MEANING, 1.0) * more
     if alone.any():
-        leaning = np.asarray(found.similarities)[rows] - np.asarray(found.word_scores)[rows]
+        leaning = similarities - word_scores
         shortness = np.maximum(1 - lengths / LONG, 0.0)
         boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
     if says(FIRST_PERSON, question):
@@ -317,7 +318,7 @@ def second_look(
         scores += boosts["time"]
     scores = np.clip(scores, 0.0, 1.0)
     boosts["conversation"] = drawn_together(scores, glimpses.conversation)
-    all_scores[rows] = scores + boosts["conversation"]
+    all_scores[at] = scores + boosts["conversation"]
     again = Ranked(
         found.memories,
         scores=all_scores,

@@ -6,12 +6,13 @@ names of spaces, users and conversations are numbers."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 
+from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.filters import any_asides, audience_of, seen, space_by_space, views_of
 from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of
 from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Condition, Key, Row, Span, Sql, columns_told, named
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 NAMES = {"space": "spaces.name", "user": "users.name", "conversation": "conversations.name"}
 OWN = {name: NAMES.get(name, f"memories.{name}") for name in FIELDS}
 COLUMNS = ", ".join(OWN.values())
+
+NEW_LINKS = "SELECT number, source, target FROM links WHERE number > ? ORDER BY number LIMIT ?"  # the primary key
+MOST_ENDS = 10_000  # of links that a reader remembers
 
 # Left joins, so that the planner starts with `memories` and its index whatever else is asked.
 TABLES = """
@@ -165,6 +169,20 @@ class SqliteSql(Sql):
     def all(self, statement: str, /, **values: object) -> list[Row]:
         with self._connection() as con:
             return con.execute(statement, _bound(values)).fetchall()
+
+    def touched(self, ids: Sequence[str]) -> Sequence[str]:
+        """No link is ever deleted, so what was seen is at most too much. Only a reader sees none that is undone."""
+        with self._connection() as con:
+            if not isinstance(con, sqlite_file.Connection) or con.looked_up is None:
+                return ids
+            last, ends = con.links or (0, set())
+            if len(ends) > MOST_ENDS:
+                return ids
+            for number, source, target in con.execute(NEW_LINKS, (last, MOST_ENDS)):
+                last = number
+                ends.update((source, target))
+            con.links = last, ends
+        return ids if len(ends) > MOST_ENDS else [memory for memory in ids if memory in ends]
 
     def run(self, statement: str, /, **values: object) -> int:
         with self._connection() as con:

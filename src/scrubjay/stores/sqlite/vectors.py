@@ -689,9 +689,9 @@ def memories_of(weighed: Weighed) -> tuple[Ints, Scores]:
     if not weighed.passages:
         return np.empty(0, np.int64), np.empty(0, np.float64)
     rowids, weights = zip(*weighed.passages, strict=True)
-    memories, passages = np.divmod(np.array(rowids, np.int64), 256)
-    scores = np.round(np.array(weights) / weighed.best, DECIMALS)
-    if passages.any():  # some are long
+    rows = np.array(rowids, np.int64)
+    memories, scores = rows >> 8, np.round(np.array(weights) / weighed.best, DECIMALS)
+    if (rows & 255).any():  # some are long
         memories, firsts = np.unique(memories, return_index=True)
         scores = scores[firsts]
     return memories, scores

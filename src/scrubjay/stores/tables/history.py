@@ -47,6 +47,8 @@ class History:
 
     def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> list[Link]:
         """Links that touch any of these memories on either side, oldest first."""
+        if not (ids := self._sql.touched(ids)):
+            return []
         among = self._sql.among
         rows = self._sql.all(
             # the unique index of sources, links_by_target

@@ -205,6 +205,10 @@ class Sql(ABC):
     def all(self, statement: str, /, **values: object) -> list[Row]:
         """Every row of a query."""
 
+    def touched(self, ids: Sequence[str]) -> Sequence[str]:
+        """Those of these memories that links may touch; a backend that cannot tell without looking names them all."""
+        return ids
+
     @abstractmethod
     def run(self, statement: str, /, **values: object) -> int:
         """Change something; how many rows were."""
