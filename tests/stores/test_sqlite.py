@@ -50,6 +50,7 @@ from scrubjay.values.memory import (
     Sight,
     Source,
     State,
+    Status,
 )
 from scrubjay.values.times import milliseconds
 from scrubjay.values.words import SMALL_ROWS
@@ -58,6 +59,7 @@ from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (
     EVERYTHING,
     NOW,
+    QUERY,
     StoreContract,
     a_link,
     a_request,
@@ -301,6 +303,70 @@ def test_readers_answer_while_another_process_holds_a_transaction(store: SqliteS
         assert got(store, memory.id).access_count == 1
         with closing(SqliteStore(path)) as other:
             assert listed(other) == [memory.id]
+
+
+def all_that_is_known(store: SqliteStore) -> tuple[list[str], list[str], list[str], int]:
+    """Of three memories of which one is in a space and of a user that there may not be yet."""
+    audience = Audience("zoe", (Scope("default", Sight.OWN), Scope("later", Sight.OWN)))
+    found = store.candidates("tea", QUERY, Filter(), audience, now=NOW, limit=10)
+    talk = store.candidates("tea", QUERY, Filter(conversation_id="talk"), audience, now=NOW, limit=10)
+    return sorted(found.memories), list(talk.memories), ids(store.get(["a", "b", "c"], audience)), len(links(store))
+
+
+def links(store: SqliteStore) -> list[Any]:
+    return store.history.links(["a", "b", "c"])
+
+
+def stored_later(store: SqliteStore) -> None:
+    create_spaces(store, "later")
+    talk = Context(user_id="zoe", conversation_id="talk")
+    put(store, some("Tea is for Zoe", id="c", space="later", context=talk, access_level=AccessLevel.PRIVATE))
+    relate(store, a_link("c", "a"))
+
+
+LATER = (["a", "b", "c"], ["c"], ["a", "b", "c"], 1)
+
+
+def test_what_others_commit_is_seen_by_the_next_who_keep_a_reader(store: SqliteStore, path: Path) -> None:
+    put_all(store, [some("Ann drinks tea", id="a"), some("Bob drinks tea", id="b")])
+    with closing(SqliteStore(path)) as other:
+        for _ in range(2):
+            with store.one_reader():
+                assert all_that_is_known(store) == (["a", "b"], [], ["a", "b"], 0)
+        stored_later(other)
+        with store.one_reader():
+            assert all_that_is_known(store) == LATER
+        put(other, replace(got(other, "c"), version=2, status=Status.DELETED, deleted_at=NOW))
+        with store.one_reader():
+            assert all_that_is_known(store)[0] == ["a", "b"]
+
+
+def test_what_a_thread_writes_while_it_keeps_a_reader_is_seen_there(store: SqliteStore) -> None:
+    put_all(store, [some("Ann drinks tea", id="a"), some("Bob drinks tea", id="b")])
+    with store.one_reader():
+        assert all_that_is_known(store) == (["a", "b"], [], ["a", "b"], 0)
+        stored_later(store)
+        assert all_that_is_known(store) == LATER
+
+
+def test_a_link_that_was_undone_hides_no_other(store: SqliteStore, path: Path) -> None:
+    put_all(store, [some(id="a"), some(id="b"), some(id="c")])
+    with suppress(InterruptedError), store.writing() as tx:
+        tx.history.relate(a_link("a", "b"))
+        with store.one_reader():
+            assert links(store) == []
+        raise InterruptedError
+    relate(store, a_link("c", "d"))
+    with store.one_reader():
+        assert ids_of_links(store) == [("c", "d")]
+    with closing(SqliteStore(path)) as other:
+        relate(other, a_link("a", "d"), a_link("e", "b"))
+    with store.one_reader():
+        assert ids_of_links(store) == [("c", "d"), ("a", "d"), ("e", "b")]
+
+
+def ids_of_links(store: SqliteStore) -> list[tuple[str, str]]:
+    return [(link.source, link.target) for link in links(store)]
 
 
 def test_a_writer_that_waits_too_long_is_told_to_try_again(store: SqliteStore, path: Path) -> None:

@@ -15,7 +15,8 @@ from scrubjay.embedders.base import Vector
 from scrubjay.errors import EmbeddingError
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors import CHUNK, ExactIndex, from_blob, to_blob
+from scrubjay.stores.sqlite.vectors import CHUNK, ExactIndex, from_blob, memories_of, to_blob
+from scrubjay.stores.sqlite.words import Weighed
 from scrubjay.values.memory import (
     AccessLevel,
     Audience,
@@ -318,3 +319,16 @@ def _random_memory(n: int, chance: random.Random) -> Memory:
         "superseded_by": chance.choice([None, None, "mem_0"]),
     }
     return some(f"memory {n}", **fields)
+
+
+def test_what_words_found_is_the_same_as_columns() -> None:
+    chance = random.Random(1)
+    for parts in (1, 3):
+        rows = {chance.randrange(1, 200) * 256 + chance.randrange(parts) for _ in range(250)}
+        weights = sorted((chance.choice([chance.random() * 9, 2.5]) for _ in rows), reverse=True)
+        weighed = Weighed(list(zip(rows, weights, strict=True)), 7.3)
+
+        memories, scores = memories_of(weighed)
+
+        assert dict(zip(memories.tolist(), scores.tolist(), strict=True)) == weighed.scores()
+    assert [len(column) for column in memories_of(Weighed([], 1.0))] == [0, 0]
