@@ -316,7 +316,7 @@ def second_look(
     if periods:
         boosts["time"] = TIME * (suiting(glimpses, periods) - scores)
         scores += boosts["time"]
-    scores = np.clip(scores, 0.0, 1.0)
+    scores = np.minimum(np.maximum(scores, 0.0), 1.0)
     boosts["conversation"] = drawn_together(scores, glimpses.conversation)
     all_scores[at] = scores + boosts["conversation"]
     again = Ranked(

@@ -258,18 +258,18 @@ class Near:
         assert self.ids is not None
         near, seqs = len(self.scores), np.asarray(by_words.seqs, np.int64)
         if near:
-            order = np.argsort(self.memories)
-            places = order[np.searchsorted(self.memories, seqs, sorter=order).clip(max=near - 1)]
-            known = self.memories[places] == seqs
+            order = self.memories.argsort()
+            places = order[np.minimum(self.memories.searchsorted(seqs, sorter=order), near - 1)]
+            unknown = self.memories[places] != seqs
         else:
-            places, known = np.zeros(len(seqs), np.int64), np.zeros(len(seqs), np.bool_)
-        rows = np.where(known, places, near - 1 + np.cumsum(~known))
-        further = seqs[~known]
+            places, unknown = np.zeros(len(seqs), np.int64), np.ones(len(seqs), np.bool_)
+        rows = np.where(unknown, near - 1 + unknown.cumsum(), places)
+        further = seqs[unknown]
         word_scores = np.zeros(near + len(further))
         word_scores[rows] = np.minimum(by_words.scores, 1.0)
         both = np.concatenate((self.scores, cosines(further))) if len(further) else self.scores
         return Candidates(
-            memories=self.ids.tolist() + np.asarray(by_words.ids, np.object_)[~known].tolist(),
+            memories=self.ids.tolist() + np.asarray(by_words.ids, np.object_)[unknown].tolist(),
             word_scores=word_scores,
             cosines=both.astype(np.float64),
             near=near,
@@ -282,7 +282,8 @@ def front_of(scores: Vector, wanted: int) -> Ints:
     if wanted >= len(scores):
         return np.arange(len(scores))
     place = len(scores) - wanted
-    return np.flatnonzero(scores >= np.partition(scores, place)[place])
+    front: Ints = (scores >= np.partition(scores, place)[place]).nonzero()[0]
+    return front
 
 
 class ExactIndex(VectorIndex):
@@ -442,7 +443,7 @@ class Cache:
     ) -> tuple[Near, Callable[[Ints], Scores]]:
         """The nearest that the restriction admits, best first, and the cosines of any memories."""
         used = self._vectors[: self._count]
-        rows = np.flatnonzero(self._admitted(con, restriction))
+        rows = self._admitted(con, restriction).nonzero()[0]
         # vecdot takes one core and each row by itself; BLAS would start threads that wait for each other under load.
         few = 2 * len(rows) <= self._count
         every = None if few else np.vecdot(used, vector)
@@ -527,10 +528,10 @@ class Cache:
         found = self.cosines_of(vector, self._numbers["memory"][rows])
         return dict(zip(ids, found.tolist(), strict=True))
 
-    def _known(self, ids: Sequence[str]) -> list[int] | None:
+    def _known(self, ids: Sequence[str]) -> Ints | None:
         """A row of each of these memories, unless one of them is not known here."""
         rows = [self._row_of.get(memory, -1) for memory in ids]
-        return None if -1 in rows else rows
+        return None if -1 in rows else np.array(rows, np.int64)
 
     def _near(self, rows: Ints, scores: Vector) -> Near:
         numbers, several = self._numbers, bool(self._parts) and bool(self._several[rows].any())
@@ -542,7 +543,7 @@ class Cache:
         places, rows, several = self._rows_of(seqs)
         cosines = np.vecdot(self._vectors[rows], vector) if every is None else every[rows]
         found[places] = cosines
-        for place in np.flatnonzero(several).tolist():
+        for place in several.nonzero()[0].tolist():
             parts = self._parts[int(seqs[places[place]])]
             found[places[place]] = np.vecdot(self._vectors[parts], vector).max()
         return found
@@ -550,7 +551,7 @@ class Cache:
     def _rows_of(self, seqs: Ints) -> tuple[Ints, Ints, Mask]:
         """Which of these memories are known, by their places; one row of each; whether it has several."""
         found = self._place.take(seqs, mode="clip")
-        places = np.flatnonzero(found >= 0)
+        places = (found >= 0).nonzero()[0]
         rows = found[places]
         return places, rows, self._several[rows]
 
