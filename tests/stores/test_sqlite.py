@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -367,6 +368,29 @@ def test_a_link_that_was_undone_hides_no_other(store: SqliteStore, path: Path) -
 
 def ids_of_links(store: SqliteStore) -> list[tuple[str, str]]:
     return [(link.source, link.target) for link in links(store)]
+
+
+@pytest.mark.parametrize("error", [GeneratorExit(), InterruptedError(), apsw.SQLError()])
+def test_a_read_that_is_given_up_leaves_no_old_view_behind(store: SqliteStore, error: BaseException) -> None:
+    put_all(store, [some(id="a"), some(id="b")])
+
+    def rows() -> Iterator[object]:
+        with store._reading() as con:
+            found = con.execute("SELECT id FROM memories")
+            while row := found.fetchone():
+                yield row
+
+    gc.disable()  # which would close it sooner or later
+    try:
+        reading = rows()
+        next(reading)
+        with suppress(type(error), StorageError):
+            reading.throw(type(error)())
+        del reading
+        put(store, some(id="c"))
+        assert sorted(ids(store.get(["a", "b", "c"], EVERYTHING))) == ["a", "b", "c"]
+    finally:
+        gc.enable()
 
 
 def test_a_writer_that_waits_too_long_is_told_to_try_again(store: SqliteStore, path: Path) -> None:

@@ -277,10 +277,13 @@ class Reading(AbstractContextManager[apsw.Connection]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if error is not None:
+            if isinstance(error, Exception):
                 with translated_errors(), self._connections._noticing_damage():
                     raise error
         finally:
+            # The frame of an error that is raised here would refer to itself, and keep open what the block has read,
+            # and with it a view of the store that grows old, until the garbage is collected.
+            del error, trace
             if self._kept is None:
                 self._connections._give_back(self._con)
 
