@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import subprocess
 import sys
@@ -40,4 +41,11 @@ def built(project: Path, folder: Path, *targets: str) -> dict[str, Path]:
 @cache
 def release() -> dict[str, Path]:
     """What `make dist` makes of this tree, built once for all tests."""
-    return built(PROJECT, Path(mkdtemp(prefix="scrubjay-dist-")))
+    return built(PROJECT, kept_for_the_run("scrubjay-dist-"))
+
+
+def kept_for_the_run(prefix: str) -> Path:
+    """A temporary folder that all tests of this process share."""
+    folder = Path(mkdtemp(prefix=prefix))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

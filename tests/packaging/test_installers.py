@@ -10,12 +10,11 @@ import sys
 import time
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 
 import scrubjay
-from tests.packaging.builds import PROJECT, release
+from tests.packaging.builds import PROJECT, kept_for_the_run, release
 from tests.servers.peer import HANDSHAKE
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -32,7 +31,7 @@ def run(*command: object, **options: object) -> str:
 @cache
 def index() -> Path:
     """A folder of wheels: ours, and all that it needs. The installers below look nowhere else."""
-    folder = Path(mkdtemp(prefix="scrubjay-index-"))
+    folder = kept_for_the_run("scrubjay-index-")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
     run(
         *pip,
