@@ -186,6 +186,7 @@ def test_servers_of_the_version_before_go_on_serving_while_the_schema_is_updated
                 understand_each_other(old, new, "Bob")
                 understand_each_other(new, old, "Cid")
                 writer.end()
+                assert writer.failed == []
                 assert new.listed("Note") == writer.kept
                 with serving(tmp_path, stores.url, before) as restarted:
                     understand_each_other(restarted, new, "Dee")

@@ -29,6 +29,7 @@ REST = {
     "duplicates": "native.list_duplicates",
     "decisions": "native.list_topics native.get_chain",
     "forget": "native.forget_memory native.recover_memory native.preview_bulk native.bulk_forget native.undo_bulk",
+    "undo": "native.recover_memory native.reopen_conflict native.restore_version native.undo_bulk",
     "prune": "native.prune",
     "archive": "system.archive_memory system.restore_memory",
     "export": "native.export",
