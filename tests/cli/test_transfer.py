@@ -66,6 +66,20 @@ def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call
     assert sorted(contents) == sorted(one["content"] for one in many)
 
 
+@pytest.mark.parametrize(
+    ("quota", "said"),
+    [("70", "Lines 1 to 64 are imported; resume with --from-line 65."), ("5", "Nothing was imported.")],
+)
+def test_an_import_beyond_the_quota_says_what_was_kept(call, environment, lines, quota, said):
+    environment["SCRUBJAY_QUOTA"] = quota
+
+    done = call("import", lines(*({"content": f"Fact number {number}"} for number in range(100))))
+
+    assert done.code == 1
+    assert "The limit is reached" in done.err
+    assert said in " ".join(done.err.split())
+
+
 def test_what_is_to_be_embedded_later_is_found_by_words_at_once_and_by_meaning_then(call, lines):
     done = call("import", lines(TEA, {"content": "User plays the cello"}), "--embed", "later")
 

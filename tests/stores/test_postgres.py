@@ -18,6 +18,7 @@ from scrubjay.stores.postgres.filters import restricted
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.tables.tally import NOTHING, Batch
 from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Scope, Sight
 from tests.postgres import Stores, server_url
 from tests.stores.contract.second_vectors import SECOND
@@ -29,6 +30,7 @@ from tests.stores.contract.suite import (
     Reopen,
     StoreContract,
     create_spaces,
+    got,
     later,
     put,
     put_all,
@@ -77,6 +79,30 @@ class TestPostgresStore(StoreContract):
                 return opened.enter_context(closing(PostgresStore(url)))
 
             yield reopen
+
+
+def test_a_read_is_written_by_one_of_two_transactions_that_end_together(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, some(id="a"))
+    store.tally.count({"a": 2}, at=NOW)
+    written = store.tally.written
+
+    def late(batch: Batch) -> None:
+        monkeypatch.undo()
+        with store.writing() as other:  # of another thread, just after the first was committed
+            other.clock.tick(NOW)
+        written(batch)
+
+    monkeypatch.setattr(store.tally, "written", late)
+    with store.writing() as tx:
+        tx.clock.tick(NOW)
+
+    assert got(store, "a").access_count == 2
+    store.tally.count({"a": 1}, at=NOW)
+    with store.writing() as tx:
+        tx.clock.tick(NOW)
+    assert (store.tally.batch(), got(store, "a").access_count) == (NOTHING, 3)
 
 
 def test_calls_are_counted_together_with_other_processes(url: str) -> None:

@@ -33,6 +33,7 @@ from scrubjay.errors import (
 from scrubjay.stores.promises.memories import Position
 from scrubjay.stores.promises.statistics import Level, Of, Part
 from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite import sql as sqlite_sql
 from scrubjay.stores.sqlite.errors import translated_errors
 from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
@@ -364,6 +365,16 @@ def test_a_link_that_was_undone_hides_no_other(store: SqliteStore, path: Path) -
         relate(other, a_link("a", "d"), a_link("e", "b"))
     with store.one_reader():
         assert ids_of_links(store) == [("c", "d"), ("a", "d"), ("e", "b")]
+
+
+def test_no_link_is_missed_where_there_are_more_than_a_reader_takes_in_at_once(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_sql, "MOST_ENDS", 4)
+    relate(store, a_link("a", "b"), a_link("b", "a"), a_link("a", "c"), a_link("c", "a"), a_link("d", "a"))
+    for _ in range(3):
+        with store.one_reader():
+            assert [link.source for link in store.history.links(["d"])] == ["d"]
 
 
 def ids_of_links(store: SqliteStore) -> list[tuple[str, str]]:

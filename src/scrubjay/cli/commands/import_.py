@@ -15,7 +15,7 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.output import counted, note, print_json, told_of_a_new_space
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
-from scrubjay.errors import InvalidInput
+from scrubjay.errors import Error, InvalidInput
 
 LONGEST_LINE = 4 * 1024 * 1024  # bytes; more than the longest memory with all its fields, escaped
 LOOKED_UP = 1_000
@@ -71,8 +71,9 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
             ) as report:
                 result = engine.import_from(reader.lines(), progress=advance)
             elsewhere = sorted(engine.spaces_of(reader.ids) - {engine.spaces[0]}) if result.already_here else []
-        except InvalidInput as error:
-            raise InvalidInput(error.message, hint=resume_hint(done, error.hint)) from error
+        except Error as error:
+            error.hint = resume_hint(done, error.hint)
+            raise
         except KeyboardInterrupt:
             note(resume_hint(done, None), session)
             raise

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -158,13 +158,11 @@ class PostgresStore(PostgresReads, Store):
     @contextmanager
     def _changing(self, timeout_seconds: float | None = None) -> Iterator[PostgresTransaction]:
         """A transaction; it takes along what reads were counted, so that they cost no write of their own."""
-        with self._connections.writing(timeout_seconds) as con:
+        with ExitStack() as until_committed, self._connections.writing(timeout_seconds) as con:
             transaction = PostgresTransaction(con, self.tally)
             yield transaction
-            batch = self.tally.batch()
-            transaction.write_reads(batch)
+            transaction.write_reads(until_committed.enter_context(self.tally.carried()))
             transaction.write_gathered()
-        self.tally.written(batch)
 
     @contextmanager
     def listening(self, space: str, ring: Callable[[], None]) -> Iterator[None]:

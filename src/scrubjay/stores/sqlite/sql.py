@@ -178,11 +178,14 @@ class SqliteSql(Sql):
             last, ends = con.links or (0, set())
             if len(ends) > MOST_ENDS:
                 return ids
-            for number, source, target in con.execute(NEW_LINKS, (last, MOST_ENDS)):
+            new: list[Any] = con.execute(NEW_LINKS, (last, MOST_ENDS)).fetchall()
+            for number, source, target in new:
                 last = number
                 ends.update((source, target))
             con.links = last, ends
-        return ids if len(ends) > MOST_ENDS else [memory for memory in ids if memory in ends]
+        if len(ends) > MOST_ENDS or len(new) == MOST_ENDS:  # there may be more links than were read
+            return ids
+        return [memory for memory in ids if memory in ends]
 
     def run(self, statement: str, /, **values: object) -> int:
         with self._connection() as con:

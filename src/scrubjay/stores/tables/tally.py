@@ -10,8 +10,8 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -57,6 +57,7 @@ class Tally:
         self._readings: dict[str, Reading] = {}
         self._recalls: deque[Recall] = deque(maxlen=KEPT_RECALLS)
         self._flush_at = time.monotonic() + FLUSH_SECONDS
+        self._carrying = threading.Lock()
 
     def count(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
         """Note that memories were handed out. Cheap: kept in the process, written in batches, seen by the next call.
@@ -101,6 +102,20 @@ class Tally:
     def batch(self) -> Batch:
         with self._lock:
             return Batch(dict(self._readings), tuple(self._recalls))
+
+    @contextmanager
+    def carried(self) -> Iterator[Batch]:
+        """What a transaction takes along, until it is committed or undone. Another one that ends meanwhile takes
+        nothing: it would write the same reads once more.
+        """
+        if not self._carrying.acquire(blocking=False):
+            yield NOTHING
+            return
+        try:
+            yield (batch := self.batch())
+            self.written(batch)
+        finally:
+            self._carrying.release()
 
     def written(self, batch: Batch) -> None:
         """Take out what is now in the file; what was counted meanwhile stays."""
