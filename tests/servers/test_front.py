@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 
 import pytest
 
 from scrubjay.servers.stdio.frames import MAX_LINE, BadFrame
-from scrubjay.servers.stdio.front import Wire
+from scrubjay.servers.stdio.front import Front, Wire
 from scrubjay.servers.stdio.options import UsageError, parse
+from tests.servers.peer import HANDSHAKE
 
 
 @pytest.fixture
@@ -92,3 +94,87 @@ def test_lines_of_several_threads_do_not_mix(pipes):
     assert sorted(reader.readline() for _ in lines) == lines
     for thread in threads:
         thread.join()
+
+
+# --- which requests wait for their answers ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def front(pipes):
+    """A front whose lines the test hands in itself, and behind which nobody answers."""
+    wire, _, _ = pipes
+    front = Front(parse([]), wire)
+    yield front
+    os.close(front._bell)
+    os.close(front._rope)
+
+
+def take(front, **message):
+    front._take(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+
+def passed_on(front):
+    return [front._inbox.get() for _ in range(front._inbox.qsize())]
+
+
+@pytest.mark.parametrize(
+    ("running", "cancelled", "meant"),
+    [
+        ([30001], 30001, 30001),
+        ([30001], "30001", 30001),
+        (["30001"], 30001, "30001"),
+        ([-5], "-5", -5),
+        ([2, "2"], 2, 2),
+        ([2, "2"], "2", "2"),
+        (["2", 2], 2, 2),
+        ([2, 2], 2, 2),
+    ],
+)
+def test_a_call_that_is_taken_back_is_not_waited_for(front, running, cancelled, meant):
+    for id in running:
+        take(front, id=id, method="tools/call", params={"name": "recent"})
+    take(front, method="notifications/cancelled", params={"requestId": cancelled, "reason": "late"})
+
+    assert passed_on(front)[len(running) :] == [
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": meant, "reason": "late"}}
+    ]
+    kept = list(running)
+    kept.remove(meant)
+    assert list(front._unanswered) == kept
+
+
+@pytest.mark.parametrize("cancelled", ["007", "1_0", " 7 ", "+7", 7.0, True, 8, "9" * 5000, None, [7], {"7": 7}])
+def test_taking_back_what_does_not_run_takes_nothing_back(front, cancelled):
+    for id in (7, 10, 1):
+        take(front, id=id, method="tools/call", params={"name": "recent"})
+    passed_on(front)
+    take(front, method="notifications/cancelled", params={"requestId": cancelled})
+    take(front, method="notifications/cancelled")
+
+    assert set(front._unanswered) == {7, 10, 1}
+    assert passed_on(front) == []
+
+
+def test_two_requests_of_one_id_wait_for_two_answers(front, pipes):
+    _, _, reader = pipes
+    for _ in range(2):
+        take(front, id=2, method="tools/call", params={"name": "recent"})
+
+    front._deliver(2, b"first\n")
+    assert list(front._unanswered) == [2]
+    front._deliver(2, b"second\n")
+    front._deliver(2, b"one too many\n")
+
+    assert not front._unanswered
+    assert [reader.readline() for _ in range(2)] == [b"first\n", b"second\n"]
+
+
+def test_no_request_of_a_client_is_taken_for_the_one_that_is_replayed(front, pipes):
+    _, _, reader = pipes
+    take(front, id=1, method="initialize", params=HANDSHAKE)
+    reader.readline()
+    [replayed] = passed_on(front)
+    take(front, id=replayed["id"], method="initialize")
+
+    assert passed_on(front) == []
+    assert "error" in json.loads(reader.readline())

@@ -218,8 +218,7 @@ def test_the_library_takes_over_once_running_calls_are_answered_and_loses_nothin
     assert session.said.empty()
 
 
-@pytest.mark.parametrize("cancelled", [1, "1"], ids=["number", "text"])
-def test_a_call_that_its_client_takes_back_is_finished_and_never_answered(jay, cancelled):
+def test_a_call_that_its_client_takes_back_is_finished_and_never_answered(jay):
     begun, go_on, finished = threading.Event(), threading.Event(), threading.Event()
 
     def slow(engine, args):
@@ -233,7 +232,7 @@ def test_a_call_that_its_client_takes_back_is_finished_and_never_answered(jay, c
     ended = session.plainly([small_dialect(slow=slow)], lambda: jay)
     session.call("slow", {}, id=1)
     assert begun.wait(SECONDS)
-    session.inbox.put({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": cancelled}})
+    session.inbox.put({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
     session.call("echo_words", {"words": ["still there"]}, id=2)
 
     assert session.read()["id"] == 2
@@ -242,6 +241,58 @@ def test_a_call_that_its_client_takes_back_is_finished_and_never_answered(jay, c
     session.inbox.put(None)
     assert ended() is None
     assert finished.is_set()
+    assert session.said.empty()
+
+
+@pytest.mark.parametrize("second", ["2", 2], ids=["the same as text", "the same"])
+def test_a_call_that_waits_is_not_disturbed_by_another_of_its_id(jay, second):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(engine, args):
+        """Takes its time."""
+        begun.set()
+        assert go_on.wait(SECONDS)
+        return {}
+
+    session = Session()
+    ended = session.plainly([small_dialect(slow=slow), find("scrubjay")], lambda: jay)
+    session.call("small_slow", {}, id=1)
+    assert begun.wait(SECONDS)
+    session.call("small_search", {}, id=2, _meta={"progressToken": "t"})  # a change waits for those before it
+    session.ask("prompts/list", id=second)
+    listed = session.read()
+    go_on.set()
+    answered = [session.read(), session.read()]
+    session.inbox.put(None)
+    ended()
+
+    assert (listed["id"], list(listed["result"])) == (second, ["prompts"])
+    assert {reply["id"] for reply in answered} == {1, 2}
+    assert all("result" in reply for reply in answered)
+
+
+def test_each_of_two_calls_with_one_id_can_be_taken_back(jay):
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow(engine, args):
+        """Takes its time."""
+        begun.release()
+        assert go_on.wait(SECONDS)
+        return {}
+
+    session = Session()
+    ended = session.plainly([small_dialect(slow=slow)], lambda: jay)
+    for _ in range(2):
+        session.call("slow", {}, id=1)
+        assert begun.acquire(timeout=SECONDS)
+    for _ in range(2):
+        session.inbox.put({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    session.call("echo_words", {"words": ["still there"]}, id=2)
+    assert session.read()["id"] == 2
+    go_on.set()
+    session.call("no_such_tool", {}, id=3)  # is left to the library once nothing runs any more
+
+    assert [message.get("id") for message in ended()] == [REPLAYED, None, 3]
     assert session.said.empty()
 
 

@@ -29,7 +29,7 @@ from scrubjay.servers.stdio.profile import compose, shipped, shipped_sheet
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     from scrubjay.servers.stdio.frames import Id, Message
 
@@ -38,7 +38,7 @@ STOP_SECONDS = 1.2  # what running calls get after a signal or the parent's deat
 ANSWER_SECONDS = 60.0  # what they get after the end of input, if their answers are still read; includes loading
 PARENT_SECONDS = 0.5  # how often we check that our parent is alive
 MAX_WAITING = 100  # requests; beyond them we stop reading, and the client's pipe fills instead of our memory
-REPLAYED = "scrubjay:opening"  # the id under which the library hears of what was answered here
+REPLAYED = 2**63  # the id under which the library hears of what was answered here; no client's is beyond 64 bits
 
 
 def run_stdio(arguments: Sequence[str], incoming: int, outgoing: int) -> int:
@@ -110,7 +110,7 @@ class Front:
         self._wire = wire
         self._answers = Answers(compose([shipped_sheet(name) for name in options.dialects], extras=options.extras))
         self._inbox: SimpleQueue[Message | None] = SimpleQueue()
-        self._unanswered: set[Id] = set()
+        self._unanswered: list[Id] = []  # a client may use an id twice, and is answered twice
         self._reading = False
         self._needed = threading.Event()  # the library, now
         self._serving = threading.Event()
@@ -160,8 +160,23 @@ class Front:
             self._take_request(message)
             return
         if message["method"] == "notifications/cancelled":
-            self._forget((message.get("params") or {}).get("requestId"))
-        self._inbox.put(message)
+            self._take_back(message)
+        else:
+            self._inbox.put(message)
+
+    def _take_back(self, message: Message) -> None:
+        """Pass on which request is cancelled, by its exact id: whoever runs it must mean the one forgotten here.
+
+        Clients may write the id of what they cancel as text, though it was a number.
+        """
+        params = message.get("params") or {}
+        said, waiting = params.get("requestId"), list(self._unanswered)
+        if not isinstance(said, int | str) or isinstance(said, bool):
+            return
+        meant = said if said in waiting else next((one for one in waiting if str(one) == str(said)), None)
+        if meant is not None:  # or else it is answered, or was never asked
+            self._forget(meant)
+            self._inbox.put({**message, "params": {**params, "requestId": meant}})
 
     def _take_request(self, request: Message) -> None:
         result, heard = self._answers.answer(request)
@@ -172,7 +187,7 @@ class Front:
             return
         while len(self._unanswered) >= MAX_WAITING and not self._stopping:
             time.sleep(0.01)
-        self._unanswered.add(request["id"])
+        self._unanswered.append(request["id"])
         self._inbox.put(request)
         self._needed.set()
 
@@ -200,9 +215,11 @@ class Front:
             self._interrupt()
         self._forget(id)
 
-    def _forget(self, id: Any) -> None:
-        if isinstance(id, int | str):
-            self._unanswered.discard(id)
+    def _forget(self, id: Id) -> None:
+        try:  # noqa: SIM105 - nothing else here imports contextlib
+            self._unanswered.remove(id)
+        except ValueError:  # a notification, or the answer to what was taken back meanwhile
+            pass
 
     # --- the end -----------------------------------------------------------------------------------------------------
 

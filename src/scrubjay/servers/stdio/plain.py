@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
@@ -79,7 +78,7 @@ class Plain:
         self._client: str | None = None  # None: there was no handshake of a version that we know
         self._opening: list[Message] = []  # the handshake, for the library
         self._left: list[Message] = []  # for the library: what we cannot answer, and all behind it
-        self._running: dict[int | str | None, anyio.CancelScope] = {}  # by the ids of requests
+        self._running: dict[anyio.CancelScope, int | str] = {}  # with the ids of requests, which may be the same
         self._handed_over = False
         self._service, self._turns = Service(workers=Workers()), Turns()
 
@@ -97,11 +96,12 @@ class Plain:
                     return None
                 if self._settled(message):
                     continue
-                answer = None if self._left else self._answer_to(message)
+                scope = anyio.CancelScope()
+                answer = None if self._left else self._answer_to(message, scope)
                 if answer is None:
                     self._leave(message)
                 else:
-                    scope = self._running[_key(message["id"])] = anyio.CancelScope()
+                    self._running[scope] = message["id"]
                     tasks.start_soon(self._answered, message, answer, scope)
         return [*self._opening, *self._left]
 
@@ -118,9 +118,7 @@ class Plain:
     def _settled(self, message: Message) -> bool:
         """Whether there is nothing to answer."""
         method, params = message.get("method"), message.get("params") or {}
-        running = self._running.get(_key(params.get("requestId"))) if method == "notifications/cancelled" else None
-        if running is not None:
-            running.cancel()
+        if method == "notifications/cancelled" and self._took_back(params.get("requestId")):
             return True
         if method is None or "id" not in message:  # a reply to what was never asked, or a notification
             if self._left:
@@ -136,9 +134,17 @@ class Plain:
                 return True
         return False
 
+    def _took_back(self, id: Any) -> bool:
+        """Whether a request of this very id runs here: the front has found out which one is meant."""
+        for scope, running in self._running.items():
+            if running == id and not scope.cancel_called:
+                scope.cancel()
+                return True
+        return False
+
     # --- which requests are ordinary ---------------------------------------------------------------------------------
 
-    def _answer_to(self, request: Message) -> Answer | None:
+    def _answer_to(self, request: Message, scope: anyio.CancelScope) -> Answer | None:
         """How to answer a request; None to leave it to the library."""
         method, params = request["method"], request.get("params") or {}
         meta = params.get("_meta", {})
@@ -147,7 +153,7 @@ class Plain:
         if method == "tools/call":
             tool, arguments = self._called(params.get("name")), params.get("arguments")
             known = params.keys() <= {"name", "arguments", "_meta"} and isinstance(arguments, dict | None)
-            return partial(self._call, request, tool, arguments, meta) if tool is not None and known else None
+            return partial(self._call, scope, tool, arguments, meta) if tool is not None and known else None
         return self._list_of(method) if params.keys() <= {"_meta"} else None
 
     def _called(self, name: Any) -> Served | None:
@@ -180,13 +186,12 @@ class Plain:
             except Exception:  # noqa: BLE001 -- the unforeseen goes to the log, with a number for the client
                 reply["error"] = {"code": INTERNAL_ERROR, "message": fault(request["method"]).message}
             finally:
-                if self._running.get(_key(request["id"])) is scope:
-                    del self._running[_key(request["id"])]
+                del self._running[scope]
         if len(reply) > 2 and not scope.cancel_called:
             self._deliver(request["id"], _line(reply))
         self._hand_over()
 
-    async def _call(self, request: Message, tool: Served, arguments: Message | None, meta: Message) -> Message:
+    async def _call(self, scope: anyio.CancelScope, tool: Served, arguments: Message | None, meta: Message) -> Message:
         assert self._client is not None
         operation = tool.dialect.operations[tool.operation]
         async with self._turns.turn(changes=operation.changes):
@@ -200,7 +205,7 @@ class Plain:
                     key=meta_text(meta, KEY),
                     if_version=meta_number(meta, IF_VERSION),
                     prefix=tool.prefix,
-                    progress=self._reporter(request, meta),
+                    progress=self._reporter(scope, meta),
                 )
             except InvalidInput as error:
                 return _result(tool.dialect.failure(error, tool.operation))
@@ -208,11 +213,11 @@ class Plain:
                 call, self._engine, lambda reply, _rate: _result(without_stream(call, reply))
             )
 
-    def _reporter(self, request: Message, meta: Message) -> Callable[[int, int | None, str], None] | None:
+    def _reporter(self, scope: anyio.CancelScope, meta: Message) -> Callable[[int, int | None, str], None] | None:
         """Tells the client, from the worker thread, how far a call is; None if it did not ask."""
         if "progressToken" not in meta:
             return None
-        scope, told = self._running[_key(request["id"])], -math.inf
+        told = -math.inf
 
         def report(done: int, total: int | None, note: str) -> None:
             nonlocal told
@@ -241,14 +246,6 @@ class Plain:
 
 async def _said(result: Message) -> Message:
     return result
-
-
-def _key(id: Any) -> int | str | None:
-    """Clients may write the id of what they cancel as text, though it was a number."""
-    if isinstance(id, str):
-        with suppress(ValueError):
-            return int(id)
-    return id if isinstance(id, int | str) and not isinstance(id, bool) else None
 
 
 def _is_plain(meta: Any) -> bool:
