@@ -292,3 +292,47 @@ def test_a_change_that_is_told_in_other_words_comes_first(question, old, new):
 )
 def test_a_change_of_something_else_stays_behind(question, old, new):
     assert placed(question, old, new) == ["old", "new"]
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "newer"),
+    [
+        (
+            "Which toner does the printer on floor two need?",
+            "The printer on floor two needs toner TN-2420",
+            "The printer on floor three was exchanged and needs toner CF259A",
+        ),
+        (
+            "What does line one make?",
+            "Line one of the factory makes bottles",
+            "Line two was refitted and makes cans now",
+        ),
+        (
+            "Which Node version does the shipping service run on?",
+            "The shipping service runs on Node 20 and is deployed to Render",
+            "Node 18 reached its end of life; checkout is on Node 22 since last week",
+        ),
+        (
+            "Which version of Node is shipping on?",
+            "The shipping service runs on Node 20",
+            "Checkout was upgraded to Node 22",
+        ),
+        (
+            "Into which languages is the marketing site translated?",
+            "The marketing site is translated into French and German",
+            "The app was translated into Spanish and Polish, French was dropped",
+        ),
+        (
+            "What interest do we pay on the house?",
+            "The mortgage rate is 1.9 percent until 2031",
+            "The car loan was refinanced at 4.2 percent",
+        ),
+    ],
+    ids=["floor two", "line one", "shipping and checkout", "a short one", "site and app", "mortgage and loan"],
+)
+def test_a_change_of_its_sibling_does_not_come_before_what_was_asked_for(real_jay, clock, question, right, newer):
+    real_jay.store(right)
+    clock.move(days=30)
+    real_jay.store(newer)
+
+    assert real_jay.search(question)[0].memory.content == right

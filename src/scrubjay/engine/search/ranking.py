@@ -524,10 +524,13 @@ def facts(
 
 
 def asked_for(question: str) -> Wanted:
+    from scrubjay.engine.conflicts.reading import NUMBER_WORDS  # not for a search by words
+
     stems = frozenset(word[: verdict.STEM] for word in words_of(" ".join(query_words(question))))
-    figures = verdict.figures(question)
-    names = frozenset(word.lower()[: verdict.STEM] for word in verdict.rare_words(question))
-    return Wanted(stems | figures, names | figures, not NOW.isdisjoint(words_of(question)))
+    figures, words = verdict.figures(question), words_of(question)
+    numbers = (word for word in words if word in NUMBER_WORDS)  # floor two, floor three
+    names = frozenset(word.lower()[: verdict.STEM] for word in (*verdict.rare_words(question), *numbers))
+    return Wanted(stems | figures, names | figures, not NOW.isdisjoint(words))
 
 
 def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
@@ -584,7 +587,31 @@ def on_another_one(older: Fact, newer: Fact, asked: Wanted) -> bool:
     """The billing service, the ledger service: both are of one kind."""
     lacking = asked.stems - newer.stems - newer.figures
     texts = (said_of(asked.stems, older.opening), said_of(asked.stems, newer.opening))
-    return verdict.another_instead(lacking, older.opening, newer.opening) or verdict.of_another_one(*texts)
+    return (
+        verdict.another_instead(lacking, older.opening, newer.opening)
+        or verdict.of_another_one(*texts)
+        or on_another_subject(older, newer, asked)
+    )
+
+
+def on_another_subject(older: Fact, newer: Fact, asked: Wanted) -> bool:
+    """The shipping service runs on …, checkout was upgraded to …: further off in meaning, the newer one lacks what the
+    older one is about and the question names. Where the question has other words than the older one, both are about
+    different things."""
+    if newer.similarity >= older.similarity or not (older.english and newer.english):
+        return False
+    about = subject(older)
+    if asked.stems.isdisjoint(older.stems | older.figures):
+        return about.isdisjoint(newer.stems) and subject(newer).isdisjoint(older.stems)
+    return not about & asked.stems <= newer.stems
+
+
+def subject(fact: Fact) -> frozenset[str]:
+    """Stems of the words before its verb."""
+    from scrubjay.engine.conflicts.reading import read  # not for a search by words
+
+    reading = read(fact.opening)
+    return fact.stems.intersection(word[: verdict.STEM] for word in reading.order[: reading.end])
 
 
 def said_of(asked: frozenset[str], text: str) -> str:
