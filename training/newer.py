@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ HAND = {"everyday": 3.0, "training": 1.0}  # what a row counts
 BEFORE = timedelta(days=60)  # how much older an earlier text of a training world is
 FIRST = 10
 Numbers = NDArray[np.float64]
+Pairs = dict[tuple[str, str], dict[str, float]]  # older, newer: what is weighed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,8 @@ class Asked:
     gold: frozenset[str]
     stale: tuple[str, ...]
     order: list[str]  # names of memories
-    pairs: dict[tuple[str, str], dict[str, float]]  # older, newer: what is weighed
+    pairs: Pairs
+    apart: frozenset[tuple[str, str]]  # of these, those that keep their places whatever the odds
 
 
 # --- what is asked ---------------------------------------------------------------------------------------------------
@@ -100,14 +103,13 @@ def asked(world: World) -> Iterator[Asked]:
         names = {jay.store(text, created_at=at).memory.id: id for id, text, at in world.memories}
         for text, gold, stale in world.questions:
             if gold:
-                order, pairs = before(jay, text, names)
-                yield Asked(world=world, gold=frozenset(gold), stale=stale, order=order, pairs=pairs)
+                order, pairs, apart = before(jay, text, names)
+                yield Asked(world=world, gold=frozenset(gold), stale=stale, order=order, pairs=pairs, apart=apart)
 
 
-def before(
-    jay: Engine, question: str, names: dict[str, str]
-) -> tuple[list[str], dict[tuple[str, str], dict[str, float]]]:
-    """The order without newer ones moved, and what is weighed of each pair that may change places."""
+def before(jay: Engine, question: str, names: dict[str, str]) -> tuple[list[str], Pairs, frozenset[tuple[str, str]]]:
+    """The order without newer ones moved, what is weighed of each pair, and which pairs are on different subjects: the
+    weights are better for having seen these, too."""
     found = candidates.find(jay, Query(text=question), jay.audience(Filter()), jay.now())
     moved = found.candidates
     rows = sorted(moved.order, key=lambda row: moved.moved.get(row, {}).get("current", 0.0) - float(moved.scores[row]))
@@ -115,15 +117,16 @@ def before(
     glimpses = jay.records.glimpses(ranked.first(ranking.COMPARED))
     known = [*ranking.facts(ranked, glimpses, jay.records.vectors).values()]
     asked = ranking.asked_for(question)
-    pairs = {
-        (names[ranked.memories[older.row]], names[ranked.memories[newer.row]]): seen
-        for place, older in enumerate(known)
-        for newer in known[place + 1 :]
-        if (seen := ranking.compared(older, newer, asked)) is not None
-        and not ranking.on_another_one(older, newer, asked)
-    }
+    pairs, apart = Pairs(), set[tuple[str, str]]()
+    for older, newer in combinations(known, 2):
+        seen = ranking.compared(older, newer, asked)
+        if seen is not None and not ranking.on_another_one(older, newer, asked):
+            pair = names[ranked.memories[older.row]], names[ranked.memories[newer.row]]
+            pairs[pair] = seen
+            if ranking.on_another_subject(older, newer, asked):
+                apart.add(pair)
     as_ever = found.periods or not ranking.FORMER.isdisjoint(words_of(question))
-    return [names[one] for one in ranked.first(len(ranked))], {} if as_ever else pairs
+    return [names[one] for one in ranked.first(len(ranked))], {} if as_ever else pairs, frozenset(apart)
 
 
 # --- fitting ---------------------------------------------------------------------------------------------------------
@@ -164,8 +167,8 @@ def moved(one: Asked, odds: Rule) -> list[str]:
     for newer in order[1:]:
         low = order.index(newer)
         for high in range(low):
-            seen = one.pairs.get((order[high], newer))
-            if seen is not None and odds(seen) > 0:
+            pair = order[high], newer
+            if pair in one.pairs and pair not in one.apart and odds(one.pairs[pair]) > 0:
                 order.insert(high, order.pop(low))
                 break
     return order + one.order[ranking.COMPARED :]

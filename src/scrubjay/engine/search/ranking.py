@@ -538,7 +538,7 @@ def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
     if (seen := compared(older, newer, asked)) is None:
         return False
     odds = NEWER["bias"] + sum(NEWER[name] * value for name, value in seen.items())
-    return odds > 0 and not on_another_one(older, newer, asked)
+    return odds > 0 and not (on_another_one(older, newer, asked) or on_another_subject(older, newer, asked))
 
 
 def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None:
@@ -587,11 +587,7 @@ def on_another_one(older: Fact, newer: Fact, asked: Wanted) -> bool:
     """The billing service, the ledger service: both are of one kind."""
     lacking = asked.stems - newer.stems - newer.figures
     texts = (said_of(asked.stems, older.opening), said_of(asked.stems, newer.opening))
-    return (
-        verdict.another_instead(lacking, older.opening, newer.opening)
-        or verdict.of_another_one(*texts)
-        or on_another_subject(older, newer, asked)
-    )
+    return verdict.another_instead(lacking, older.opening, newer.opening) or verdict.of_another_one(*texts)
 
 
 def on_another_subject(older: Fact, newer: Fact, asked: Wanted) -> bool:
