@@ -84,6 +84,96 @@ def test_an_end_of_its_own_at_which_the_next_one_begins_is_still_its_own(jay, cl
 
 
 @BOTH
+@pytest.mark.parametrize("begins", [True, False])
+@pytest.mark.parametrize("first", ["release", "forget"])
+def test_an_end_given_later_is_kept_also_if_a_supersession_could_have_brought_it(jay, clock, begins, first):
+    """Either the moment at which the other begins, or one right after it was said."""
+    at = clock() + timedelta(days=5)
+    old = jay.store("The ferry leaves the harbour at nine").memory.id
+    new = jay.store("The ferry leaves the harbour at ten", valid_from=at if begins else None).memory.id
+    clock.move(minutes=1)
+    jay.supersede(old=old, new=new)
+    end = at if begins else clock() + timedelta(milliseconds=900)
+    clock.move(minutes=1)
+    if first == "release":
+        jay.curation.release(old)
+    else:
+        jay.forget(new)
+    assert state(jay, old) == (None, None)
+    clock.move(minutes=1)
+
+    assert jay.update(old, valid_until=end).valid_until == end
+
+    for change in (jay.recover, jay.forget, jay.recover, jay.forget)[first == "release" :]:
+        clock.move(minutes=1)
+        change(new)
+        assert jay.get(old).valid_until == end
+    assert jay.update(old, valid_until=None).valid_until is None
+    jay.recover(new)
+    jay.forget(new)
+    assert state(jay, old) == (None, None)
+
+
+@BOTH
+def test_an_end_given_while_superseded_is_its_own_and_without_it_the_links_tell(jay, clock):
+    old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
+    jay.supersede(old=old, new=new)
+    ended, version = jay.get(old).valid_until, jay.get(old).version
+    clock.move(minutes=1)
+
+    assert jay.update(old, valid_until=None).valid_until == ended
+    assert jay.get(old).version == version, "there was nothing to take away"
+    given = clock() + timedelta(days=3)
+    assert jay.update(old, valid_until=given).valid_until == given
+    assert jay.update(old, valid_until=None).valid_until == ended
+    assert state(jay, old) == (new, ended)
+
+
+@BOTH
+def test_the_end_follows_the_beginning_of_the_successor(jay, clock):
+    first, later = clock() - timedelta(days=9), clock() - timedelta(days=4)
+    old = jay.store("The ferry leaves the harbour at nine").memory.id
+    new = jay.store("The ferry leaves the harbour at ten", valid_from=first).memory.id
+    jay.supersede(old=old, new=new)
+    clock.move(minutes=1)
+
+    jay.update(new, valid_from=later)
+
+    assert state(jay, old) == (new, later)
+    jay.forget(new)
+    assert state(jay, old) == (None, None)
+
+
+@BOTH
+def test_an_end_of_its_own_is_kept_in_an_archive(jay, clock):
+    begins = clock() - timedelta(days=9)
+    old = jay.store("The ferry leaves the harbour at nine", valid_until=begins).memory.id
+    new = jay.store("The ferry leaves the harbour at ten", valid_from=begins).memory.id
+    jay.supersede(old=old, new=new)
+    jay.cold_storage.archive([old])
+
+    jay.forget(new)
+
+    assert jay.get(old).valid_until == begins
+
+
+@BOTH
+@pytest.mark.parametrize("hard", [False, True])
+def test_undoing_a_revision_does_not_bring_back_an_end_that_followed_from_links(jay, clock, hard):
+    old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
+    jay.supersede(old=old, new=new)
+    clock.move(minutes=1)
+    jay.update(old, access_level=AccessLevel.PRIVATE)
+    clock.move(minutes=1)
+    jay.forget(new, hard=hard)
+
+    undone = jay.curation.undo(old)
+
+    assert (undone.fields, undone.memory.valid_until) == (("access_level",), None)
+    assert state(jay, old) == (None, None)
+
+
+@BOTH
 @pytest.mark.parametrize("hard", [False, True])
 def test_a_memory_was_true_until_its_successor_became_true(jay, clock, hard):
     moved = clock() - timedelta(days=400)

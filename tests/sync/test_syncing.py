@@ -768,6 +768,49 @@ def test_two_stores_that_superseded_it_apart_agree_on_its_end(jay, drive, clock)
     assert [engine.get(old).valid_until for engine in (jay, drive)] == [None, None]
 
 
+def test_stores_agree_on_an_end_after_its_successor_begins_at_another_time(jay, drive, clock):
+    first, later = clock() - timedelta(days=9), clock() - timedelta(days=4)
+    old = jay.store("Tea").memory.id
+    new = jay.store("Coffee", valid_from=first).memory.id
+    jay.supersede(old=old, new=new)
+    clock.move(minutes=1)
+    jay.forget(new)
+    run(jay)
+    clock.move(minutes=1)
+    jay.recover(new)
+    jay.update(new, valid_from=later)
+    run(jay)
+
+    assert [engine.get(old).valid_until for engine in (jay, drive)] == [later, later]
+    jay.forget(new)
+    run(jay)
+    assert [engine.get(old).valid_until for engine in (jay, drive)] == [None, None]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_stores_agree_on_an_end_that_someone_took_away_or_gave(jay, drive, clock, there):
+    begins = clock() + timedelta(days=5)
+    old = jay.store("Tea").memory.id
+    new = jay.store("Coffee", valid_from=begins).memory.id
+    jay.supersede(old=old, new=new)
+    run(jay)
+    clock.move(minutes=1)
+    engine = drive if there else jay
+
+    engine.update(old, valid_until=None)
+    run(jay)
+    assert [one.get(old).valid_until for one in (jay, drive)] == [begins, begins]
+
+    engine.update(old, valid_until=begins + timedelta(days=1))
+    clock.move(minutes=1)
+    engine.update(old, valid_until=begins)
+    run(jay)
+    clock.move(minutes=1)
+    jay.forget(new)
+    run(jay)
+    assert [one.get(old).valid_until for one in (jay, drive)] == [begins, begins]
+
+
 # --- endpoints and jobs ----------------------------------------------------------------------------------------------
 
 

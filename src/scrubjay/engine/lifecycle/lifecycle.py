@@ -19,6 +19,7 @@ from scrubjay.engine.lifecycle.supersession import (
     own_end,
     plain,
     predecessors,
+    said_given,
     settle,
     successors,
 )
@@ -75,6 +76,7 @@ def outdate(
     if not counts_for_all:  # for the others nothing has happened: no version, no event, no end of its time
         settle(tx, plain(tx, outdated))
         return ledger.seen(tx, outdated.id)
+    outdated = said_given(outdated, ended is not None)
     if ended is None and (newer := newest_successor(tx, outdated)[0]) is not None:
         ended = newer.since
     return ledger.change(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine.lifecycle import lifecycle
+from scrubjay.engine.lifecycle import lifecycle, supersession
 from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import auto_tags
 from scrubjay.engine.store.history import TextVectors
@@ -61,6 +61,7 @@ def prepared(engine: Engine, known: Memory, changed: Mapping[str, Any]) -> Revis
 def fields_of(engine: Engine, former: Memory) -> dict[str, Any]:
     """What this caller can bring back of a former state."""
     fields = {name: getattr(former, name) for name in intake.CHANGEABLE}
+    fields["valid_until"] = supersession.own_end(engine.records, former)  # the other kind follows from links
     if former.kind is not Kind.MEMORY:
         del fields["content"]
     if engine.caller.role is not Role.OWNER:

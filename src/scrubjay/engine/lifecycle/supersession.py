@@ -10,7 +10,8 @@ successor, and for everyone else the memory stays current and no hidden memory i
 and from who may see what, so it is settled again whenever one of these changes, and does not change the memory.
 
 So does the end of a memory that had none of its own: it was true until its successor was, or until that was said. When
-nothing supersedes it any more, it has no end again.
+nothing supersedes it any more, it has no end again. An end that someone gave is never touched: a memory that got one, or
+that had one when it was superseded, says so.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from scrubjay.values.memory import Link, LinkKind, Memory, Status
 SUPERSEDES = frozenset({LinkKind.SUPERSEDES})
 RELEASED = "released"  # of a link: it once said that one memory supersedes another
 PLAIN = replace(access.EVERYTHING, reach=())  # every memory as it is for everyone: without asides
+GIVEN = "end_given"  # in the detail of a memory: its end does not come from being superseded
 SAME_MOMENT = timedelta(seconds=1)  # earlier versions read the clock twice: for the link, and then for the end
 
 
@@ -67,6 +69,8 @@ def settle(tx: Transaction, memory: Memory) -> bool:
 def own_end(reads: Reads, memory: Memory) -> datetime | None:
     """Until when a memory was true by itself: its end, unless that came from being superseded."""
     end = memory.valid_until
+    if GIVEN in memory.detail:
+        return end
     found: set[str] = set()
     front = [memory.id] if end is not None else []
     while end is not None and front:
@@ -74,13 +78,36 @@ def own_end(reads: Reads, memory: Memory) -> datetime | None:
         sources = sorted({link.source for link in links})
         if any(link.created_at <= end < link.created_at + SAME_MOMENT for link in links):
             return None
-        # Also of those that were erased: a tombstone keeps its times.
-        if any(one.memory.valid_from == end for one in reads.sync.replicas(sources, access.EVERYTHING)):
-            before = (one.memory for one in reads.history.versions(memory.id) if one.memory.superseded_by is None)
+        # Also of those that were erased: a tombstone keeps its times. And what they said before: they say another time
+        # now, which the end is to follow.
+        began = {one.memory.valid_from for one in reads.sync.replicas(sources, access.EVERYTHING)}
+        began |= {one.memory.valid_from for name in sources for one in reads.history.versions(name)}
+        if end in began:
+            # One that was said to be given, and no longer is, was taken away since.
+            states = (one.memory for one in reads.history.versions(memory.id))
+            before = (one for one in states if one.superseded_by is None and GIVEN not in one.detail)
             return end if any(one.valid_until == end for one in before) else None
         front = [name for name in sources if name not in found]
         found.update(front)
     return end
+
+
+def with_given_end(reads: Reads, known: Memory, memory: Memory) -> Memory:
+    """A memory that someone changes, saying whether its end was given.
+
+    It says so whatever supersedes it: that alone must not tell of a successor that the reader may not see.
+    """
+    if memory.valid_until is None and own_end(reads, known) is None:
+        memory = replace(memory, valid_until=known.valid_until)  # this one follows from links: nothing to take away
+    same = memory.valid_until == known.valid_until
+    return said_given(memory, GIVEN in known.detail if same else memory.valid_until is not None)
+
+
+def said_given(memory: Memory, given: bool) -> Memory:
+    if given == (GIVEN in memory.detail):
+        return memory
+    rest = {name: value for name, value in memory.detail.items() if name != GIVEN}
+    return replace(memory, detail={**rest, GIVEN: True} if given else rest)
 
 
 def newest_predecessor(reads: Reads, memory: Memory) -> tuple[str | None, list[Link]]:

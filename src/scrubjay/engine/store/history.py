@@ -199,10 +199,12 @@ class Ledger:
     ) -> Revised:
         """Write a change that a caller asked for, and say where the former state is kept; none if nothing differs."""
         access.check_verifies(self.caller, known, memory)
+        memory = supersession.with_given_end(tx, known, memory)
         names = tuple(name for name in fields if getattr(memory, name) != getattr(known, name))
         if memory == known:
             return Revised(memory=known, fields=(), previous=None, embedded=False)
         changed = self.change(tx, memory, "updated", *names, reason=reason, text=text)
+        changed = self._settle_times(tx, changed, names)
         return Revised(
             memory=changed,
             fields=names,
@@ -280,6 +282,18 @@ class Ledger:
         for one in supersession.neighbours(tx, memory):
             if supersession.settle(tx, one):
                 self.record(tx, one, "superseded", "superseded_by")
+
+    def _settle_times(self, tx: Transaction, memory: Memory, names: Iterable[str]) -> Memory:
+        """A memory that says another time: what it supersedes was true until then, and it was itself true until its
+        own successor was, if it has no end. As it is then."""
+        if "valid_from" in names:
+            for one in supersession.predecessors(tx, [memory.id]):
+                supersession.settle(tx, one)
+        if "valid_until" not in names:
+            return memory
+        own = supersession.plain(tx, memory)
+        supersession.settle(tx, own)
+        return replace(memory, valid_until=supersession.plain(tx, own).valid_until)
 
     def _put(
         self,

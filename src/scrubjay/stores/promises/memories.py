@@ -367,9 +367,9 @@ class Transaction(Reads):
         """Take a memory's text out of the hot tables.
 
         The row stays with what lists are filtered, sorted and counted by, so a memory that is read again has empty
-        text, title, path, metadata and detail (but for a `name` in it) and no former versions: the caller has packed
-        all of them. Its words are still matched where a filter names `State.ARCHIVED`; its vectors only if they are
-        kept. `put` changes everything else of it. Nothing of this changes its version.
+        text, title, path, metadata and detail (but for `name` and `end_given`) and no former versions: the caller has
+        packed all of them. Its words are still matched where a filter names `State.ARCHIVED`; its vectors only if they
+        are kept. `put` changes everything else of it. Nothing of this changes its version.
 
         :raises Conflict: if it is already archived
         """

@@ -22,12 +22,12 @@ from scrubjay.values.times import milliseconds, moment
 
 # What leaves the row. The length stays: lists are sorted by it.
 EMPTY = {"content": "", "title": "", "path": "", "metadata": "{}", "detail": "{}", "content_hash": None}
+KEPT = ("name", "end_given")  # of the detail
 
 
 def emptied(memory: Memory) -> dict[str, Any]:
-    """What is left of a row whose text is archived: the name by which others still speak of it."""
-    name = {"name": memory.detail["name"]} if "name" in memory.detail else {}
-    return EMPTY | {"detail": as_json(name)}
+    """What is left of a row whose text is archived: the name by which others speak of it, and whose its end is."""
+    return EMPTY | {"detail": as_json({name: memory.detail[name] for name in KEPT if name in memory.detail})}
 
 
 STATES = tuple(State)  # by number; quicker than asking the enum ten thousand times
