@@ -10,8 +10,8 @@ successor, and for everyone else the memory stays current and no hidden memory i
 and from who may see what, so it is settled again whenever one of these changes, and does not change the memory.
 
 So does the end of a memory that had none of its own: it was true until its successor was, or until that was said. When
-nothing supersedes it any more, it has no end again. An end that someone gave is never touched: a memory that got one, or
-that had one when it was superseded, says so.
+nothing supersedes it any more, it has no end again. An end that someone gave is never touched: a memory that got one,
+or that had one when it was superseded, says so.
 """
 
 from __future__ import annotations
