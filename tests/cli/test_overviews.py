@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 
 import pytest
@@ -43,7 +44,7 @@ def editor(tmp_path, environment):
     def editor(code):
         script = tmp_path / "editor.py"
         script.write_text(f"import sys, pathlib\nfile = pathlib.Path(sys.argv[1])\ntext = file.read_text()\n{code}\n")
-        environment.update(EDITOR=f"{sys.executable} {script}", VISUAL="")
+        environment.update(EDITOR=shlex.join([sys.executable, str(script)]), VISUAL="")
 
     return editor
 

@@ -126,7 +126,7 @@ def service_text() -> str:
 def test_systemd_finds_no_fault_with_the_service(tmp_path: Path):
     unit = tmp_path / "scrubjay.service"
     program = Path(sys.executable).with_name("scrubjay")
-    unit.write_text(service_text().replace("/opt/scrubjay/bin/scrubjay", str(program)))
+    unit.write_text(service_text().replace("/opt/scrubjay/bin/scrubjay", f'"{program}"'))
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(unit)],
         capture_output=True,
