@@ -261,7 +261,7 @@ def test_each_undo_takes_back_one_change_and_says_which(call, stored):
 
     told = [call("undo", old).out for _ in range(4)]
 
-    assert told[0] == f"{old} is no longer forgotten, but outdated by {newest}.\n"
+    assert told[0] == f"{old} is back, but outdated by {newest}.\n"
     assert told[1] == f"{old} is no longer outdated by {newest}: it is still outdated by {new}.\n"
     assert told[2] == f"{old} is no longer outdated by {new}: it is current again.\n"
     assert told[3].startswith(f"{old} is as it was before its last update (importance); now at version")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from scrubjay.errors import Conflict
-from scrubjay.stores.promises.memories import Store, clock_at
+from scrubjay.stores.promises.memories import Store, Transaction, clock_at
 from scrubjay.stores.promises.statistics import Part
 from scrubjay.stores.promises.sync import Aside, Endpoint, Erased, Heard, Replica, Stamp, SyncConflict
-from scrubjay.values.memory import AT_HAND, AccessLevel, Audience, Context, Filter, Scope, Sight, State, Status
+from scrubjay.values.memory import AT_HAND, AccessLevel, Audience, Context, Filter, Memory, Scope, Sight, State, Status
 from scrubjay.values.times import milliseconds
 from tests.stores.contract.samples import (
     EVERYTHING,
@@ -34,6 +34,10 @@ from tests.stores.contract.samples import (
 )
 
 
+def point_aside(tx: Transaction, memory: Memory, aside: Aside) -> None:
+    tx.sync.point(memory.id, supersedes=None, superseded_by=None, valid_until=None, asides=[aside])
+
+
 class SyncContract:
     # --- what counts for some only ---
 
@@ -41,16 +45,8 @@ class SyncContract:
         old, other = put(store, some("one tide")), put(store, some("another tide"))
         new = put(store, some("a third tide", access_level=AccessLevel.PRIVATE, context=Context(user_id="ann")))
         with store.writing() as tx:
-            tx.sync.point(
-                old.id,
-                supersedes=None,
-                superseded_by=None,
-                valid_until=None,
-                asides=[Aside("superseded_by", new.id, 7)],
-            )
-            tx.sync.point(
-                new.id, supersedes=None, superseded_by=None, valid_until=None, asides=[Aside("supersedes", old.id, 7)]
-            )
+            point_aside(tx, old, Aside("superseded_by", new.id, 7))
+            point_aside(tx, new, Aside("supersedes", old.id, 7))
         ann, bob = (Audience(user, (Scope("default", Sight.OWN),)) for user in ("ann", "bob"))
 
         assert [one.superseded_by for one in store.get([old.id], ann)] == [new.id]
@@ -75,13 +71,7 @@ class SyncContract:
     def test_an_aside_is_no_part_of_a_memorys_row(self, store: Store) -> None:
         old, new = put(store, some()), put(store, some(access_level=AccessLevel.PRIVATE))
         with store.writing() as tx:
-            tx.sync.point(
-                old.id,
-                supersedes=None,
-                superseded_by=None,
-                valid_until=None,
-                asides=[Aside("superseded_by", new.id, 7)],
-            )
+            point_aside(tx, old, Aside("superseded_by", new.id, 7))
 
         changed(store, got(store, old.id), title="read with it")
 
@@ -95,13 +85,7 @@ class SyncContract:
     def test_what_an_aside_names_counts_only_while_it_is_there(self, store: Store) -> None:
         old, new = put(store, some()), put(store, some(access_level=AccessLevel.PRIVATE))
         with store.writing() as tx:
-            tx.sync.point(
-                old.id,
-                supersedes=None,
-                superseded_by=None,
-                valid_until=None,
-                asides=[Aside("superseded_by", new.id, 7)],
-            )
+            point_aside(tx, old, Aside("superseded_by", new.id, 7))
 
         changed(store, new, status=Status.DELETED, recoverable_until=later(9))
 

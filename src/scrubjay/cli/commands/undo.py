@@ -43,7 +43,7 @@ def undo(session: Session, id: str) -> None:
 def sentence(done: Undone) -> str:
     memory, newer = done.memory, done.memory.superseded_by
     if done.what == "forgotten":
-        return f"{memory.id} is no longer forgotten" + (f", but outdated by {newer}." if newer else ".")
+        return f"{memory.id} is back" + (f", but outdated by {newer}." if newer else ".")
     if done.what == "superseded":
         still = f"still outdated by {newer}" if newer else "current again"
         return f"{memory.id} is no longer outdated by {done.other}: it is {still}."

@@ -374,7 +374,7 @@ def forgotten(done: Forgotten, now: datetime) -> Reply:
 
 
 UNDONE = {
-    "forgotten": "is no longer forgotten",
+    "forgotten": "is back",
     "superseded": "is current again; {other} does not replace it",
     "still superseded": "is replaced by {newer} as before; {other} no longer replaces it",
     "settled": "and {other} are no longer settled",
