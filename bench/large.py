@@ -10,6 +10,10 @@ for a question's vector, which another thread has ready, is measured in the same
 search is bare FTS5 and a comparison with every vector, or bare vec1 where the store has an index; of a filtered one the
 same over the memories that the filter admits, as if nothing else were there; of a store the comparison and a synced
 append.
+
+Of a store the judge of conflicts is counted apart: the time inside its verdicts (`Judge.promising`: what kind of fact
+each neighbour is; `Judge.judged`: reading the texts, features, weights), taken while the very same stores run. Finding
+the neighbours, those by names among them, and fetching their texts stays with the store.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from functools import lru_cache
 from math import isqrt
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 import apsw
@@ -43,6 +47,8 @@ from bench.grown import grow
 from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
+from scrubjay.engine.conflicts.differences import Kinds
+from scrubjay.engine.conflicts.judge import Judge, Judged
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.settings import load
@@ -52,6 +58,8 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import LOOKED_THROUGH
 from scrubjay.values.memory import AccessLevel, Audience, Category, Filter, NewMemory, Query, Scope, Sight
 from scrubjay.values.words import query_words
+
+Verdict = TypeVar("Verdict")
 
 ROUNDS = 40
 QUESTIONS = 200  # for recall
@@ -149,6 +157,11 @@ def summed_up(count: int, measured: Mapping[str, float]) -> list[Figure]:
         Figure(
             name=f"store without embedding, {count:,} memories",
             value=measured["store with made vectors, ms"],
+            floor=measured["floor: store, ms"],
+        ),
+        Figure(
+            name=f"store without embedding and judging, {count:,} memories",
+            value=measured["store without judging, ms"],
             floor=measured["floor: store, ms"],
             goal=STORE_GOALS.get(count),
         ),
@@ -256,9 +269,40 @@ def searches(jay: Engine, rounds: int) -> dict[str, float]:
     return figures
 
 
+class TimedJudge(Judge):
+    """Adds up the processor time of its verdicts."""
+
+    milliseconds = 0.0
+
+    def judged(self, *given: Any, **named: Any) -> list[Judged]:
+        return self._timed(super().judged, *given, **named)
+
+    def promising(self, *given: Any, **named: Any) -> dict[str, Kinds]:
+        return self._timed(super().promising, *given, **named)
+
+    def _timed(self, verdict: Callable[..., Verdict], *given: Any, **named: Any) -> Verdict:
+        begun = time.process_time()
+        found = verdict(*given, **named)
+        self.milliseconds += (time.process_time() - begun) * 1000
+        return found
+
+
 def stores(jay: Engine, rounds: int) -> dict[str, float]:
     fresh = sentences.memories(20_000 + rounds + 3)[20_000:]
-    return {"store with made vectors, ms": cost(lambda n: jay.store(fresh[n]), rounds)}
+    embedding, judge = jay.parts.embedding, TimedJudge(jay.parts.embedding)
+    vectors = cost(lambda n: embedding.embedder.embed([fresh[n]]), rounds)  # type: ignore[union-attr]
+    jay.parts.judge = judge
+    whole, judging = [], []
+    for text in fresh:
+        judge.milliseconds, begun = 0.0, time.process_time()
+        jay.store(text)
+        whole.append((time.process_time() - begun) * 1000 - vectors)
+        judging.append(judge.milliseconds)
+    return {
+        "store with made vectors, ms": median(whole[3:]),
+        "of it judging, ms": median(judging[3:]),
+        "store without judging, ms": median(np.subtract(whole, judging)[3:].tolist()),
+    }
 
 
 def recalls(jay: Engine, path: Path, embedder: Embedder) -> dict[str, float]:
