@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 WORD = re.compile(r"[^\W\d_]+")
+SHORT = 400  # characters: a question, or how a memory begins; a search asks for the words of the same ones repeatedly
+REMEMBERED = 500  # such texts, 2 MB at most
 FULLY = 0.1  # share of a text's words from which on it speaks in a person in full
 
 FIRST_PERSON = frozenset(
@@ -21,8 +24,13 @@ SECOND_PERSON = frozenset(
 )
 
 
-def words_of(text: str) -> list[str]:
-    return WORD.findall(text.lower())
+def words_of(text: str) -> Sequence[str]:
+    return _words_of_short(text) if len(text) <= SHORT else WORD.findall(text.lower())
+
+
+@lru_cache(REMEMBERED)
+def _words_of_short(text: str) -> tuple[str, ...]:
+    return tuple(WORD.findall(text.lower()))
 
 
 def says(person: frozenset[str], text: str) -> bool:

@@ -308,7 +308,7 @@ def second_look(
         boosts["first person"] = PERSONAL * np.array(first)
     if not says(SECOND_PERSON, question):
         boosts["second person"] = -TOLD * np.array(second)
-    words = {word.lower() for word in query_words(question)}
+    words = verdict.asked_by(question).words
     boosts["subject"] = np.array([SUBJECT if word in words else 0.0 for word in begins])
     if not periods and PAST.isdisjoint(words_of(question)):
         boosts["recent"] = RECENT * ages(glimpses) * scores
@@ -471,6 +471,8 @@ def newer_first(
     if not FORMER.isdisjoint(words_of(question)):
         return found
     known = facts(found, glimpses, vectors_of)
+    if len(known) < 2:
+        return found
     asked = asked_for(question)
     order, scores = [*found.order[:COMPARED]], dict[int, float]()
     for row in order[1:]:
@@ -488,16 +490,16 @@ def facts(
 ) -> dict[int, Fact]:
     """Of the first few those that state something; what is said in a conversation outdates nothing said before."""
     place = {memory: number for number, memory in enumerate(glimpses.memories)}
-    speakers = Counter(match[0] for opening in glimpses.opening if (match := verdict.SPEAKER.match(opening)))
     said: dict[int, frozenset[str]] = {}
     for row in found.order[:COMPARED]:
         at = place.get(found.memories[row])
         if at is not None and not glimpses.conversation[at]:
             words = frozenset(words_of(glimpses.opening[at]))
-            speaker = verdict.SPEAKER.match(glimpses.opening[at])  # once only, "Battery: …" is what it is about
-            if TALKING.isdisjoint(words) and (speaker is None or speakers[speaker[0]] == 1):
+            if TALKING.isdisjoint(words) and not speaks_again(glimpses.opening[at], glimpses.opening):
                 said[row] = words
-    vectors = vectors_of([found.memories[row] for row in said]) if len(said) > 1 else {}
+    if len(said) < 2:
+        return {}
+    vectors = vectors_of([found.memories[row] for row in said])
     names = {row: verdict.names(glimpses.opening[place[found.memories[row]]]) for row in said}
     having = Counter(name for some in names.values() for name in some)
     seldom = {name for name, count in having.items() if count <= SELDOM}
@@ -521,6 +523,15 @@ def facts(
                 vector=vector,
             )
     return known
+
+
+def speaks_again(opening: str, others: Iterable[str]) -> bool:
+    """Whether a text names a speaker, as others do; "Battery: …", once only, is what it is about."""
+    speaker = verdict.SPEAKER.match(opening)
+    if speaker is None:
+        return False
+    those = (True for other in others if other.startswith(speaker[0]))
+    return next(those, False) and next(those, False)  # itself, and another
 
 
 def asked_for(question: str) -> Wanted:
@@ -635,8 +646,8 @@ def likelihood(
     best, similarity = next(iter(first_few.values())), float(found.similarities[found.order[0]])
     if not heard:
         return max(best, verdict.WEAK)  # words alone cannot say that there is nothing
-    openings = dict(zip(glimpses.memories, glimpses.opening, strict=True))
-    first = [(score, openings[memory]) for memory, score in first_few.items() if memory in openings]
+    looked = glimpses.memories
+    first = [(score, glimpses.opening[looked.index(one)]) for one, score in first_few.items() if one in looked]
     reads_all = len(heard) > 1
     in_english = sum(verdict.told(opening).english for _, opening in first)
     english = verdict.english(query.text) and 2 * in_english >= len(first)

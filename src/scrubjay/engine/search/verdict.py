@@ -211,7 +211,7 @@ def told(opening: str) -> Told:
 
 def likeliest(first: Iterable[tuple[float, str]], question: str) -> float:
     """The highest score that is left of the first few, each given with how its memory begins."""
-    asked = Asked(question)
+    asked = asked_by(question)
     return max(score * (1 - SIGN * asked.signs(opening)) for score, opening in first)
 
 
@@ -239,11 +239,14 @@ class Asked:
         return ABSENT if self.names.isdisjoint(words_of(opening)) else 0.0
 
 
+asked_by = lru_cache(16)(Asked)  # a search wants to know that more than once
+
+
 def of_another_one(question: str, opening: str) -> bool:
     """The search service, the payment service: a word of both follows a word in each that the other has not."""
     asked, said = words_of(question), words_of(opening)
-    there, wanted = {word[:STEM] for word in said}, _before(asked)
-    if there.isdisjoint(wanted):
+    wanted = _before(asked)
+    if not wanted or wanted.keys().isdisjoint(there := {word[:STEM] for word in said}):
         return False
     before = _before(said)
     return any(
