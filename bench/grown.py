@@ -15,6 +15,7 @@ from bench.cached import say
 from scrubjay.embedders.base import Embedder
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.sqlite.words import add_passages
 
 BATCH = 5_000  # memories per transaction
 MINUTE = 60_000  # milliseconds between two memories
@@ -71,6 +72,7 @@ def copy(con: apsw.Connection, embedder: Embedder, by: int, first: int, last: in
         """,
         values,
     )
+    add_passages(con, first + by, last + by)
     con.execute("INSERT INTO tags SELECT memory + :by, tag FROM tags WHERE memory BETWEEN :first AND :last", values)
     con.execute(
         """

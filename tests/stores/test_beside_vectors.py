@@ -17,10 +17,12 @@ import pytest
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.stores.sqlite import vec1, vectors
+from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vec1 import Plan
 from scrubjay.stores.sqlite.vectors import ExactIndex, Vec1Index, to_blob
+from scrubjay.values import words
 from scrubjay.values.memory import Category, Filter, State
 from scrubjay.values.times import utc_now
 from tests.stores.contract.samples import EVERYTHING
@@ -102,6 +104,8 @@ def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_p
 ) -> None:
     monkeypatch.setattr(vectors, "RECENT_ROWS", 150)  # so that there are too many now and then …
     monkeypatch.setattr(vectors, "CANDIDATES", 10_000)  # … and that none is missed for its code
+    if "large" in kind:
+        made_large(monkeypatch)
     path = tmp_path / "memories.db"
     with closing(OPENED[kind](path)) as store:
         others = [
@@ -116,6 +120,13 @@ def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_p
         assert [other.returncode for other in others] == [0, 0, 0], errors
         assert all(agrees(store, number) for number in range(20))
         assert agrees.largest > 50
+
+
+def made_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let words be weighed as in a large store."""
+    for module in (sqlite_words, words):
+        monkeypatch.setattr(module, "SMALL_ROWS", 1)
+    monkeypatch.setattr(sqlite_words, "COMMON_FROM_ROWS", 1)
 
 
 def agrees(store: SqliteStore, number: int) -> bool:

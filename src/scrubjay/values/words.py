@@ -139,10 +139,10 @@ def weights_of(frequencies: Mapping[str, int], rows: int) -> dict[str, float]:
     if rows >= COMMON_FROM_ROWS:
         rare = {word: frequency for word, frequency in frequencies.items() if frequency <= rows * COMMON_SHARE}
         frequencies = rare if any(rare.values()) else frequencies
-    return {word: _idf(frequency, rows) for word, frequency in frequencies.items()}
+    return {word: inverse_frequency(frequency, rows) for word, frequency in frequencies.items()}
 
 
-def _idf(frequency: int, rows: int) -> float:
+def inverse_frequency(frequency: int, rows: int) -> float:
     """As FTS5 computes it, but in a small index as if there were more rows without the word."""
     if rows < SMALL_ROWS:
         return log(1 + (rows + ROWS_TO_COME - frequency + 0.5) / (frequency + 0.5))

@@ -37,6 +37,7 @@ from scrubjay.values.times import moment
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+    from scrubjay.stores.sqlite.postings import Postings
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -48,6 +49,8 @@ DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 
 class SqliteReads(Reads):
+    _postings: Postings | None = None  # of a large store
+
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
 
@@ -147,7 +150,7 @@ class SqliteReads(Reads):
 
     def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         with self._reading() as con:
-            return sqlite_words.words_held(con, text, self._numbers(con, ids))
+            return sqlite_words.words_held(con, text, self._numbers(con, ids), self._postings)
 
     def _numbers(self, con: apsw.Connection, ids: Sequence[str]) -> Mapping[int, str]:
         return sqlite_words.numbers_of(con, ids)

@@ -3,7 +3,8 @@
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; replication.py takes in another store's
 reads.py          finding memories, and pages of lists
-words.py          finding by words; vectors.py by meaning, in a large store with the tables of vec1.py
+words.py          finding by words, in a large store with postings.py
+vectors.py        finding by meaning, in a large store with the tables of vec1.py
 statistics.py     totals and what happened when, and how counted reads are written
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
@@ -42,6 +43,7 @@ from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter, 
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+    from scrubjay.stores.sqlite.postings import Postings
     from scrubjay.stores.sqlite.vectors import VectorIndex
 
 WRITE_TIMEOUT_SECONDS = 10.0
@@ -109,8 +111,10 @@ class SqliteStore(SqliteReads, Store):
             within = index.scope(con, len(vector), restriction)
             if within is not None and not len(within):
                 return NO_CANDIDATES
-            admit, those = partial(index.found, con, within), None if within is None else apsw.carray(within)
-            by_words = sqlite_words.matched(con, text, restriction, limit, admit, within=those)
+            admit = partial(index.found, con, within)
+            by_words = sqlite_words.matched(
+                con, text, restriction, limit, admit, within=within, postings=self._postings_at_hand
+            )
             return index.candidates(con, vector, restriction, limit, by_words, within=within)
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses:
@@ -146,6 +150,13 @@ class SqliteStore(SqliteReads, Store):
 
             self._indexes[model] = Vec1Index(model=model)
         return self._indexes[model]
+
+    def _postings_at_hand(self) -> Postings:
+        if self._postings is None:
+            from scrubjay.stores.sqlite.postings import Postings  # not for a small store
+
+            self._postings = Postings()
+        return self._postings
 
     def one_reader(self) -> AbstractContextManager[None]:
         return self._connections.one_reader()

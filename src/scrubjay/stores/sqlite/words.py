@@ -15,7 +15,7 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import apsw
@@ -26,6 +26,14 @@ from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.stores.tables.stems import TOKENIZER
 from scrubjay.values.memory import Column, Match, State
 from scrubjay.values.words import COMMON_FROM_ROWS, DECIMALS, SMALL_ROWS, query_words, rarity_of, term, weights_of
+
+if TYPE_CHECKING:  # a search by words alone needs no numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from scrubjay.stores.sqlite.postings import Postings
+
+    Ints = NDArray[np.int64]
 
 STEADY = 20  # a word is counted again when a twentieth of the rows that hold it may have come or gone
 MOST_REMEMBERED = 10_000  # counts of words, per connection
@@ -65,6 +73,7 @@ class Weighed(NamedTuple):
 
 
 Admit = Callable[[Restriction, Weighed], Found]
+Weigh = Callable[[int, bool], list[tuple[int, float]]]  # so many of the best; only of memories that pass, or of all
 
 
 def register(con: apsw.Connection) -> None:
@@ -159,12 +168,13 @@ def matched(
     limit: int,
     admit: Admit,
     *,
-    within: apsw.CArrayBinding | None = None,
+    within: Ints | None = None,
+    postings: Callable[[], Postings] | None = None,
 ) -> Found:
     """The best by words. `admit` says which memories a restriction lets pass; `within` are all that it may let pass,
-    where they are few and known."""
+    where they are few and known. `postings` weigh in a large store, if given."""
     ask = partial(_matched, con, text, restriction, limit, admit=admit, within=within)
-    found = ask(index=HOT)
+    found = ask(index=HOT, postings=postings)
     if State.ARCHIVED in restriction.states:
         found = _together(found, ask(index=ARCHIVED))
     return found.first(limit)  # before what is above one becomes one, or the newest of the best would come first
@@ -183,9 +193,9 @@ def _matched(
     *,
     index: Index,
     admit: Admit,
-    within: apsw.CArrayBinding | None,
+    within: Ints | None,
+    postings: Callable[[], Postings] | None = None,
 ) -> Found:
-    words = index.table
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
     frequencies = _frequencies(con, query_words(text), shown, index)
     if not any(frequencies.values()):
@@ -194,22 +204,50 @@ def _matched(
     known = [word for word in weights if frequencies[word]]
     scope = _scope(con, restriction, shown, sum(frequencies[word] for word in known))
     best = sum(weights.values())
-    asked = (_formula(shown, [weights[word] for word in known]), _expression(known, scope))
+    weigh = None
+    if postings is not None and not scope and shown.rows >= COMMON_FROM_ROWS:
+        weigh = _by_postings(con, restriction, known, shown=shown, within=within, postings=postings())
+    if weigh is None:
+        heavy = {word: weights[word] for word in known}
+        weigh = _by_fts5(con, restriction, heavy, scope=scope, shown=shown, within=within, index=index)
     depth = limit + limit // 4
-    if within is not None:
-        inside, values = f"AND {words}.rowid / 256 IN (SELECT value FROM carray(?))", [within]
-    elif shown.rows >= COMMON_FROM_ROWS and sqlite_filters.is_small(con, restriction):
-        inside, values = _inside(restriction, words)
-    else:
-        inside, values = "", list[Any]()
+    narrowed = within is None and shown.rows >= COMMON_FROM_ROWS and sqlite_filters.is_small(con, restriction)
+    while True:
+        # The best passages first, then their memories' filters: reading the memory of every match costs far more.
+        # Where the filters take most of them out, the memories that they admit come first.
+        passages = weigh(depth, narrowed)
+        found = admit(restriction, Weighed(passages, best))
+        if len(found.seqs) >= limit or len(passages) < depth:
+            return found
+        depth *= 4  # filters took many out, or long memories took several places each
+        narrowed = within is None
+
+
+def _by_fts5(
+    con: apsw.Connection,
+    restriction: Restriction,
+    weights: Mapping[str, float],
+    *,
+    scope: tuple[int, ...],
+    shown: Seen,
+    within: Ints | None,
+    index: Index,
+) -> Weigh:
+    words = index.table
+    asked = (_formula(shown, [*weights.values()]), _expression(weights, scope))
     ranking = f"-bm25({words}, 1.0, 0.0)" if shown.everything and shown.rows >= SMALL_ROWS else f"own_bm25({words}, ?1)"
     tables, visible, hidden_out = words, "", list[Value]()
     if not shown.everything:
         where, hidden_out = shown.condition()
         tables, visible = f"{words} CROSS JOIN passages ON passages.id = {words}.rowid", f"AND {where}"
-    while True:
-        # The best passages first, then their memories' filters: reading the memory of every match costs far more.
-        # Where the filters take most of them out, the memories that they admit come first.
+
+    def weigh(depth: int, narrowed: bool) -> list[tuple[int, float]]:
+        inside, values = "", list[Any]()
+        if within is not None:
+            inside, values = f"AND {words}.rowid / 256 IN (SELECT value FROM carray(?))", [apsw.carray(within)]
+        elif narrowed:
+            admitted, values = _admitted_by(restriction)
+            inside = f"AND {words}.rowid / 256 IN ({admitted})"
         statement = f"""
             SELECT {words}.rowid, {ranking} AS score
             FROM {tables}
@@ -220,12 +258,38 @@ def _matched(
             LIMIT {depth}
             """
         passages: list[Any] = con.execute(statement, (*asked, *hidden_out, *values)).fetchall()
-        found = admit(restriction, Weighed(passages, best))
-        if len(found.seqs) >= limit or len(passages) < depth:
-            return found
-        depth *= 4  # filters took many out, or long memories took several places each
-        if within is None:
-            inside, values = _inside(restriction, words)
+        return passages
+
+    return weigh
+
+
+def _by_postings(
+    con: apsw.Connection,
+    restriction: Restriction,
+    words: Iterable[str],
+    *,
+    shown: Seen,
+    within: Ints | None,
+    postings: Postings,
+) -> Weigh | None:
+    """None if FTS5 is quicker: where few memories are meant and the rows of words would be read for them alone."""
+    all_words, version = _version(con)
+    asked_before = postings.hold(version)
+    if within is not None and not asked_before:
+        return None
+    if shown.everything:
+        shown = shown._replace(views=None, words=all_words)
+    weights = postings.weights(con, _stems(con, words).values(), shown, version)
+    if within is not None:
+        weights = weights.of(within)
+
+    def weigh(depth: int, narrowed: bool) -> list[tuple[int, float]]:
+        if not narrowed:
+            return weights.best(depth)
+        admitted, values = _admitted_by(restriction)
+        return weights.of([seq for (seq,) in con.execute(admitted, values)]).best(depth)
+
+    return weigh
 
 
 def _seen(con: apsw.Connection, views: tuple[View, ...], index: Index, *, sees_all: bool) -> Seen:
@@ -259,6 +323,11 @@ def _summed(con: apsw.Connection, condition: Condition, index: Index) -> tuple[i
     return int(rows), int(words), int(changes)
 
 
+def _version(con: apsw.Connection) -> tuple[int, int]:
+    """How many words all rows hold, and a number that rises with every change of them."""
+    return looked_up(con, "rows of words", lambda: _summed(con, ("TRUE", []), HOT))[1:]
+
+
 def _formula(shown: Seen, weights: Sequence[float]) -> str:
     """What `own_bm25` needs: by which columns a row's length is told, the average, and the weight of each word.
 
@@ -268,12 +337,9 @@ def _formula(shown: Seen, weights: Sequence[float]) -> str:
     return " ".join(map(repr, (column, words / max(shown.rows, 1), *weights)))
 
 
-def _inside(restriction: Restriction, words: str) -> tuple[str, list[Any]]:
+def _admitted_by(restriction: Restriction) -> tuple[str, list[Any]]:
     where, values = restriction.condition()
-    return (
-        f"AND {words}.rowid / 256 IN (SELECT seq FROM {sqlite_filters.small_table(restriction)} WHERE {where})",
-        [*values],
-    )
+    return f"SELECT seq FROM {sqlite_filters.small_table(restriction)} WHERE {where}", [*values]
 
 
 def admitted(con: apsw.Connection, restriction: Restriction, seqs: Sequence[int]) -> list[Admitted]:
@@ -319,8 +385,10 @@ def numbers_of(con: apsw.Connection, ids: Sequence[str]) -> dict[int, str]:
     return dict(rows)
 
 
-def words_held(con: apsw.Connection, text: str, wanted: Mapping[int, str]) -> dict[str, tuple[str, ...]]:
-    """For each memory, by its number, the words of the text that it holds."""
+def words_held(
+    con: apsw.Connection, text: str, wanted: Mapping[int, str], postings: Postings | None = None
+) -> dict[str, tuple[str, ...]]:
+    """For each memory, by its number, the words of the text that it holds. What `postings` have is not looked for."""
     stems = _stems(con, query_words(text))
     if not stems or not wanted:
         return {}
@@ -329,10 +397,14 @@ def words_held(con: apsw.Connection, text: str, wanted: Mapping[int, str]) -> di
         if not (indexed := _rows(con, index)):
             continue  # most stores have archived nothing
         counts = _common_remembered(con, stems.values(), indexed, index)
+        known = postings if index is HOT else None
         for word, stem in stems.items():
-            # One look through all rows that hold a word, or, if there are very many of them, a look for each memory.
-            common = counts.get(stem, 0) > SCANNED * len(wanted)
-            for seq in _memories_with(con, word, wanted, index, each=common) if stem in counts else ():
+            found: Iterable[int] | None = None if known is None else known.holding(stem, wanted, _version(con)[1])
+            if found is None and stem in counts:
+                # One look through all rows that hold a word, or, if there are very many of them, one for each memory.
+                common = counts[stem] > SCANNED * len(wanted)
+                found = _memories_with(con, word, wanted, index, each=common)
+            for seq in found or ():
                 if word not in held.get(wanted[seq], ()):
                     held[wanted[seq]] = (*held.get(wanted[seq], ()), word)
     return held

@@ -1,0 +1,128 @@
+"""What a large store keeps of its words weighs as FTS5 does, whoever asks and whatever is committed meanwhile."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scrubjay.stores.sqlite import postings, words
+from scrubjay.stores.sqlite.reads import SqliteReads
+from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.values.memory import AccessLevel, Audience, Candidates, Context, Filter, Scope, Sight
+from tests.stores.contract.samples import EVERYTHING, NOW, put, put_in, some
+
+MEMORIES = 5_200  # from 5,000 rows on
+WORDS = ["harbour", "cello", "rain", "tea", "ladder", "lake", "winter", "Anna", "Brandt", "key", "bread"]
+VECTOR = np.ones(16, np.float32) / 4
+MEMBER = Audience("ann", (Scope("default", Sight.OWN),))
+FILTERS = (Filter(), Filter(user_id="bob"), Filter(min_importance=0.9), Filter(created_until=NOW))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    chance = random.Random(7)
+    with closing(SqliteStore(Path(tmp_path_factory.mktemp("large")) / "memories.db")) as made:
+        with made.writing() as tx:
+            for number in range(MEMORIES):
+                length = 900 if number % 500 == 0 else 4
+                text = " ".join(chance.choices([*WORDS, *(f"w{n}" for n in range(300))], k=length))
+                hidden = number % 7 == 0
+                whose = "bob" if hidden or number % 90 == 0 else "ann"
+                level = AccessLevel.PRIVATE if hidden else AccessLevel.SHARED
+                put_in(
+                    tx,
+                    some(
+                        f"{text} {number}",
+                        importance=number % 100 / 100,
+                        access_level=level,
+                        context=Context(user_id=whose),
+                    ),
+                    (),
+                )
+        yield made
+
+
+@pytest.mark.parametrize("audience", [EVERYTHING, MEMBER])
+@pytest.mark.parametrize("filter", FILTERS)
+def test_the_same_memories_with_the_same_scores_as_by_fts5(
+    store: SqliteStore, filter: Filter, audience: Audience
+) -> None:
+    chance = random.Random(3)
+    for _ in range(12):
+        question = " ".join(chance.choices([*WORDS, "w7", "w11", "5000", "absent"], k=chance.choice((1, 2, 5))))
+        limit = chance.choice((5, 40, 200))
+        expected = SqliteReads.match(store, question, filter, audience, now=NOW, limit=limit)
+
+        assert by_words(store, question, filter, audience, limit) == expected
+
+
+def test_what_is_committed_is_found_by_the_next_question(store: SqliteStore) -> None:
+    assert not by_words(store, "zebra harbour", Filter(ids=frozenset({"x"})), EVERYTHING, 5)
+    by_words(store, "cello zebra", Filter(), EVERYTHING, 5)
+
+    with closing(SqliteStore(store._connections.path)) as other:
+        memory = put(other, some("a zebra with a cello"))
+
+    assert by_words(store, "cello zebra", Filter(), EVERYTHING, 5)[0][0] == memory.id
+
+
+def test_the_rows_of_a_word_are_read_once_until_something_is_committed(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, some("nothing like it"))
+    with counted(monkeypatch) as read:
+        for _ in range(3):
+            by_words(store, "lake winter", Filter(), EVERYTHING, 5)
+        assert sorted(read) == ["lake", "winter"]
+        put(store, some("nothing like that"))
+        by_words(store, "lake", Filter(), EVERYTHING, 5)
+        assert sorted(read) == ["lake", "lake", "winter"]
+
+
+def test_which_memories_hold_a_word_is_known_without_a_look(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "key 4500 lake unheard"
+    ids = [memory.id for memory in store.list(Filter(), EVERYTHING, now=NOW, limit=700)]
+    with store._reading() as con:
+        expected = words.words_held(con, text, words.numbers_of(con, ids))
+    by_words(store, "key lake", Filter(), EVERYTHING, 5)
+    looked: list[str] = []
+    monkeypatch.setattr(words, "_memories_with", lambda _, word, *__, **___: looked.append(word) or ())
+
+    known = store.matched_words(text, ids)
+
+    assert looked == ["4500"]
+    assert known == {
+        one: rest for one, held in expected.items() if (rest := tuple(word for word in held if word != "4500"))
+    }
+
+
+def test_no_more_rows_are_kept_than_there_is_room_for(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postings, "MOST_KEPT", 3_000)
+    put(store, some("yet another"))
+    for word in WORDS:
+        by_words(store, word, Filter(), EVERYTHING, 5)
+        kept = store._postings_at_hand()
+        assert sum(len(one.rows) for one in kept._kept.values()) == kept._rows <= 3_000
+    assert kept._kept
+
+
+def by_words(
+    store: SqliteStore, question: str, filter: Filter, audience: Audience, limit: int
+) -> list[tuple[str, float]]:
+    found: Candidates = store.candidates(question, VECTOR, filter, audience, now=NOW, limit=limit)
+    return [(found.memories[row], float(found.word_scores[row])) for row in found.by_words]
+
+
+@contextmanager
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    read: list[str] = []
+    reading = postings._read
+    monkeypatch.setattr(postings, "_read", lambda con, stem, seen: read.append(stem) or reading(con, stem, seen))
+    yield read
