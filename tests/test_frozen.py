@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
+from dataclasses import FrozenInstanceError, field, fields, is_dataclass
 from dataclasses import dataclass as standard
+from dataclasses import replace as replaced_by_the_standard
 
 import pytest
 
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,3 +101,12 @@ def test_replace_and_copies_work():
 def test_methods_and_slots_are_kept():
     assert Ours(a=2).double == 4
     assert not hasattr(Ours(a=2), "__dict__")
+
+
+def test_a_value_is_replaced_as_by_the_standard_function():
+    value = Ours(a=1, c={"one": 1})
+    changed = replace(value, b="other", d=5)
+    assert changed == replaced_by_the_standard(value, b="other", d=5) == Ours(a=1, b="other", c={"one": 1}, d=5)
+    assert value == Ours(a=1, c={"one": 1})
+    with pytest.raises(TypeError, match="Ours has no field 'z'"):
+        replace(value, z=1)

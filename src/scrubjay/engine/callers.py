@@ -14,7 +14,6 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     DEFAULT_SPACE,
     EVERY_SPACE,

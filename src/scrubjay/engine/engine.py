@@ -7,7 +7,6 @@ bind one per request, sharing everything behind it. Nothing here knows SQL, JSON
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import groupby, islice
 from pathlib import Path
@@ -24,7 +23,7 @@ from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import Checkup, Reads, Request, Store, Transaction
 from scrubjay.stores.promises.statistics import SpaceCounts
 from scrubjay.values import codec
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     AT_HAND,
     DEFAULT_SPACE,

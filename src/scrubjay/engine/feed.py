@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access, cursors
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Position
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Event, Role
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
 from time import monotonic
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.errors import Error, Internal, InvalidInput, JobNotFound
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Job, JobStatus, Role, random_suffix
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -17,7 +17,7 @@ from scrubjay.engine import access
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.stores.promises.statistics import Activity, Level, Of, Part, Totals
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Audience, Caller, Category, Filter, Order, Role, State
 
 MAX_POINTS = 1_000  # of a trend; the newest ones are shown

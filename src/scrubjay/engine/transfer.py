@@ -11,7 +11,6 @@ hand or by other programs come in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Store
 from scrubjay.values import plain_json
 from scrubjay.values.codec import plain
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import TIMES, Audience, Filter, Link, LinkKind, Memory, Provenance, Role, State, Status
 from scrubjay.values.suggestions import required
 from scrubjay.values.times import iso, parse_time, read_time

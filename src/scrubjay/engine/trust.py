@@ -12,14 +12,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from enum import StrEnum
 from itertools import count
 from math import log2
 from typing import Any
 
 from scrubjay.errors import Unprocessable
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.letters import SENTENCES, normalised
 from scrubjay.values.memory import Memory
 
@@ -45,7 +44,7 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
         if secrets is Policy.MASK:
             memory = _masked_memory(memory)
         flags.append(SECRET)
-    if instructions is not Policy.OFF and reads_like_instructions(f"{memory.title}\n{memory.text}"):
+    if instructions is not Policy.OFF and reads_like_instructions(f"{_own_title(memory)}\n{memory.text}"):
         if instructions is Policy.REFUSE:
             raise Unprocessable(
                 "The text reads like instructions to a model.", hint="Store facts, not instructions to a model."
@@ -55,8 +54,13 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
 
 
 def _secrets_of(memory: Memory) -> Iterator[Found]:
-    for text in (memory.content, memory.title, *_texts_in(memory.detail), *_texts_in(memory.metadata)):
+    for text in (memory.content, _own_title(memory), *_texts_in(memory.detail), *_texts_in(memory.metadata)):
         yield from secrets_in(text)
+
+
+def _own_title(memory: Memory) -> str:
+    """Its title, unless the text begins with it: then it says nothing that the text does not."""
+    return "" if memory.content.startswith(memory.title.removesuffix("...")) else memory.title
 
 
 def _texts_in(value: Any, name: str = "") -> Iterator[str]:
@@ -409,7 +413,7 @@ HIDDEN = re.compile("[\U000e0020-\U000e007f]{4,}|[\u200b-\u200d\u2060\ufeff]{6,}
 INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 WORD = re.compile(r"[^\W\d_]+")
 PLAIN = re.compile(r"[a-zа-я]{2,} ?")
-END = re.compile(r"(?<!\ba\.i)[.!?]\s")  # of a sentence
+END = re.compile(r"[.!?](?<!\ba\.i[.!?])\s")  # of a sentence
 KNOWN_WORDS = 20_000  # whose groups are remembered
 
 Signs = list[tuple[str, int]]
@@ -422,9 +426,12 @@ KINDS: list[tuple[int, re.Pattern[str], bool]] = []  # groups, pattern, whether 
 
 def reads_like_instructions(text: str) -> bool:
     """Whether a text gives a model orders."""
-    if HIDDEN.search(text):
+    if text.isascii():  # nothing in it is hidden, and no letter is written otherwise
+        plain = text.lower()
+    elif HIDDEN.search(text):
         return True
-    plain = INVISIBLE.sub("", normalised("NFKC", text.translate(SENTENCES))).lower()
+    else:
+        plain = INVISIBLE.sub("", normalised("NFKC", text.translate(SENTENCES))).lower()
     signs = [(sign, group) for sign, group in SIGNS if sign in plain]
     return any(_is_order(line, signs) for line in _lines(plain))
 
@@ -435,10 +442,10 @@ def _is_order(line: str, signs: Signs) -> bool:
     of_line = 0
     for mark in marks:
         of_line |= mark
+    due = [kind for kind in KINDS if of_line & kind[0] == kind[0]]  # none, for most lines
     return any(
         pattern.search(line, start, end) is not None
-        for needed, pattern, crosses in KINDS
-        if of_line & needed == needed
+        for needed, pattern, crosses in due
         for mark, (start, end) in ([(of_line, (0, len(line)))] if crosses else zip(marks, sentences, strict=True))
         if mark & needed == needed
     )

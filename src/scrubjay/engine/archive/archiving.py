@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from time import perf_counter
@@ -25,7 +24,7 @@ from scrubjay.engine.holding import holding
 from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.errors import AlreadyArchived, Error, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import AT_HAND, Archive, Category, Filter, Memory, Status, Tier, Version, random_suffix
 
 MOST = 1_000  # ids in one call

@@ -12,7 +12,6 @@ At every moment the text lies where its row says. Ended at any point, the work g
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from hashlib import sha256
 
@@ -24,7 +23,7 @@ from scrubjay.engine.archive.restoring import Restoring
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.holding import holding
 from scrubjay.errors import ArchiveDamaged, Locked
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Archive, Tier
 
 BATCH = 100  # memories at a time, whose packed texts are in memory

@@ -9,7 +9,6 @@ Whoever finds an object without a store can still read it: cut off the first lin
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine.lifecycle import publishing
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable
 from scrubjay.values import codec
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Archive, Memory, Tier, Version
 
 if TYPE_CHECKING:

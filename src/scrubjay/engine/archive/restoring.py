@@ -6,7 +6,6 @@ hold ─> read ─> check ─> embed ─> one transaction: text into the row, st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from time import perf_counter
@@ -24,7 +23,7 @@ from scrubjay.engine.store.names import free_path
 from scrubjay.errors import AlreadyActive, NotFound, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values import codec
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Job, JobStatus, Memory, Status, Tier
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
@@ -24,7 +24,7 @@ from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import enrich
 from scrubjay.errors import Conflict, InvalidInput, NotFound, ProviderError
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.letters import is_blank
 from scrubjay.values.memory import (
     AT_HAND,

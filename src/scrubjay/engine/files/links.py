@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
 from scrubjay.folders.markdown import links_in
 from scrubjay.stores.promises.files import File
 from scrubjay.stores.promises.memories import Transaction
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.letters import normalised
 from scrubjay.values.memory import AT_HAND, LinkKind, Memory
 

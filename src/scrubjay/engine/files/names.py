@@ -11,13 +11,13 @@ People may call a file anything, and a file keeps its name as long as its memory
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 
 from scrubjay.engine.store import intake
 from scrubjay.folders.paths import file_of_path, path_of_file, readable, section_of
 from scrubjay.stores.promises.files import File
 from scrubjay.stores.promises.memories import Reads
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Kind, Memory
 
 MOST = 1000  # names that are tried

@@ -7,7 +7,6 @@ and leaves a file behind that says what it did.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from scrubjay.errors import Conflict, Expired, InvalidInput, NotFound, SectionNo
 from scrubjay.folders.paths import checked_path, checked_section, section_of, sections_above
 from scrubjay.stores.promises.files import Entry
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import AT_HAND, Filter, Memory, NewMemory, Order, Revised, Source
 
 if TYPE_CHECKING:

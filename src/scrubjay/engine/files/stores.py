@@ -9,7 +9,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -33,7 +32,7 @@ from scrubjay.folders.paths import file_of_path
 from scrubjay.folders.registry import Registered, Registry
 from scrubjay.machine.paths import expanded
 from scrubjay.stores.promises.files import File
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.letters import is_blank
 from scrubjay.values.memory import DEFAULT_SPACE, Provenance, Role
 

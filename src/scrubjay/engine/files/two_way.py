@@ -19,7 +19,6 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +38,7 @@ from scrubjay.folders.paths import path_of_file
 from scrubjay.machine.projects import project_root
 from scrubjay.stores.promises.files import File
 from scrubjay.stores.promises.memories import Transaction
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     AT_HAND,
     AccessLevel,

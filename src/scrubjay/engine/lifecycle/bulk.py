@@ -7,7 +7,7 @@ client that stored ten thousand poisoned memories is undone by one command, and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
@@ -15,7 +15,7 @@ from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.store import intake
 from scrubjay.errors import InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import BulkOperation, Filter, Memory, Role, State, Status, random_suffix
 
 if TYPE_CHECKING:

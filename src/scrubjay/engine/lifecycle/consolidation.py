@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import permutations
@@ -24,7 +23,7 @@ from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import enrich
 from scrubjay.errors import InvalidInput, NotFound, ProviderError, SynthesisFailed, TooDissimilar, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import MAX_CONTENT, AccessLevel, Kind, LinkKind, Memory, NewMemory, Source, Status, new_id
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ Superseded, expired and deleted are three things that never mix. What it means t
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import timedelta
 
 from scrubjay.engine import access
@@ -27,6 +26,7 @@ from scrubjay.engine.store.history import Ledger
 from scrubjay.engine.store.names import free_path
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Forgotten, LinkKind, Memory, State, Status, random_suffix
 
 MAY_OUTDATE = frozenset({LinkKind.MAY_OUTDATE})

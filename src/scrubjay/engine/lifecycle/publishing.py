@@ -8,10 +8,10 @@ said before, they are made from what it says now; what a client chose itself sta
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from scrubjay.engine import access
 from scrubjay.engine.store import intake
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Kind, Memory
 
 MADE = ("path", "title", "auto_tags")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine.lifecycle import lifecycle, supersession
@@ -11,7 +10,7 @@ from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import auto_tags
 from scrubjay.engine.store.history import TextVectors
 from scrubjay.stores.promises.memories import Transaction
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Kind, Memory, Revised, Role
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ or that had one when it was superseded, says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from scrubjay.engine import access
 from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.stores.promises.sync import Aside
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Link, LinkKind, Memory, Status
 
 SUPERSEDES = frozenset({LinkKind.SUPERSEDES})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query
 from scrubjay.stores.promises.memories import Reads
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     NO_GLIMPSES,
     Audience,

@@ -14,12 +14,11 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrubjay.engine.conflicts import grammar
 from scrubjay.engine.decisions.mentions import without_edges
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.languages import in_another_language
 from scrubjay.values.memory import Category, Kind, Memory, NewMemory, Source
 from scrubjay.values.words import STOP_WORDS

@@ -6,7 +6,6 @@ A ledger belongs to one caller. Its verbs run inside a transaction that the call
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.store import intake, names
 from scrubjay.errors import NotFound
 from scrubjay.stores.promises.memories import Addition, Change, Reads, Transaction
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     AT_HAND,
     Caller,

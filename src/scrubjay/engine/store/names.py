@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 
 from scrubjay.engine import access
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Reads, Transaction
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import AT_HAND, AccessLevel, Audience, Kind, Memory, Scope, Sight, random_suffix, topic_key
 
 CHECKPOINT = re.compile(r"checkpoint_([0-9]{1,16})")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, NotFound
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Audience, Category, Filter, Kind, LinkKind, Memory, NewMemory, Sketch
 
 if TYPE_CHECKING:

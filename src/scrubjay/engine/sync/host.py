@@ -7,7 +7,6 @@ lies elsewhere is not told, not linked to and not overwritten.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
@@ -17,6 +16,7 @@ from scrubjay.engine.sync.merge import Policy
 from scrubjay.engine.sync.peer import Changes, SyncBatch, Taken, TakeOptions
 from scrubjay.errors import Conflict, Forbidden
 from scrubjay.stores.promises.sync import Heard, Stamp
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Link
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ stamp is from the future: a clock that is ahead loses, and the decision must hol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from enum import StrEnum
 
 from scrubjay.stores.promises.sync import MAX_CLOCK, Erased, Replica, Stamp
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Memory
 
 

@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -46,7 +46,7 @@ from scrubjay.machine.paths import store_address
 from scrubjay.stores.promises.memories import clock_at
 from scrubjay.stores.promises.sync import Endpoint, Heard, Replica, SyncConflict
 from scrubjay.values import codec
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Category, Job, JobStatus, Link, Memory, Role, random_suffix
 from scrubjay.values.times import iso
 

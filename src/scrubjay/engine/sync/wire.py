@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +18,7 @@ from scrubjay.engine.sync.peer import SyncBatch
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.values import codec
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import MAX_CONTENT, TIMES, Link, Memory
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ it. None of it is a change of a memory: no version, no stamp, no event. Each sto
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
 from scrubjay.engine.lifecycle import publishing, supersession
 from scrubjay.engine.store import names
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import random_suffix
 
 if TYPE_CHECKING:

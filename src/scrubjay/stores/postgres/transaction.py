@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,6 +44,7 @@ from scrubjay.stores.tables.rows import (
 )
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Batch, Tally
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import AT_HAND, Archive, Memory, State, Version, random_suffix
 from scrubjay.values.times import milliseconds
 from scrubjay.values.words import found_by

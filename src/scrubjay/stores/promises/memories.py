@@ -24,14 +24,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime, timedelta
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.stores.promises.sync import Replica
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     Archive,
     Audience,

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Hashable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 import apsw
 
 from scrubjay.stores.tables.sql import Condition, View, by_rows, joined, seen_through
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import AccessLevel, Audience, Filter, Sight, State
 from scrubjay.values.times import milliseconds
 

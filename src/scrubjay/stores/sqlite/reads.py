@@ -20,6 +20,7 @@ from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for
 from scrubjay.stores.tables.rows import SKETCHED, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import (
     AT_HAND,
     Audience,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.stores.sqlite.postings import Postings
 from collections.abc import Mapping
-from dataclasses import replace
 
 from scrubjay.stores.sqlite.filters import Value, space_by_space
 from scrubjay.stores.tables.sql import View

@@ -12,7 +12,6 @@ import mmap
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import apsw
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.errors import translated
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import DEFAULT_SPACE, LOCAL_USER, Memory, State
 
 MAGIC = b"SQLite format 3\0"

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -36,6 +35,7 @@ from scrubjay.stores.tables.rows import (
 )
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Tally
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import AT_HAND, Archive, Match, Memory, State, Version, random_suffix
 from scrubjay.values.times import milliseconds
 from scrubjay.values.words import MAX_PASSAGES, found_by, indexed, passages

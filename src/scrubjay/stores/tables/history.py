@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
@@ -19,6 +18,7 @@ from scrubjay.stores.tables.rows import columns_of_value, event_of, snapshot_of_
 from scrubjay.stores.tables.side_rows import version_of
 from scrubjay.stores.tables.sql import SUPERSEDED, Sql
 from scrubjay.stores.tables.tally import Tally
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Audience, BulkOperation, Event, Link, LinkKind, Memory, Recall, Space, Version
 from scrubjay.values.times import milliseconds, moment
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -14,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from scrubjay.errors import Conflict
 from scrubjay.stores.promises.sync import Aside
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import (
     AccessLevel,
     Category,

@@ -7,7 +7,6 @@ feed was heard, endpoints and conflicts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from scrubjay.stores.tables.history import HistoryChanges
 from scrubjay.stores.tables.rows import columns_of_value, maybe_milliseconds, value_of
 from scrubjay.stores.tables.side_rows import erased_of
 from scrubjay.stores.tables.sql import Sql
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import AT_HAND, Audience, random_suffix
 from scrubjay.values.times import milliseconds
 

@@ -12,13 +12,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from scrubjay.errors import StorageError
 from scrubjay.stores.tables.rows import FIELDS, memory_of
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Memory, Recall
 from scrubjay.values.times import milliseconds, moment
 
