@@ -24,13 +24,22 @@ SECOND_PERSON = frozenset(
 )
 
 
+_BETWEEN_WORDS = str.maketrans({sign: " " for sign in map(chr, range(128)) if not sign.isalpha()})
+
+
 def words_of(text: str) -> Sequence[str]:
-    return _words_of_short(text) if len(text) <= SHORT else WORD.findall(text.lower())
+    return _words_of_short(text) if len(text) <= SHORT else _told_apart(text)
 
 
 @lru_cache(REMEMBERED)
 def _words_of_short(text: str) -> tuple[str, ...]:
-    return tuple(WORD.findall(text.lower()))
+    return tuple(_told_apart(text))
+
+
+def _told_apart(text: str) -> list[str]:
+    if text.isascii():  # in half the time, and a search asks it of a hundred new texts
+        return text.lower().translate(_BETWEEN_WORDS).split()
+    return WORD.findall(text.lower())
 
 
 def says(person: frozenset[str], text: str) -> bool:

@@ -650,7 +650,7 @@ def likelihood(
     first = [(score, glimpses.opening[looked.index(one)]) for one, score in first_few.items() if one in looked]
     reads_all = len(heard) > 1
     in_english = sum(verdict.told(opening).english for _, opening in first)
-    english = verdict.english(query.text) and 2 * in_english >= len(first)
+    english = verdict.english(query.text, words_of(query.text)) and 2 * in_english >= len(first)
     if not english and reads_all:
         heard = heard[1:]  # the second model reads other languages, the first makes little of them
     sure = verdict.likelihood(heard, similarity, words)

@@ -144,9 +144,8 @@ def _background() -> dict[str, Any]:
         return {name: shipped[name].astype(np.float32) / 127 for name in shipped.files}
 
 
-def english(text: str) -> bool:
-    """Whether a text looks like English; a few words without any sign of another language do."""
-    words = words_of(text)
+def english(text: str, words: Sequence[str]) -> bool:
+    """Whether a text of these words looks like English; a few words without any sign of another language do."""
     foreign = 0 if text.isascii() else sum(not word.isascii() for word in words)
     return foreign * 10 <= len(words) and (len(words) < 5 or not STOP_WORDS.isdisjoint(words))
 
@@ -205,7 +204,7 @@ def told(opening: str) -> Told:
         first_person=speaks(FIRST_PERSON, said),
         second_person=speaks(SECOND_PERSON, said),
         asks=asks(opening),
-        english=english(opening),
+        english=english(opening, said),
     )
 
 
