@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scrubjay.engine.search import verdict
+from scrubjay.engine.search.pronouns import words_of
 from scrubjay.engine.search.ranking import Candidate
 from scrubjay.engine.search.verdict import FIRST, SIGN, STRONG, WEAK, Heard, Words, labels, rare_words
 from scrubjay.values.memory import Query, Verdict, Weights
@@ -216,3 +217,11 @@ def test_what_is_about_another_number_is_told_by_what_is_numbered(question, text
 )
 def test_one_letter_tells_things_of_a_kind_apart(text, found):
     assert labels(text) == found
+
+
+def test_words_are_the_same_in_a_plain_text_and_beside_other_letters() -> None:
+    """They are told apart in two ways."""
+    plain = "It's 5 o'clock: R2-D2\tand_3CPO\x1fsay \\hello\\"
+
+    assert words_of(plain) == words_of(f"{plain} é")[:-1]
+    assert words_of(plain) == ["it", "s", "o", "clock", "r", "d", "and", "cpo", "say", "hello"]

@@ -259,6 +259,19 @@ class SearchContract:
         assert rows["short"][5] == "short"
         assert [*zip(*store.glimpses([]), strict=True)] == []
 
+    def test_a_search_gives_ids_and_texts_as_they_were_stored(self, store: Store) -> None:
+        """PostgreSQL cannot keep U+0000, and writes it as something else."""
+        name, text = "a\0b\ufdd0c", "tea with milk\ufdd0"  # how SQLite begins a text ends at U+0000
+        put(store, some(text, id=name), [QUERY])
+
+        found = store.candidates("tea", QUERY, Filter(), EVERYTHING, now=NOW, limit=5)
+        assert list(found.memories) == [name]
+        assert (found.near, list(found.by_words)) == (1, [0])
+        assert [match.memory for match in store.match("tea", Filter(), EVERYTHING, now=NOW, limit=5)] == [name]
+        assert [match.memory for match in store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=5)] == [name]
+        glimpses = store.glimpses([name])
+        assert (list(glimpses.memories), list(glimpses.opening)) == ([name], [text])
+
     def test_glimpses_tell_conversations_apart(self, store: Store) -> None:
         for name, talk in {"one": "a", "two": "a", "three": "b"}.items():
             put(store, some(id=name, context=Context(conversation_id=talk)))

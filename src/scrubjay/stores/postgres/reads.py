@@ -15,7 +15,7 @@ from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, restricted, seen, views_of
 from scrubjay.stores.postgres.sql import OWN, columns_for
-from scrubjay.stores.postgres.values import Texts
+from scrubjay.stores.postgres.values import Texts, all_given
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.tables.rows import SKETCHED, Row, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
@@ -193,13 +193,17 @@ class PostgresReads(Reads):
             rows = con.execute(
                 # memories_by_id
                 """
-                SELECT id, created_at, valid_from, valid_until, conversation_id, content_length, left(content, %s)
+                SELECT
+                    id::VARCHAR, created_at, valid_from, valid_until, conversation_id::VARCHAR, content_length,
+                    left(content, %s)::VARCHAR
                 FROM memories
                 WHERE id = ANY(%s)
                 """,
                 (OPENING, Texts(ids)),
+                binary=True,
             ).fetchall()
-            return Glimpses.of_rows(rows)
+        found = Glimpses.of_rows(rows)
+        return found._replace(memories=all_given(found.memories), opening=all_given(found.opening))
 
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         if not ids:

@@ -71,8 +71,8 @@ def wrong(con: Connection) -> int:
 
 
 def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> Iterator[list[tuple[Any, ...]]]:
-    """The nearest of the likely ones, each time of more of them, until there are no more: the id and the distance of
-    each memory's nearest part, nearest first."""
+    """The nearest of the likely ones, each time of more of them, until there are no more: the id as VARCHAR and
+    the distance of each memory's nearest part, nearest first."""
     where, values = restriction.condition(tagged_first=True)
     tables, signatures = looked_at("signatures", where)
     most = max(AT_LEAST, TIMES * limit)
@@ -98,7 +98,7 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
                 ORDER BY differing
                 LIMIT %s
             )
-            SELECT any_value(id), min(distance), (SELECT count(*) FROM likely)
+            SELECT any_value(id)::VARCHAR, min(distance), (SELECT count(*) FROM likely)
             FROM (
                 SELECT likely.id, likely.created_at, likely.seq, vectors.vector <#> %s AS distance
                 FROM likely
@@ -111,8 +111,9 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
             LIMIT %s
             """,
             (len(levels), levels, *values, most, asked, limit),
+            binary=True,
         ).fetchall()
-        yield [row[:2] for row in rows]
+        yield rows
         if not rows or rows[0][2] < most:
             return
         most *= 4

@@ -132,8 +132,8 @@ class PostgresStore(PostgresReads, Store):
         finally:
             wait([near])
         by_meaning = near.result()
-        cosines = {match.memory: cosine for match, cosine in found if cosine is not None}
-        return candidates_of([match for match, _ in found], by_meaning, cosines)
+        cosines = {memory: cosine for memory, _, cosine in found if cosine is not None}
+        return candidates_of([row[:2] for row in found], by_meaning, cosines)
 
     def needs_tending(self) -> bool:
         with self._connections.reading() as con:

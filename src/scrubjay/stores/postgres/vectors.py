@@ -19,7 +19,7 @@ import psycopg
 
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres.filters import Restriction, looked_at
-from scrubjay.stores.postgres.values import Texts, vector_bytes, vector_of
+from scrubjay.stores.postgres.values import Texts, all_given, vector_bytes, vector_of
 from scrubjay.values.memory import Match
 
 if TYPE_CHECKING:
@@ -156,19 +156,23 @@ def scope(con: Connection, restriction: Restriction) -> float:
 def _by_signatures(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
     found: list[Match] = []
     for rows in postgres_signatures.likely(con, vector, restriction, limit):
-        found = [Match(memory, -float(distance)) for memory, distance in rows]
+        found = _matches([row[0] for row in rows], [row[1] for row in rows])
         if len(found) >= limit:
             break  # otherwise long memories took several places each
     return found
 
 
 def _best(rows: Iterable[tuple[Any, ...]], limit: int) -> list[Match]:
-    """Of each memory its nearest part; nearest first."""
-    best: dict[str, tuple[float, int, int]] = {}
-    for memory, *place in rows:
-        best[memory] = min(best.get(memory, (1e9, 0, 0)), tuple(place))
-    order = sorted(best.items(), key=lambda one: one[1])
-    return [Match(memory, -float(place[0])) for memory, place in order[:limit]]
+    """Of each memory its nearest part; nearest first. Rows begin with what orders them and end with the memory."""
+    best: dict[str, float] = {}
+    for distance, _, _, memory in sorted(rows):
+        best.setdefault(memory, distance)
+    return _matches([*best][:limit], [*best.values()][:limit])
+
+
+def _matches(memories: Sequence[str], distances: Sequence[float]) -> list[Match]:
+    """From ids as VARCHAR."""
+    return [Match(memory, -distance) for memory, distance in zip(all_given(memories), distances, strict=True)]
 
 
 def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: int, own: Kept = FIRST) -> list[Match]:
@@ -185,7 +189,7 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
         rows = con.execute(
             # The index of this length; OFFSET keeps what is asked of memories behind it, each by its primary key.
             f"""
-            SELECT admitted.id, vectors.vector <#> %s, -admitted.created_at, -vectors.memory
+            SELECT vectors.vector <#> %s, -admitted.created_at, -vectors.memory, admitted.id::VARCHAR
             FROM {own.table}
             CROSS JOIN LATERAL (
                 SELECT memories.id, memories.created_at
@@ -202,6 +206,7 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
             LIMIT %s
             """,
             (asked, *values, *own.values, asked, depth),
+            binary=True,
         ).fetchall()
         found = _best(rows, limit)
         if len(found) >= limit or len(rows) < depth:
@@ -215,7 +220,7 @@ def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: i
         # Whatever index the conditions have, then the primary key of vectors. OFFSET lets the distance be taken first:
         # what is grouped and sorted then carries no vector along.
         f"""
-        SELECT id, -min(distance)
+        SELECT id::VARCHAR, min(distance)
         FROM (
             SELECT memories.seq, memories.id, memories.created_at, vectors.vector <#> %s AS distance
             FROM memories
@@ -226,12 +231,13 @@ def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: i
             OFFSET 0
         ) AS compared
         GROUP BY seq, id, created_at
-        ORDER BY 2 DESC, created_at DESC, seq DESC
+        ORDER BY 2, created_at DESC, seq DESC
         LIMIT %s
         """,
         (vector_bytes(vector), len(vector), *own.values, *values, limit),
-    )
-    return [Match(memory, float(cosine)) for memory, cosine in rows]
+        binary=True,
+    ).fetchall()
+    return _matches([row[0] for row in rows], [row[1] for row in rows])
 
 
 def cosines(con: Connection, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import psycopg
 
 from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, looked_at, seen, spaces_of
-from scrubjay.stores.postgres.values import Texts, vector_bytes
+from scrubjay.stores.postgres.values import Texts, all_given, vector_bytes
 from scrubjay.stores.tables.sql import View
 from scrubjay.stores.tables.stems import counted_stems, stems
 from scrubjay.values.frozen import dataclass
@@ -65,13 +65,15 @@ def passages_of(memory: Memory) -> list[Passage]:
 
 
 def match(con: Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
-    return [found for found, _ in compared(con, text, restriction, limit, None)]
+    found = compared(con, text, restriction, limit, None)
+    return [Match(memory, score) for memory, score, _ in found]
 
 
 def compared(
     con: Connection, text: str, restriction: Restriction, limit: int, vector: Vector | None
-) -> list[tuple[Match, float | None]]:
-    """What words find, and the cosine of the vector with each one's nearest part, if it has vectors of this length."""
+) -> list[tuple[str, float, float | None]]:
+    """What words find, its score, and the cosine of the vector with each one's nearest part, if it has vectors of this
+    length."""
     words = stems(query_words(text))
     if not words:
         return []
@@ -93,7 +95,7 @@ def compared(
         # Numbers of memories are single in the whole store, and quicker to group by than texts.
         # Then, of the best, the primary key of vectors.
         f"""
-        SELECT id, score, created_at, seq, {cosine}
+        SELECT score, created_at, seq, id::VARCHAR, {cosine}
         FROM (
             SELECT
                 seq, max(score) AS score,
@@ -115,9 +117,11 @@ def compared(
         ) AS found
         """,
         (*asked, *scored, scope, scope + known_words.words / rows, _any_of(known, within), *values, limit),
+        binary=True,
     ).fetchall()
-    ranked = sorted(((round(row[1] / best, DECIMALS), *row[2:4], row) for row in found), reverse=True)
-    return [(Match(row[0], min(score, 1.0)), row[4]) for score, _, _, row in ranked]
+    ranked = sorted([(round(score / best, DECIMALS), *row) for score, *row in found], reverse=True)
+    memories = all_given([row[3] for row in ranked])
+    return [(memory, min(row[0], 1.0), row[4]) for memory, row in zip(memories, ranked, strict=True)]
 
 
 _COSINE = """(

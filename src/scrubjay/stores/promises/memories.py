@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from datetime import datetime, timedelta
@@ -151,10 +151,12 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-def candidates_of(by_words: Sequence[Match], by_meaning: Sequence[Match], further: Mapping[str, float]) -> Candidates:
+def candidates_of(
+    by_words: Iterable[tuple[str, float]], by_meaning: Sequence[Match], further: Mapping[str, float]
+) -> Candidates:
     """Both findings as one, with the cosines of what words alone found."""
-    words, cosines = dict(by_words), {**further, **dict(by_meaning)}
-    memories = list(dict.fromkeys((*(match.memory for match in by_meaning), *words)))
+    words, near = dict(by_words), dict(by_meaning)
+    memories, cosines = list({**near, **words}), {**further, **near}
     rows = {memory: row for row, memory in enumerate(memories)}
     return Candidates(
         memories=memories,
