@@ -9,9 +9,9 @@ only for what numbers cannot say (`by_rows`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
@@ -40,6 +40,12 @@ def looked_up(con: apsw.Connection, key: Hashable, look: Callable[[], Result]) -
             known.clear()
         known[key] = look()
     return known[key]
+
+
+def first_row(con: apsw.Connection, statement: str, values: Mapping[str, Hashable]) -> tuple[Any, ...] | None:
+    """The first row of a query, looked up once."""
+    rows: list[Any] = looked_up(con, (statement, *values.values()), lambda: con.execute(statement, values).fetchall())
+    return rows[0] if rows else None
 
 
 def change_of(con: apsw.Connection) -> int:

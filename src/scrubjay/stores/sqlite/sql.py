@@ -6,14 +6,14 @@ names of spaces, users and conversations are numbers."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite.filters import any_asides, audience_of, seen, space_by_space, views_of
+from scrubjay.stores.sqlite.filters import any_asides, audience_of, first_row, seen, space_by_space, views_of
 from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of
 from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
@@ -27,6 +27,7 @@ OWN = {name: NAMES.get(name, f"memories.{name}") for name in FIELDS}
 COLUMNS = ", ".join(OWN.values())
 
 NEW_LINKS = "SELECT number, source, target FROM links WHERE number > ? ORDER BY number LIMIT ?"  # the primary key
+LINKS = "ends of links"  # as `filters.looked_up` calls what it remembers
 MOST_ENDS = 10_000  # of links that a reader remembers
 
 # Left joins, so that the planner starts with `memories` and its index whatever else is asked.
@@ -170,22 +171,18 @@ class SqliteSql(Sql):
         with self._connection() as con:
             return con.execute(statement, _bound(values)).fetchall()
 
+    def settled(self, statement: str, /, **values: Hashable) -> Row | None:
+        with self._connection() as con:
+            return first_row(con, statement, values)
+
     def touched(self, ids: Sequence[str]) -> Sequence[str]:
-        """No link is ever deleted, so what was seen is at most too much. Only a reader sees none that is undone."""
         with self._connection() as con:
             if not isinstance(con, sqlite_file.Connection) or con.looked_up is None:
-                return ids
-            last, ends = con.links or (0, set())
-            if len(ends) > MOST_ENDS:
-                return ids
-            new: list[Any] = con.execute(NEW_LINKS, (last, MOST_ENDS)).fetchall()
-            for number, source, target in new:
-                last = number
-                ends.update((source, target))
-            con.links = last, ends
-        if len(ends) > MOST_ENDS or len(new) == MOST_ENDS:  # there may be more links than were read
-            return ids
-        return [memory for memory in ids if memory in ends]
+                return ids  # a transaction's connection may see links that are undone
+            if LINKS not in con.looked_up:
+                con.looked_up[LINKS] = _ends_of_links(con)
+            ends: set[str] | None = con.looked_up[LINKS]
+        return ids if ends is None else [memory for memory in ids if memory in ends]
 
     def run(self, statement: str, /, **values: object) -> int:
         with self._connection() as con:
@@ -198,6 +195,20 @@ class SqliteSql(Sql):
 
     def among(self, column: str, values: str) -> str:
         return f"{column} IN (SELECT value FROM json_each(:{values}))"
+
+
+def _ends_of_links(con: sqlite_file.Connection) -> set[str] | None:
+    """All memories that links touch; None if they are too many. No link is ever deleted, so what was seen is at most
+    too much, and only new ones are read."""
+    last, ends = con.links or (0, set())
+    if len(ends) > MOST_ENDS:
+        return None
+    new: list[Any] = con.execute(NEW_LINKS, (last, MOST_ENDS)).fetchall()
+    for number, source, target in new:
+        last = number
+        ends.update((source, target))
+    con.links = last, ends
+    return None if len(ends) > MOST_ENDS or len(new) == MOST_ENDS else ends  # there may be more than were read
 
 
 def _bound(values: Mapping[str, object]) -> dict[str, object]:

@@ -194,7 +194,7 @@ class History:
 
     def fact(self, key: str) -> str | None:
         """A remembered fact about the store itself: `model`, `origin` …"""
-        row = self._sql.one("SELECT value FROM facts WHERE key = :key", key=key)
+        row = self._sql.settled("SELECT value FROM facts WHERE key = :key", key=key)
         return None if row is None else str(row[0])
 
 

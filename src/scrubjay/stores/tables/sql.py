@@ -8,7 +8,7 @@ Statements have `:name` parameters. A backend runs them on a reader's connection
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from scrubjay.values.memory import LAST_LETTER, Audience, Filter, Memory, topic_key
@@ -220,6 +220,10 @@ class Sql(ABC):
     def one(self, statement: str, /, **values: object) -> Row | None:
         """The first row of a query."""
         return next(iter(self.all(statement, **values)), None)
+
+    def settled(self, statement: str, /, **values: Hashable) -> Row | None:
+        """The same; a backend may remember it for as long as nothing is committed."""
+        return self.one(statement, **values)
 
     def erased(self) -> None:  # noqa: B027 -- not every backend needs to know
         """Say that text was erased: a backend may have copies of it to get rid of once this is committed."""

@@ -142,9 +142,12 @@ class Tally:
         return [recall for recall in reversed(self.batch().recalls) if memory in recall.memories]
 
     def _merge(self, memory: str, count: int, at: int) -> None:
-        known = self._readings.get(memory, Reading(0, at, {}))
-        hours = {**known.hours, at // HOUR: known.hours.get(at // HOUR, 0) + count}
-        self._readings[memory] = Reading(known.count + count, max(known.at, at), hours)
+        known, hour = self._readings.get(memory), at // HOUR
+        if known is None:
+            self._readings[memory] = Reading(count, at, {hour: count})
+        else:
+            hours = {**known.hours, hour: known.hours.get(hour, 0) + count}
+            self._readings[memory] = Reading(known.count + count, max(known.at, at), hours)
 
 
 def hourly(batch: Batch) -> str:
