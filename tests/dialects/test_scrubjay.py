@@ -128,6 +128,22 @@ def test_if_one_fact_is_refused_none_is_kept(jay):
     assert list(jay.list()) == []
 
 
+def test_facts_beyond_the_quota_are_refused_together(open_engine):
+    jay = open_engine(quota=2)
+    remembered(jay, "The crane is red")
+    assert "limit is reached" in refused(jay, "remember", facts=["The tide is high", "The tide is low"])
+    assert texts(ok(jay, "recent")) == ["The crane is red"]
+    remembered(jay, "The tide is high")
+
+
+def test_a_request_that_filled_the_quota_may_be_sent_again(open_engine):
+    jay = open_engine(quota=2)
+    facts = {"facts": ["The tide is high", "The tide is low"]}
+    once, twice = (scrubjay.call(jay, "remember", facts, key="k1") for _ in range(2))
+    assert not once.failed
+    assert once.body == twice.body
+
+
 def test_a_reader_reads_and_cannot_write(jay):
     memory = remembered(jay, "The user likes tea")
     reader = jay.bound_to(caller=Caller(user="ann", role=Role.READER, spaces=frozenset({"default"}), credential="c"))

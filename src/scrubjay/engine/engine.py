@@ -397,13 +397,16 @@ class Engine:
         """Keep some memories one after the other, each judged as if it came alone; all are checked before the first is
         kept. Those whose place is in `personal` go into the last of this engine's spaces instead of the first."""
         last = self.bound_to(spaces=(self.spaces[-1],))
-        engines = [last if place in personal else self for place in range(len(items))]
-        for engine, new in zip(engines, items, strict=True):
-            intake.admit(engine, new)
-        return [
-            engine.bound_to(request=engine.request and engine.request.nth(place)).store(new)
-            for place, (engine, new) in enumerate(zip(engines, items, strict=True))
+        engines = [
+            (last if place in personal else self).bound_to(request=self.request and self.request.nth(place))
+            for place in range(len(items))
         ]
+        admitted = [intake.admit(engine, new) for engine, new in zip(engines, items, strict=True)]
+        if self.parts.quota:
+            kept_before = [engine.earlier_result(Stored) is not None for engine in engines]
+            fresh = [one for one, before in zip(admitted, kept_before, strict=True) if not before]
+            intake.check_quota(self, self.records, *fresh)
+        return [engine.store(new) for engine, new in zip(engines, items, strict=True)]
 
     def _admit_batches(
         self, items: Iterable[NewMemory | Mapping[str, Any]]

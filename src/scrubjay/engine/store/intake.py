@@ -48,7 +48,7 @@ from scrubjay.values.suggestions import nearest, required
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
-    from scrubjay.stores.promises.memories import Transaction
+    from scrubjay.stores.promises.memories import Reads, Transaction
 
 MAX_TITLE = 200
 MAX_TOPIC = 500
@@ -108,7 +108,7 @@ def check_trust(engine: Engine, memory: Memory) -> Memory:
     return trust.check_trust(memory, secrets=trust.Policy(parts.secrets), instructions=trust.Policy(parts.instructions))
 
 
-def check_quota(engine: Engine, tx: Transaction, *memories: Memory) -> None:
+def check_quota(engine: Engine, reads: Reads, *memories: Memory) -> None:
     """:raises QuotaExceeded: if the user of one of them may not keep so many more in its space"""
     if not (quota := engine.parts.quota):
         return
@@ -119,7 +119,7 @@ def check_quota(engine: Engine, tx: Transaction, *memories: Memory) -> None:
     new = Counter((one.context.user_id, one.space) for one in memories if one.status is not Status.DELETED)
     for (user, space), count in new.items():
         everyone = Audience("", (Scope(space, Sight.ALL),))
-        states = tx.statistics.totals(Part(Of.USER, user), everyone, now=engine.now()).states
+        states = reads.statistics.totals(Part(Of.USER, user), everyone, now=engine.now()).states
         if sum(kept for state, kept in states.items() if state < State.DELETED) + count > quota:
             raise QuotaExceeded(
                 f"The limit is reached: user {user} may have {quota:,} memories in space {space}.",
