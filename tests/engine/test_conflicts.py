@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import product
 
 import pytest
 
@@ -40,6 +41,27 @@ def test_what_bears_another_letter_draws_no_hint(real_jay):
     assert (other_room.similar, other_room.candidates) == ((), ())
     assert (other_plan.similar, other_plan.candidates) == ((), ())
     assert [one.id for one in same_room.similar] == [room.id]
+
+
+def test_facts_about_two_hundred_people_outdate_none_of_one_another(real_jay):
+    firsts = (
+        "Anna Boris Clara David Elena Farid Greta Hugo Irene Jonas "
+        "Karin Louis Mona Nils Olga Pablo Rosa Stefan Tilda Viktor"
+    )
+    lasts = "Abbott Bergström Castillo Dubois Ekwall Fontaine Grieg Haddad Ionescu Jansen"
+    facts = [
+        ("lives in", "Lisbon Oslo Turin Ghent Porto"),
+        ("works at", "Acme Nordlys Kestrel Halden Brio"),
+        ("is allergic to", "peanuts bees penicillin cats pollen"),
+        ("drives a", "Volvo Skoda Fiat Saab Honda"),
+    ]
+    hints = []
+    for number, (first, last) in enumerate(product(firsts.split(), lasts.split())):
+        verb, things = facts[number % 4]
+        stored = real_jay.store(f"{first} {last} {verb} {things.split()[number // 4 % 5]}")
+        hints += [(stored.memory.content, earlier.content) for earlier in stored.similar]
+
+    assert hints == []
 
 
 @pytest.mark.parametrize(("old", "new"), OUTDATED)
