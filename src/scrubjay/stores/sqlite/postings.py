@@ -1,9 +1,8 @@
 """Which rows of `words` hold a word, and BM25 over them, for a large store: the same numbers as FTS5's, sooner.
 
-FTS5 walks through the rows that hold a word in 0.06 µs each, and then takes eight times as long to weigh one: it looks
-up how long each is, and counts the rows of every word once more. Here a word's rows, how often each holds it and how
-long each is are read together, become arrays, and stay until something is committed. So the next question with that
-word reads nothing.
+FTS5 walks through the rows that hold a word in 0.06 µs each, and then takes ten times as long to weigh one: it looks up
+how long each is, and counts the rows of every word once more. Here all lengths are in memory, and a word's rows become
+arrays that stay until a row is changed. So the next question with that word reads nothing.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -19,11 +18,15 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from scrubjay.stores.sqlite.filters import change_of
 from scrubjay.stores.sqlite.words import Seen
 from scrubjay.stores.tables.sql import View
 from scrubjay.values.words import inverse_frequency
 
-MOST_KEPT = 1_500_000  # rows of words, 16 bytes each
+MOST_KEPT = 3_000_000  # rows of words, 16 bytes each
+MOST_CHANGED = 5_000  # memories that are read one by one
+UNKNOWN = -1
+OF_MEMORIES = "carray(?) CROSS JOIN passages ON id BETWEEN value * 256 AND value * 256 + 255"
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -64,6 +67,7 @@ class Postings:
         self._version = -1
         self._kept: dict[tuple[str, tuple[View, ...] | None], Weights] = {}
         self._rows = 0
+        self._lengths = Lengths()
 
     def hold(self, version: int) -> bool:
         """Whether what is kept is of this version of the table; else it is dropped."""
@@ -72,6 +76,10 @@ class Postings:
                 return True
             self._kept, self._version, self._rows = {}, version, 0
             return False
+
+    def keeps(self, stems: Iterable[str], seen: Seen) -> bool:
+        with self._lock:
+            return all((stem, seen.views) in self._kept for stem in stems)
 
     def weights(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> Weights:
         """All rows that hold any of these words, of those that are seen. `version` is the table's, or was a moment
@@ -100,34 +108,104 @@ class Postings:
         with self._lock:
             known = self._kept.get(key) if version == self._version else None
         if known is None:
-            known = _read(con, stem, seen)
+            rows, counts = _read(con, stem, seen)
             with self._lock:
-                if version == self._version and key not in self._kept and len(known.rows) <= MOST_KEPT:
+                self._lengths.catch_up(con, version)
+                lengths = self._lengths.of(rows, seen.words / seen.rows)
+                known = Weights(rows, _weighed(counts, lengths, seen))
+                if version == self._version and key not in self._kept and len(rows) <= MOST_KEPT:
                     self._kept[key] = known
-                    self._rows += len(known.rows)
+                    self._rows += len(rows)
                     while self._rows > MOST_KEPT:
                         self._rows -= len(self._kept.pop(next(iter(self._kept))).rows)
         return known
 
 
-def _read(con: apsw.Connection, stem: str, seen: Seen) -> Weights:
-    """The rows that hold a word, weighed step by step as FTS5 does it; the scope's one word counts as well."""
+def _read(con: apsw.Connection, stem: str, seen: Seen) -> tuple[Ints, Ints]:
+    """The rows that hold a word, of those that are seen, in order, and how often each does."""
     _make_places(con)
     where, values = seen.condition()
-    statement = f"""
-        SELECT group_concat(places.doc), group_concat(passages.length)
-        FROM temp.places
-        CROSS JOIN passages ON passages.id = places.doc
-        WHERE places.term = ?
-        AND {where}
-        """
-    [(docs, lengths)] = con.execute(statement, (stem, *values))
-    places, tokens = np.fromstring(docs or "", np.int64, sep=","), np.fromstring(lengths or "", np.float64, sep=",")
+    visible = "" if seen.views is None else "CROSS JOIN passages ON passages.id = places.doc"
+    statement = f"SELECT group_concat(places.doc) FROM temp.places {visible} WHERE places.term = ? AND {where}"
+    places = _numbers(con.execute(statement, (stem, *values)).get)
     firsts = np.flatnonzero(np.diff(places, prepend=-1))
-    counts = np.diff(firsts, append=len(places)).astype(np.float64)
-    damping = 1.2 * (1 - 0.75 + 0.75 * (tokens[firsts] + 1) / ((seen.words + seen.rows) / seen.rows))
-    weight = inverse_frequency(len(firsts), seen.rows)
-    return Weights(places[firsts], weight * ((counts * 2.2) / (counts + damping)))
+    return places[firsts], np.diff(firsts, append=len(places))
+
+
+def _weighed(counts: Ints, lengths: Floats, seen: Seen) -> Floats:
+    """Step by step as FTS5 does it; the scope's one word counts as well."""
+    damping = 1.2 * (1 - 0.75 + 0.75 * (lengths + 1) / ((seen.words + seen.rows) / seen.rows))
+    weights: Floats = inverse_frequency(len(counts), seen.rows) * ((counts * 2.2) / (counts + damping))
+    return weights
+
+
+def _numbers(text: str | None) -> Ints:
+    """SQLite gives many numbers a third as dear as one text."""
+    return np.fromstring(text or "", np.int64, sep=",")
+
+
+class Lengths:
+    """How many words each row has, of all rows."""
+
+    def __init__(self) -> None:
+        self._version = self._change = -1
+        self._clear()
+
+    def _clear(self) -> None:
+        self._first = np.full(1, UNKNOWN, np.int32)  # of each memory's first row; the last stands for all beyond
+        self._further_rows = self._further = np.empty(0, np.int64)  # the others, of long memories, in order
+
+    def catch_up(self, con: apsw.Connection, version: int) -> None:
+        """Be complete up to a version of the table."""
+        if version == self._version:
+            return
+        change = change_of(con)  # before anything is read: what comes meanwhile is read again
+        memories = np.empty(0, np.int64)
+        if self._change >= 0:
+            statement = "SELECT group_concat(seq) FROM memories WHERE change > ?"  # memories_by_change
+            memories = _numbers(con.execute(statement, (self._change,)).get)
+        if 0 < len(memories) <= MOST_CHANGED:
+            self._forget(memories)
+            self._read(
+                con,
+                "carray(?) CROSS JOIN passages ON id BETWEEN value * 256 AND value * 256 + 255",
+                apsw.carray(memories),
+            )
+        else:  # the first time; or all were counted anew, which changes no memory
+            self._clear()
+            self._read(con, "passages")
+        self._version, self._change = version, change
+
+    def of(self, rows: Ints, usual: float) -> Floats:
+        """Those of these rows; of one that is not known, since it came a moment ago, the usual one."""
+        lengths = self._first.take(rows >> 8, mode="clip").astype(np.float64)
+        further = np.flatnonzero(rows & 255)
+        if len(further):
+            at = self._further_rows.searchsorted(rows[further])
+            known = np.append(self._further_rows, UNKNOWN)[at] == rows[further]
+            lengths[further] = np.where(known, np.append(self._further, UNKNOWN)[at], UNKNOWN)
+        lengths[lengths == UNKNOWN] = usual
+        return lengths
+
+    def _forget(self, memories: Ints) -> None:
+        self._first[memories[memories < len(self._first)]] = UNKNOWN
+        others = np.isin(self._further_rows >> 8, memories, invert=True)
+        self._further_rows, self._further = self._further_rows[others], self._further[others]
+
+    def _read(self, con: apsw.Connection, source: str, *values: apsw.SQLiteValue) -> None:
+        statement = f"SELECT group_concat(id), group_concat(length) FROM {source}"
+        [(ids, read)] = con.execute(statement, values)
+        rows, lengths = _numbers(ids), _numbers(read)
+        if (top := int(rows.max(initial=0)) >> 8) + 1 >= len(self._first):
+            longer = np.full(2 + top + top // 8, UNKNOWN, np.int32)
+            longer[: len(self._first)] = self._first
+            self._first = longer
+        first = rows & 255 == 0
+        self._first[rows[first] >> 8] = lengths[first]
+        further_rows = np.concatenate((self._further_rows, rows[~first]))
+        order = further_rows.argsort()
+        self._further_rows = further_rows[order]
+        self._further = np.concatenate((self._further, lengths[~first]))[order]
 
 
 def _make_places(con: apsw.Connection) -> None:

@@ -148,6 +148,7 @@ _counted: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str, tuple[View, 
 _known_stems: dict[str, str] = {}  # of words that were asked for; the same in every store
 
 
+READ_FOR_FEW = 30_000  # rows of words that are read for a question to few memories, if the next may have them too
 SCANNED = 50  # rows with a word that are looked through rather than one memory looked up
 
 HOT = Index("words", "vocabulary", 0)
@@ -206,7 +207,8 @@ def _matched(
     best = sum(weights.values())
     weigh = None
     if postings is not None and not scope and shown.rows >= COMMON_FROM_ROWS:
-        weigh = _by_postings(con, restriction, known, shown=shown, within=within, postings=postings())
+        rows = {word: frequencies[word] for word in known}
+        weigh = _by_postings(con, restriction, rows, shown=shown, within=within, postings=postings())
     if weigh is None:
         heavy = {word: weights[word] for word in known}
         weigh = _by_fts5(con, restriction, heavy, scope=scope, shown=shown, within=within, index=index)
@@ -266,7 +268,7 @@ def _by_fts5(
 def _by_postings(
     con: apsw.Connection,
     restriction: Restriction,
-    words: Iterable[str],
+    frequencies: Mapping[str, int],
     *,
     shown: Seen,
     within: Ints | None,
@@ -274,12 +276,13 @@ def _by_postings(
 ) -> Weigh | None:
     """None if FTS5 is quicker: where few memories are meant and the rows of words would be read for them alone."""
     all_words, version = _version(con)
-    asked_before = postings.hold(version)
-    if within is not None and not asked_before:
-        return None
     if shown.everything:
         shown = shown._replace(views=None, words=all_words)
-    weights = postings.weights(con, _stems(con, words).values(), shown, version)
+    stems = _stems(con, frequencies).values()
+    again = postings.hold(version) and sum(frequencies.values()) <= READ_FOR_FEW
+    if within is not None and not again and not postings.keeps(stems, shown):
+        return None
+    weights = postings.weights(con, stems, shown, version)
     if within is not None:
         weights = weights.of(within)
 
