@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from math import log
 
 from scrubjay.values.letters import normalised
@@ -160,19 +160,21 @@ def term(word: str) -> str:
     return _JOINTS.sub("", word)
 
 
-def _index_words(text: str) -> Iterator[str]:
+def _index_words(text: str) -> list[str]:
+    words: list[str] = []
     known: dict[str, list[str]] = {}
     for piece, unspaced in _pieces(text):
         if unspaced:
-            yield from filter(str.isalnum, piece)  # a vowel sign alone is not a word
-            yield from map("".join, pairwise(piece))
+            words += filter(str.isalnum, piece)  # a vowel sign alone is not a word
+            words += map("".join, pairwise(piece))
         elif piece.islower() and piece.isalpha():  # as most are
-            yield piece[:MAX_WORD]
+            words.append(piece[:MAX_WORD])
         else:
             parts = known[piece] = known.get(piece) or _parts(piece)
-            yield from parts
+            words += parts
             if len(parts) > 1 and len(piece) <= MAX_WHOLE:
-                yield term(piece)
+                words.append(term(piece))
+    return words
 
 
 def _query_words(text: str) -> Iterator[str]:
@@ -190,11 +192,12 @@ def _query_words(text: str) -> Iterator[str]:
             yield from parts
 
 
-def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+def _pieces(text: str) -> Iterable[tuple[str, bool]]:
     """Words and compounds as they are in the text, and runs of an unspaced script, which are True."""
-    if text.isascii():
-        yield from ((word, False) for word in _ASCII_WORD.findall(text))
-        return
+    return zip(_ASCII_WORD.findall(text), repeat(False)) if text.isascii() else _pieces_of_any_script(text)
+
+
+def _pieces_of_any_script(text: str) -> Iterator[tuple[str, bool]]:
     for number, stretch in enumerate(_pattern(f"([{_UNSPACED}]+)").split(_normalised(text))):
         if number % 2:
             yield stretch, True

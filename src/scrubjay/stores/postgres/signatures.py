@@ -29,11 +29,21 @@ AT_LEAST = 400  # … and never fewer
 
 _SIGNATURES = f"""
     SELECT vectors.space, vectors.memory, vectors.part, {", ".join(CARRIED)}, binary_quantize(vectors.vector),
-        levels_of(vectors.vector)
+        {{levels}}
     FROM memories
     JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
 """
-_SIGNING = f"INSERT INTO signatures (space, memory, part, {', '.join(CARRIED)}, bits, levels) {_SIGNATURES}"
+_ONE_BY_ONE = _SIGNATURES.format(levels="levels_of(vectors.vector)")
+# What `levels_of` compares with is made once for each length, which halves the time.
+_ALL = f"""
+    {_SIGNATURES.format(levels="binary_quantize(vector + edge) || binary_quantize(vector - edge)")}
+    JOIN (
+        SELECT dimension, array_fill((0.5 / sqrt(dimension))::REAL, ARRAY[dimension])::VECTOR AS edge
+        FROM (SELECT DISTINCT vector_dims(vector) AS dimension FROM vectors) AS dimensions
+        OFFSET 0
+    ) AS edges ON dimension = vector_dims(vector)
+"""
+_SIGNING = f"INSERT INTO signatures (space, memory, part, {', '.join(CARRIED)}, bits, levels)"
 
 
 def sign(con: Connection, memories: Collection[tuple[str, int]]) -> None:
@@ -48,12 +58,15 @@ def sign(con: Connection, memories: Collection[tuple[str, int]]) -> None:
         """,
         columns,
     )
-    con.execute(f"{_SIGNING} JOIN {these} ON memories.space = these.space AND memories.seq = these.memory", columns)
+    con.execute(
+        f"{_SIGNING} {_ONE_BY_ONE} JOIN {these} ON memories.space = these.space AND memories.seq = these.memory",
+        columns,
+    )
 
 
 def sign_all(con: Connection) -> None:
     con.execute("DELETE FROM signatures")
-    con.execute(_SIGNING)
+    con.execute(f"{_SIGNING} {_ALL}")
 
 
 def wrong(con: Connection) -> int:
@@ -62,7 +75,7 @@ def wrong(con: Connection) -> int:
     [(count,)] = con.execute(
         f"""
         SELECT count(*)
-        FROM ({_SIGNATURES}) AS made (space, memory, part, {", ".join(CARRIED)}, bits, levels)
+        FROM ({_ONE_BY_ONE}) AS made (space, memory, part, {", ".join(CARRIED)}, bits, levels)
         FULL JOIN signatures USING (space, memory, part)
         WHERE ({values[0]}) IS DISTINCT FROM ({values[1]})
         """

@@ -92,11 +92,14 @@ _ESCAPED = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 def copied_line(row: Sequence[object]) -> str:
     """A row as a line for COPY: in a third of the time that psycopg takes, which asks for each value how to send it."""
-    plain = not _MEANT("".join([one for one in row if type(one) is str]))  # asked once for all of them
-    return "\t".join([one if plain and type(one) is str else _copied(one) for one in row]) + "\n"
+    if _MEANT("".join([one for one in row if type(one) is str])):  # asked once for all of them
+        return "\t".join(map(_copied, row)) + "\n"
+    return "\t".join([one if type(one) is str else r"\N" if one is None else _copied(one) for one in row]) + "\n"
 
 
 def _copied(value: object) -> str:
+    if type(value) is int:  # as most are
+        return str(value)
     if value is None:
         return r"\N"
     if type(value) is bytes:
