@@ -7,7 +7,6 @@ from bisect import bisect_left
 from operator import itemgetter
 
 from scrubjay.engine.conflicts.weights import SURE
-from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
 from scrubjay.engine.search.ranking import (
     ANSWERS_TOO,
     BESIDE,
@@ -31,6 +30,7 @@ from scrubjay.engine.search.ranking import (
 )
 from scrubjay.engine.search.time_expressions import fit
 from scrubjay.values.memory import LinkKind
+from scrubjay.values.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
 from scrubjay.values.words import query_words
 
 SCORE = itemgetter(1, 4)  # of a Candidate; where scores are equal, the nearer one comes first

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scrubjay.engine.search import verdict
-from scrubjay.engine.search.pronouns import words_of
 from scrubjay.engine.search.ranking import Candidate
 from scrubjay.engine.search.verdict import FIRST, SIGN, STRONG, WEAK, Heard, Words, labels, rare_words
 from scrubjay.values.memory import Query, Verdict, Weights
+from scrubjay.values.pronouns import words_of
 from tests.engine.columns import Glimpse, likelihood
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What a large store keeps of its words weighs as FTS5 does, whoever asks and whatever is committed meanwhile."""
+"""What a store keeps of its words weighs as FTS5 does, whoever asks and whatever is committed meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import AccessLevel, Audience, Candidates, Context, Filter, Scope, Sight
 from tests.stores.contract.samples import EVERYTHING, NOW, put, put_in, some
 
-MEMORIES = 5_200  # from 5,000 rows on
+MEMORIES = 5_200  # from 5,000 rows on common words are left out …
+FEW = 90  # … and below 1,000 there is another formula
 WORDS = ["harbour", "cello", "rain", "tea", "ladder", "lake", "winter", "Anna", "Brandt", "key", "bread"]
 VECTOR = np.ones(16, np.float32) / 4
 MEMBER = Audience("ann", (Scope("default", Sight.OWN),))
@@ -25,10 +26,16 @@ FILTERS = (Filter(), Filter(user_id="bob"), Filter(min_importance=0.9), Filter(c
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    with filled(tmp_path_factory.mktemp("large"), MEMORIES) as made:
+        yield made
+
+
+@contextmanager
+def filled(folder: Path, memories: int) -> Iterator[SqliteStore]:
     chance = random.Random(7)
-    with closing(SqliteStore(Path(tmp_path_factory.mktemp("large")) / "memories.db")) as made:
+    with closing(SqliteStore(folder / "memories.db")) as made:
         with made.writing() as tx:
-            for number in range(MEMORIES):
+            for number in range(memories):
                 length = 900 if number % 500 == 0 else 4
                 text = " ".join(chance.choices([*WORDS, *(f"w{n}" for n in range(300))], k=length))
                 hidden = number % 7 == 0
@@ -52,6 +59,20 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
 def test_the_same_memories_with_the_same_scores_as_by_fts5(
     store: SqliteStore, filter: Filter, audience: Audience
 ) -> None:
+    same_as_by_fts5(store, filter, audience)
+
+
+@pytest.mark.parametrize("audience", [EVERYTHING, MEMBER])
+def test_so_it_is_in_a_small_store(tmp_path: Path, audience: Audience) -> None:
+    with filled(tmp_path, FEW) as store:
+        for filter in FILTERS:
+            same_as_by_fts5(store, filter, audience)
+        for number in range(3):
+            put(store, some(f"cello {WORDS[number]} tea"))
+            same_as_by_fts5(store, Filter(), audience)
+
+
+def same_as_by_fts5(store: SqliteStore, filter: Filter, audience: Audience) -> None:
     chance = random.Random(3)
     for _ in range(12):
         question = " ".join(chance.choices([*WORDS, "w7", "w11", "5000", "absent"], k=chance.choice((1, 2, 5))))
@@ -124,5 +145,5 @@ def by_words(
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     read: list[str] = []
     reading = postings._read
-    monkeypatch.setattr(postings, "_read", lambda con, stem, seen: read.append(stem) or reading(con, stem, seen))
+    monkeypatch.setattr(postings, "_read", lambda con, stems, seen: read.extend(stems) or reading(con, stems, seen))
     yield read

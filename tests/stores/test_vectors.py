@@ -326,9 +326,9 @@ def test_what_words_found_is_the_same_as_columns() -> None:
     for parts in (1, 3):
         rows = {chance.randrange(1, 200) * 256 + chance.randrange(parts) for _ in range(250)}
         weights = sorted((chance.choice([chance.random() * 9, 2.5]) for _ in rows), reverse=True)
-        weighed = Weighed(list(zip(rows, weights, strict=True)), 7.3)
+        weighed = Weighed([*rows], weights, 7.3)
 
         memories, scores = memories_of(weighed)
 
         assert dict(zip(memories.tolist(), scores.tolist(), strict=True)) == weighed.scores()
-    assert [len(column) for column in memories_of(Weighed([], 1.0))] == [0, 0]
+    assert [len(column) for column in memories_of(Weighed([], [], 1.0))] == [0, 0]

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
-from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, WORD, says, words_of
 from scrubjay.values.memory import (
     Candidates,
     Column,
@@ -37,6 +36,7 @@ from scrubjay.values.memory import (
     Query,
     Weights,
 )
+from scrubjay.values.pronouns import FIRST_PERSON, SECOND_PERSON, WORD, says, words_of
 from scrubjay.values.times import moment
 from scrubjay.values.words import STOP_WORDS, query_words
 

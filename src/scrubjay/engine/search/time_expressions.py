@@ -23,9 +23,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import NamedTuple
 
-from scrubjay.engine.search.pronouns import WORD
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Period
+from scrubjay.values.pronouns import WORD
 
 LONGEST = 2_000  # characters of a question that are looked at
 DAY = timedelta(days=1)

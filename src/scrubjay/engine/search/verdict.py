@@ -23,8 +23,8 @@ from itertools import pairwise
 from math import exp, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrubjay.engine.search.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
 from scrubjay.values.memory import Column, Verdict
+from scrubjay.values.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
 from scrubjay.values.words import CALENDAR, SENTENCE, STOP_WORDS, query_words
 
 if TYPE_CHECKING:

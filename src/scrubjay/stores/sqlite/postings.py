@@ -1,4 +1,4 @@
-"""Which rows of `words` hold a word, and BM25 over them, for a large store: the same numbers as FTS5's, sooner.
+"""Which rows of `words` hold a word, and BM25 over them: the same numbers as FTS5's, sooner.
 
 FTS5 walks through the rows that hold a word in 0.06 µs each, and then takes ten times as long to weigh one: it looks up
 how long each is, and counts the rows of every word once more. Here all lengths are in memory, and a word's rows become
@@ -9,8 +9,9 @@ arrays that stay until a row is changed. So the next question with that word rea
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakSet
 
@@ -21,11 +22,12 @@ from numpy.typing import NDArray
 from scrubjay.stores.sqlite.filters import change_of
 from scrubjay.stores.sqlite.words import Seen
 from scrubjay.stores.tables.sql import View
-from scrubjay.values.words import inverse_frequency
+from scrubjay.values.words import SMALL_ROWS, inverse_frequency
 
 MOST_KEPT = 3_000_000  # rows of words, 16 bytes each
 MOST_CHANGED = 5_000  # memories that are read one by one
 UNKNOWN = -1
+WHICH = 48  # bits, above which the number of a row says for which word it was read
 OF_MEMORIES = "carray(?) CROSS JOIN passages ON id BETWEEN value * 256 AND value * 256 + 255"
 
 Ints = NDArray[np.int64]
@@ -48,7 +50,7 @@ class Weights(NamedTuple):
         here = wanted[self.rows >> 8]
         return Weights(self.rows[here], self.weights[here])
 
-    def best(self, depth: int) -> list[tuple[int, float]]:
+    def best(self, depth: int) -> tuple[Ints, Floats]:
         """The heaviest, equal ones newest first."""
         rows, weights = self
         if depth < len(rows):
@@ -56,7 +58,7 @@ class Weights(NamedTuple):
             front = weights >= least
             rows, weights = rows[front], weights[front]
         order = np.lexsort((rows, weights))[::-1][:depth]
-        return list(zip(rows[order].tolist(), weights[order].tolist(), strict=True))
+        return rows[order], weights[order]
 
 
 class Postings:
@@ -81,14 +83,17 @@ class Postings:
         with self._lock:
             return all((stem, seen.views) in self._kept for stem in stems)
 
-    def weights(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> Weights:
-        """All rows that hold any of these words, of those that are seen. `version` is the table's, or was a moment
-        before."""
-        each = [self._of_one(con, stem, seen, version) for stem in stems]
-        places, weights = np.concatenate([one.rows for one in each]), np.concatenate([one.weights for one in each])
+    def weights(self, con: apsw.Connection, words: Mapping[str, float], seen: Seen, version: int) -> Weights:
+        """All rows that hold any of these words, which are given by their stems with what each is worth in a small
+        index, of those that are seen. `version` is the table's, or was a moment before."""
+        held = self._held(con, words, seen, version)
+        places = np.concatenate([one.rows for one in held])
+        weights = np.concatenate(
+            [_worth(one, weight, seen) * one.weights for one, weight in zip(held, words.values(), strict=True)]
+        )
         order = places.argsort(kind="stable")  # merges what is in order already
         places = places[order]
-        firsts = np.flatnonzero(np.diff(places, prepend=-1))
+        firsts = _firsts(places)
         return Weights(places[firsts], np.add.reduceat(weights[order], firsts) if len(places) else weights)
 
     def holding(self, stem: str, memories: Iterable[int], version: int) -> list[int] | None:
@@ -103,40 +108,65 @@ class Postings:
         holding: list[int] = wanted[first < past].tolist()
         return holding
 
-    def _of_one(self, con: apsw.Connection, stem: str, seen: Seen, version: int) -> Weights:
-        key = stem, seen.views
+    def _held(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> list[Weights]:
+        """The rows that hold each word, and how much each row does."""
         with self._lock:
-            known = self._kept.get(key) if version == self._version else None
-        if known is None:
-            rows, counts = _read(con, stem, seen)
-            with self._lock:
+            known = self._kept if version == self._version else {}
+            held = {stem: known.get((stem, seen.views)) for stem in stems}
+        missing = [stem for stem, one in held.items() if one is None]
+        read = _read(con, missing, seen) if missing else []
+        with self._lock:
+            for stem, (rows, counts) in zip(missing, read, strict=True):
                 self._lengths.catch_up(con, version)
                 lengths = self._lengths.of(rows, seen.words / seen.rows)
-                known = Weights(rows, _weighed(counts, lengths, seen))
-                if version == self._version and key not in self._kept and len(rows) <= MOST_KEPT:
-                    self._kept[key] = known
-                    self._rows += len(rows)
-                    while self._rows > MOST_KEPT:
-                        self._rows -= len(self._kept.pop(next(iter(self._kept))).rows)
-        return known
+                held[stem] = one = Weights(rows, _damped(counts, lengths, seen))
+                if version == self._version:
+                    self._keep((stem, seen.views), one)
+        return [one for one in held.values() if one is not None]
+
+    def _keep(self, key: tuple[str, tuple[View, ...] | None], one: Weights) -> None:
+        if key not in self._kept and len(one.rows) <= MOST_KEPT:
+            self._kept[key] = one
+            self._rows += len(one.rows)
+            while self._rows > MOST_KEPT:
+                self._rows -= len(self._kept.pop(next(iter(self._kept))).rows)
 
 
-def _read(con: apsw.Connection, stem: str, seen: Seen) -> tuple[Ints, Ints]:
-    """The rows that hold a word, of those that are seen, in order, and how often each does."""
+def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[Ints, Ints]]:
+    """The rows that hold each word, of those that are seen, in order, and how often each does."""
     _make_places(con)
     where, values = seen.condition()
     visible = "" if seen.views is None else "CROSS JOIN passages ON passages.id = places.doc"
-    statement = f"SELECT group_concat(places.doc) FROM temp.places {visible} WHERE places.term = ? AND {where}"
-    places = _numbers(con.execute(statement, (stem, *values)).get)
-    firsts = np.flatnonzero(np.diff(places, prepend=-1))
-    return places[firsts], np.diff(firsts, append=len(places))
+    statement = f"""
+        SELECT group_concat((wanted.key << {WHICH}) + places.doc)
+        FROM json_each(?) AS wanted
+        CROSS JOIN temp.places ON places.term = wanted.value
+        {visible}
+        WHERE {where}
+        """
+    places = _numbers(con.execute(statement, (json.dumps(stems), *values)).get)
+    firsts = _firsts(places)
+    rows, counts = places[firsts], np.diff(np.append(firsts, len(places)))
+    ends = rows.searchsorted(np.arange(1, len(stems)) << WHICH)
+    rows &= (1 << WHICH) - 1
+    return list(zip(np.split(rows, ends), np.split(counts, ends), strict=True))
 
 
-def _weighed(counts: Ints, lengths: Floats, seen: Seen) -> Floats:
-    """Step by step as FTS5 does it; the scope's one word counts as well."""
-    damping = 1.2 * (1 - 0.75 + 0.75 * (lengths + 1) / ((seen.words + seen.rows) / seen.rows))
-    weights: Floats = inverse_frequency(len(counts), seen.rows) * ((counts * 2.2) / (counts + damping))
-    return weights
+def _firsts(ordered: Ints) -> Ints:
+    """Where something else begins than stands before."""
+    return np.append(0, (ordered[1:] != ordered[:-1]).nonzero()[0] + 1) if len(ordered) else ordered
+
+
+def _damped(counts: Ints, lengths: Floats, seen: Seen) -> Floats:
+    """Step by step as FTS5 does it; where there are enough rows, the scope's one word counts as well."""
+    more = 0 if seen.rows < SMALL_ROWS else 1
+    average = (seen.words + more * seen.rows) / seen.rows
+    damping = 1.2 * (1 - 0.75 + 0.75 * (lengths + more) / average)
+    return (counts * 2.2) / (counts + damping)
+
+
+def _worth(one: Weights, weight: float, seen: Seen) -> float:
+    return weight if seen.rows < SMALL_ROWS else inverse_frequency(len(one.rows), seen.rows)
 
 
 def _numbers(text: str | None) -> Ints:

@@ -3,7 +3,7 @@
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; replication.py takes in another store's
 reads.py          finding memories, and pages of lists
-words.py          finding by words, in a large store with postings.py
+words.py          finding by words, beside vectors with postings.py
 vectors.py        finding by meaning, in a large store with the tables of vec1.py
 statistics.py     totals and what happened when, and how counted reads are written
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
@@ -153,7 +153,7 @@ class SqliteStore(SqliteReads, Store):
 
     def _postings_at_hand(self) -> Postings:
         if self._postings is None:
-            from scrubjay.stores.sqlite.postings import Postings  # not for a small store
+            from scrubjay.stores.sqlite.postings import Postings  # not for a search by words
 
             self._postings = Postings()
         return self._postings

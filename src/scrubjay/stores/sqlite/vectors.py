@@ -687,11 +687,8 @@ class Cache:
 
 def memories_of(weighed: Weighed) -> tuple[Ints, Scores]:
     """The memories that words found, each once, with their scores: what `Weighed.scores` says."""
-    if not weighed.passages:
-        return np.empty(0, np.int64), np.empty(0, np.float64)
-    rowids, weights = zip(*weighed.passages, strict=True)
-    rows = np.array(rowids, np.int64)
-    memories, scores = rows >> 8, np.round(np.array(weights) / weighed.best, DECIMALS)
+    rows = np.asarray(weighed.rows, np.int64)
+    memories, scores = rows >> 8, np.round(np.asarray(weighed.weights, np.float64) / weighed.best, DECIMALS)
     if (rows & 255).any():  # some are long
         memories, firsts = np.unique(memories, return_index=True)
         scores = scores[firsts]

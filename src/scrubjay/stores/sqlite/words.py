@@ -62,18 +62,20 @@ NOTHING = Found((), (), (), ())
 
 
 class Weighed(NamedTuple):
-    """What FTS5 found, best first."""
+    """What words found, best first, as columns: lists, or arrays of postings."""
 
-    passages: list[tuple[int, float]]  # rows of its table with their weights
+    rows: Column  # of FTS5's table
+    weights: Column
     best: float  # the weight that is worth one
 
     def scores(self) -> dict[int, float]:
         """By memory. Of a memory's passages the best counts, which is the first."""
-        return {rowid // 256: round(weight / self.best, DECIMALS) for rowid, weight in reversed(self.passages)}
+        passages = zip(map(int, reversed(self.rows)), map(float, reversed(self.weights)), strict=True)
+        return {rowid // 256: round(weight / self.best, DECIMALS) for rowid, weight in passages}
 
 
 Admit = Callable[[Restriction, Weighed], Found]
-Weigh = Callable[[int, bool], list[tuple[int, float]]]  # so many of the best; only of memories that pass, or of all
+Weigh = Callable[[int, bool], tuple[Column, Column]]  # so many of the best; only of memories that pass, or of all
 
 
 def register(con: apsw.Connection) -> None:
@@ -205,21 +207,21 @@ def _matched(
     known = [word for word in weights if frequencies[word]]
     scope = _scope(con, restriction, shown, sum(frequencies[word] for word in known))
     best = sum(weights.values())
+    heavy = {word: weights[word] for word in known}
     weigh = None
-    if postings is not None and not scope and shown.rows >= COMMON_FROM_ROWS:
-        rows = {word: frequencies[word] for word in known}
-        weigh = _by_postings(con, restriction, rows, shown=shown, within=within, postings=postings())
+    if postings is not None and not scope:
+        few = sum(frequencies[word] for word in known) <= READ_FOR_FEW
+        weigh = _by_postings(con, restriction, heavy, few=few, shown=shown, within=within, postings=postings())
     if weigh is None:
-        heavy = {word: weights[word] for word in known}
         weigh = _by_fts5(con, restriction, heavy, scope=scope, shown=shown, within=within, index=index)
     depth = limit + limit // 4
     narrowed = within is None and shown.rows >= COMMON_FROM_ROWS and sqlite_filters.is_small(con, restriction)
     while True:
         # The best passages first, then their memories' filters: reading the memory of every match costs far more.
         # Where the filters take most of them out, the memories that they admit come first.
-        passages = weigh(depth, narrowed)
-        found = admit(restriction, Weighed(passages, best))
-        if len(found.seqs) >= limit or len(passages) < depth:
+        passages = Weighed(*weigh(depth, narrowed), best)
+        found = admit(restriction, passages)
+        if len(found.seqs) >= limit or len(passages.rows) < depth:
             return found
         depth *= 4  # filters took many out, or long memories took several places each
         narrowed = within is None
@@ -243,7 +245,7 @@ def _by_fts5(
         where, hidden_out = shown.condition()
         tables, visible = f"{words} CROSS JOIN passages ON passages.id = {words}.rowid", f"AND {where}"
 
-    def weigh(depth: int, narrowed: bool) -> list[tuple[int, float]]:
+    def weigh(depth: int, narrowed: bool) -> tuple[Column, Column]:
         inside, values = "", list[Any]()
         if within is not None:
             inside, values = f"AND {words}.rowid / 256 IN (SELECT value FROM carray(?))", [apsw.carray(within)]
@@ -260,7 +262,8 @@ def _by_fts5(
             LIMIT {depth}
             """
         passages: list[Any] = con.execute(statement, (*asked, *hidden_out, *values)).fetchall()
-        return passages
+        rows, scores = zip(*passages, strict=True) if passages else ((), ())
+        return rows, scores
 
     return weigh
 
@@ -268,29 +271,31 @@ def _by_fts5(
 def _by_postings(
     con: apsw.Connection,
     restriction: Restriction,
-    frequencies: Mapping[str, int],
+    weights: Mapping[str, float],
     *,
+    few: bool,
     shown: Seen,
     within: Ints | None,
     postings: Postings,
 ) -> Weigh | None:
-    """None if FTS5 is quicker: where few memories are meant and the rows of words would be read for them alone."""
+    """None if FTS5 is quicker: where few memories are meant and the rows of words, unless they are `few` as well, would
+    be read for them alone."""
     all_words, version = _version(con)
     if shown.everything:
         shown = shown._replace(views=None, words=all_words)
-    stems = _stems(con, frequencies).values()
-    again = postings.hold(version) and sum(frequencies.values()) <= READ_FOR_FEW
-    if within is not None and not again and not postings.keeps(stems, shown):
+    heavy = {stem: weights[word] for word, stem in _stems(con, weights).items()}
+    again = postings.hold(version) and few
+    if within is not None and not again and not postings.keeps(heavy, shown):
         return None
-    weights = postings.weights(con, stems, shown, version)
+    rows = postings.weights(con, heavy, shown, version)
     if within is not None:
-        weights = weights.of(within)
+        rows = rows.of(within)
 
-    def weigh(depth: int, narrowed: bool) -> list[tuple[int, float]]:
+    def weigh(depth: int, narrowed: bool) -> tuple[Column, Column]:
         if not narrowed:
-            return weights.best(depth)
+            return rows.best(depth)
         admitted, values = _admitted_by(restriction)
-        return weights.of([seq for (seq,) in con.execute(admitted, values)]).best(depth)
+        return rows.of([seq for (seq,) in con.execute(admitted, values)]).best(depth)
 
     return weigh
 
