@@ -16,7 +16,7 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.stores.promises.memories import Reads
-from scrubjay.stores.sqlite import vec1, vectors
+from scrubjay.stores.sqlite import postings, vec1, vectors
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -124,7 +124,7 @@ def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_p
 
 def made_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let words be weighed as in a large store."""
-    for module in (sqlite_words, words):
+    for module in (sqlite_words, postings, words):
         monkeypatch.setattr(module, "SMALL_ROWS", 1)
     monkeypatch.setattr(sqlite_words, "COMMON_FROM_ROWS", 1)
 

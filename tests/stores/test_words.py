@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.values.words import MAX_QUERY_WORDS, STOP_WORDS, indexed, query_words, term
+from scrubjay.values.words import MAX_QUERY_WORDS, STOP_WORDS, indexed, query_words, term, weights_of
 
 
 @pytest.mark.parametrize(
@@ -123,3 +123,8 @@ def test_one_sign_that_stands_for_a_sentence_is_found_by_its_words():
     sign = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
 
     assert set(query_words("عليه وسلم")) <= set(indexed(f"the prophet {sign} said").split())
+
+
+def test_a_word_counted_in_more_rows_than_are_left_is_worth_next_to_nothing():
+    """Counts are remembered; of rows that all hold a word, one may have gone meanwhile."""
+    assert 0 < weights_of({"tea": 1_001}, 1_000)["tea"] < 0.001

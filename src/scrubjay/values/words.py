@@ -146,7 +146,8 @@ def inverse_frequency(frequency: int, rows: int) -> float:
     """As FTS5 computes it, but in a small index as if there were more rows without the word."""
     if rows < SMALL_ROWS:
         return log(1 + (rows + ROWS_TO_COME - frequency + 0.5) / (frequency + 0.5))
-    return max(log((rows - frequency + 0.5) / (frequency + 0.5)), 1e-6)
+    without = max(rows - frequency, 0)  # the rows may have been counted before the others
+    return max(log((without + 0.5) / (frequency + 0.5)), 1e-6)
 
 
 def rarity_of(rows_with_it: int, rows: int) -> float:
