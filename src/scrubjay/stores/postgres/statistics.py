@@ -149,8 +149,7 @@ def count_totals(con: Connection) -> None:
         f"""
         INSERT INTO totals ({", ".join((*_TOTALS_KEY, *SUMS))})
         SELECT
-            space, part, audience, state, category,
-            CASE WHEN importance >= 0.7 THEN 'high' WHEN importance < 0.3 THEN 'low' ELSE 'medium' END AS level,
+            space, part, audience, state, category, {_LEVEL} AS level,
             count(*), sum(text_bytes), sum(vector_bytes), sum(reads), sum(reads * reads),
             count(*) FILTER (WHERE reads > 0), count(agreed), coalesce(sum(agreed), 0), sum(repeat)
         FROM {_COUNTED_IN_PARTS}
@@ -174,8 +173,8 @@ def count_created(con: Connection) -> None:
     )
 
 
-_COUNTED_IN_PARTS = f"""
-    (SELECT {COUNTED} FROM memories) AS counted ({", ".join(Counted._fields)})
+_LEVEL = "CASE WHEN importance >= 0.7 THEN 'high' WHEN importance < 0.3 THEN 'low' ELSE 'medium' END"
+_IN_PARTS = """
     CROSS JOIN LATERAL (
         SELECT part
         FROM (
@@ -184,6 +183,7 @@ _COUNTED_IN_PARTS = f"""
         WHERE part IS NOT NULL
     ) AS parts
     """
+_COUNTED_IN_PARTS = f"(SELECT {COUNTED} FROM memories) AS counted ({', '.join(Counted._fields)}) {_IN_PARTS}"
 
 
 def _columns(changes: Mapping[Any, list[int]], width: int) -> list[Texts | Numbers]:
@@ -220,28 +220,54 @@ def _changes(sums: Mapping[Any, list[int]]) -> dict[Any, list[int]]:
     return {key: numbers for key, numbers in sums.items() if any(numbers)}
 
 
-def count_reads(con: Connection, counts: Counts, batch: Batch) -> None:
+def count_reads(con: Connection, batch: Batch) -> None:
+    """Counted on the server alone: a search hands out ten memories, and telling what changed for each costs more."""
     readings = batch.readings
-    rows = con.execute(
-        # memories_by_id
-        f"""
-        UPDATE memories
-        SET access_count = access_count + counted.count, accessed_at = greatest(accessed_at, counted.at)
-        FROM unnest(%s::TEXT[], %s::BIGINT[], %s::BIGINT[]) AS counted (id, count, at)
-        WHERE memories.id = counted.id
-        RETURNING memories.id, {COUNTED}
-        """,
+    by_hours = [(memory, hour, count) for memory, one in readings.items() for hour, count in one.hours.items()]
+    con.execute(
+        _COUNT_READS,
         (
             Texts(readings),
             Numbers(one.count for one in readings.values()),
             Numbers(one.at for one in readings.values()),
+            Texts(memory for memory, _, _ in by_hours),
+            Numbers(hour for _, hour, _ in by_hours),
+            Numbers(count for _, _, count in by_hours),
         ),
-    ).fetchall()
-    for memory, *row in rows:
-        now = Counted(*row)
-        counts.replaced(now._replace(reads=now.reads - readings[memory].count), now)
-        for hour, count in readings[memory].hours.items():
-            counts.happened(now, hour, reads=count)
+    )
+
+
+_COUNT_READS = f"""
+    WITH counted (id, added, {", ".join(Counted._fields)}) AS (
+        -- memories_by_id
+        UPDATE memories
+        SET access_count = access_count + readings.count, accessed_at = greatest(accessed_at, readings.at)
+        FROM unnest(%s::TEXT[], %s::BIGINT[], %s::BIGINT[]) AS readings (id, count, at)
+        WHERE memories.id = readings.id
+        RETURNING memories.id, readings.count, {COUNTED}
+    ), totalled AS (
+        INSERT INTO totals ({", ".join((*_TOTALS_KEY, *SUMS))})
+        SELECT
+            space, part, audience, state, category, {_LEVEL} AS level,
+            0, 0, 0, sum(added), sum(reads * reads - (reads - added) * (reads - added)),
+            count(*) FILTER (WHERE reads > 0 AND reads <= added), 0, 0, 0
+        FROM counted
+        {_IN_PARTS}
+        GROUP BY {", ".join(_TOTALS_KEY)}
+        ON CONFLICT ({", ".join(_TOTALS_KEY)}) DO UPDATE SET
+            reads = totals.reads + excluded.reads,
+            squared_reads = totals.squared_reads + excluded.squared_reads,
+            read_memories = totals.read_memories + excluded.read_memories
+    )
+    INSERT INTO activity ({", ".join((*_ACTIVITY_KEY, *ACTIVITY))})
+    SELECT space, part, hours, greatest(hour, 0) / hours * hours AS at, audience, 0, sum(count), 0, 0
+    FROM counted
+    JOIN unnest(%s::TEXT[], %s::BIGINT[], %s::BIGINT[]) AS readings (id, hour, count) ON readings.id = counted.id
+    {_IN_PARTS}
+    CROSS JOIN (VALUES (1), ({DAY})) AS lengths (hours)
+    GROUP BY {", ".join(_ACTIVITY_KEY)}
+    ON CONFLICT ({", ".join(_ACTIVITY_KEY)}) DO UPDATE SET reads = activity.reads + excluded.reads
+    """
 
 
 def log_recalls(con: Connection, batch: Batch) -> None:

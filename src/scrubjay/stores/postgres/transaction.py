@@ -329,7 +329,7 @@ class PostgresTransaction(PostgresReads, Transaction):
     def write_reads(self, batch: Batch) -> None:
         """Add a batch to the counters and the recall log; ids of no memory are passed over."""
         if batch.readings:
-            count_reads(self._con, self._counts, batch)
+            count_reads(self._con, batch)
         if batch.recalls:
             log_recalls(self._con, batch)
 
