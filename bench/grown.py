@@ -16,6 +16,7 @@ from scrubjay.embedders.base import Embedder
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.words import add_passages
+from scrubjay.stores.sqlite.vectors import to_blob
 
 BATCH = 5_000  # memories per transaction
 MINUTE = 60_000  # milliseconds between two memories
@@ -88,5 +89,5 @@ def copy(con: apsw.Connection, embedder: Embedder, by: int, first: int, last: in
     texts = con.execute("SELECT seq, content FROM memories WHERE seq BETWEEN :by + :first AND :by + :last", values)
     con.executemany(
         "INSERT INTO vectors (memory, part, vector) VALUES (?, 0, ?)",
-        [(seq, embedder.embed_query(text).tobytes()) for seq, text in texts.fetchall()],
+        [(seq, to_blob(embedder.embed_query(text))) for seq, text in texts.fetchall()],
     )

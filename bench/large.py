@@ -56,6 +56,7 @@ from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import LOOKED_THROUGH
+from scrubjay.stores.sqlite.vectors import matrix as as_matrix
 from scrubjay.values.memory import AccessLevel, Audience, Category, Filter, NewMemory, Query, Scope, Sight
 from scrubjay.values.words import query_words
 
@@ -318,7 +319,7 @@ def recalls(jay: Engine, path: Path, embedder: Embedder) -> dict[str, float]:
         ).fetchall()
         [(user,)] = con.execute("SELECT number FROM names WHERE name = 'user17'")
     ids = np.array([row[0] for row in rows], np.object_)
-    matrix = np.frombuffer(b"".join(row[4] for row in rows), np.float32).reshape(len(rows), -1)
+    matrix = as_matrix([row[4] for row in rows], embedder.dimension)
     scopes = {
         "recall@10, whole store": (Filter(), np.ones(len(rows), np.bool_)),
         "recall@10, one of 100 users": (Filter(user_id="user17"), np.array([row[1] == user for row in rows])),
@@ -397,7 +398,7 @@ def bare_index(path: Path, vectors: Sequence[Vector], rounds: int) -> dict[str, 
                 """,
                 (vectors[number].tobytes(), options),
             ).fetchall()
-            found = np.frombuffer(b"".join(vector for (vector,) in rows), np.float32).reshape(len(rows), -1)
+            found = as_matrix([vector for (vector,) in rows], len(vectors[number]))
             np.argsort(-np.vecdot(found, vectors[number]))
 
         def store(number: int) -> None:

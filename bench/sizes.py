@@ -18,6 +18,7 @@ import apsw
 from bench import report
 from bench.children import PACKAGE
 from bench.report import ROOT
+from scrubjay.stores.sqlite.filters import dimension_of
 
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -56,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     path = parser.parse_args(arguments).file
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as con:
         [(memories, texts)] = con.execute("SELECT count(*), sum(octet_length(content)) FROM memories")
-        floor = texts + (con.execute("SELECT sum(octet_length(vector)) FROM vectors").get or 0)
+        vectors = con.execute("SELECT octet_length(vector), count(*) FROM vectors GROUP BY 1")
+        floor = texts + sum(4 * dimension_of(each) * count for each, count in vectors)  # as float32
         size, pages = con.pragma("page_size"), con.pragma("page_count")
         parts = con.execute(
             """

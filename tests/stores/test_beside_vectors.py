@@ -21,8 +21,8 @@ from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vec1 import Plan
-from scrubjay.stores.sqlite.vectors import ExactIndex, Vec1Index, to_blob
 from scrubjay.values import words
+from scrubjay.stores.sqlite.vectors import ExactIndex, Vec1Index, to_floats
 from scrubjay.values.memory import Category, Filter, State
 from scrubjay.values.times import utc_now
 from tests.stores.contract.samples import EVERYTHING
@@ -82,7 +82,7 @@ def indexed(path: Path, few: int) -> SqliteStore:
     store = SqliteStore(path, index=Vec1Index(few=few), index_from=2**40)
     dimension = HashingEmbedder().dimension
     directions = np.random.default_rng(1).standard_normal((1_000, dimension)).astype(np.float32)
-    model = vec1.trained([to_blob(one / np.linalg.norm(one)) for one in directions], Plan(dimension, 1, 1_000))
+    model = vec1.trained([to_floats(one / np.linalg.norm(one)) for one in directions], Plan(dimension, 1, 1_000))
     assert model is not None
     with store._changing() as tx:
         vec1.begin(tx._con, Plan(dimension, 1, 1_000), model)

@@ -59,6 +59,7 @@ from scrubjay.values.words import SMALL_ROWS
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (
+    DIMENSION,
     EVERYTHING,
     NOW,
     QUERY,
@@ -227,6 +228,8 @@ def store(path: Path) -> Iterator[SqliteStore]:
 
 
 class TestSqliteStore(StoreContract):
+    vector_size = 2 * DIMENSION + 5
+
     @pytest.fixture
     def store(self, path: Path) -> Iterator[SqliteStore]:
         store = sqlite_store(path)

@@ -27,7 +27,7 @@ from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vec1 import Plan, Table
-from scrubjay.stores.sqlite.vectors import Vec1Index, to_blob
+from scrubjay.stores.sqlite.vectors import Vec1Index, as_floats, to_blob, to_floats
 from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Memory, Scope, Sight, State, Status
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import wait_until
@@ -53,7 +53,7 @@ from tests.stores.test_vectors import AUDIENCES, FILTERS, _random_memory, refere
 @cache
 def model() -> bytes:
     """Trained once, for tests that are about everything else."""
-    learnt = vec1.trained([to_blob(unit(n)) for n in range(1_000)], Plan(DIMENSION, 1, 1_000))
+    learnt = vec1.trained([to_floats(unit(n)) for n in range(1_000)], Plan(DIMENSION, 1, 1_000))
     assert learnt is not None
     return learnt
 
@@ -100,13 +100,14 @@ def rows(store: SqliteStore, table: Table | None = None) -> dict[int, bytes]:
     table = table or known(store)[-1]
     own = "vectors" if table.model is None else "second_vectors"
     with closing(apsw.Connection(str(store._connections.path))) as con:
+        con.create_scalar_function("as_floats", as_floats)
         con.execute("BEGIN IMMEDIATE")  # ended by closing: nothing of it stays
         assert con.execute(f"SELECT count(vector) FROM {table.name}_base").get == 0
         con.execute(
             f"""
             UPDATE {table.name}_base
             SET vector = (
-                SELECT own.vector
+                SELECT as_floats(own.vector)
                 FROM {own} AS own
                 WHERE own.memory = {table.name}_base.id / 4096 AND own.part = {table.name}_base.id % 4096
             )
@@ -119,11 +120,14 @@ def rows(store: SqliteStore, table: Table | None = None) -> dict[int, bytes]:
 
 def expected_rows(store: SqliteStore) -> dict[int, bytes]:
     with store._reading() as con:
-        return dict(con.execute("SELECT memory * 4096 + part, vector FROM vectors"))
+        found = con.execute("SELECT memory * 4096 + part, vector FROM vectors")
+        return {rowid: as_floats(blob) for rowid, blob in found}
 
 
 class TestVec1Store(StoreContract):
     """Every promise of a store, with the index in place from the first memory on."""
+
+    vector_size = 2 * DIMENSION + 5
 
     @pytest.fixture
     def store(self, path: Path) -> Iterator[SqliteStore]:
@@ -400,11 +404,12 @@ def test_an_erased_memory_leaves_no_vector_in_the_file(tmp_path):
         erased = put(store, some(), [secret])
         with store.writing() as tx:
             tx.purge(erased.id, at=NOW)
-        assert rows(store) == {kept.seq * 4096: to_blob(unit(1))}
+        assert rows(store) == {kept.seq * 4096: as_floats(to_blob(unit(1)))}
 
     left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert to_blob(unit(1)) in left
-    assert to_blob(secret) not in left
+    for blob in (to_blob(secret), to_floats(secret), as_floats(to_blob(secret))):
+        assert blob not in left
 
 
 def test_dropped_vectors_take_the_index_along(tmp_path):

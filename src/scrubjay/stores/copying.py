@@ -1,12 +1,12 @@
 """A whole store from one backend to another: rows of plain values, table by table, in batches.
 
 Both sides read and write the same rows: spaces, users and conversations by name, a memory by its arrival number, times
-in milliseconds, vectors as float32. What follows from them (words, tags, totals) is made by the side that takes them;
-of archived memories, whose text is in no row, the words' stems are copied.
+in milliseconds, vectors as float32 or as SQLite keeps them. What follows from them (words, tags, totals) is made by the
+side that takes them; of archived memories, whose text is in no row, the words' stems are copied.
 Every batch is a transaction that also notes how far the copy has come, so a copy that was cut off goes on from there.
 The note is made with the target itself, empty, and removed after the last check; until then nothing else opens it.
 At the end both sides are read once more, and a sum over the hashes of all rows must be the same; the order in which a
-backend keeps its rows does not matter to a sum.
+backend keeps its rows does not matter to a sum. Vectors are compared as SQLite keeps them, which is less exact.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from scrubjay.errors import Conflict, StorageDamaged, StorageError
+from scrubjay.stores.sqlite.filters import dimension_of
 from scrubjay.values.frozen import dataclass
 
 BATCH = 1_000
@@ -190,7 +191,7 @@ class Copyable(ABC):
 
     _store: Any  # of the backend: what is done here is beneath its promise
     origin: str
-    vector_size = 0  # bytes that a vector of the other side takes, if it has any
+    vector_size = 0  # bytes that a vector of the other side takes as float32, if it has any
 
     @abstractmethod
     def count(self, table: Table) -> int:
@@ -244,7 +245,7 @@ def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]
     done = _progress(source, target, clock)
     target.keep(done.text(source.origin, clock))
     for _, (*_, vector) in source.rows(VECTORS):
-        target.vector_size = len(vector)
+        target.vector_size = 4 * dimension_of(len(vector))
         break
     for table in TABLES:
         if table.name in done.finished:
@@ -350,8 +351,13 @@ def batched(rows: Iterator[T], size: int) -> Iterator[list[T]]:
 
 
 def _sum(side: Copyable, table: Table) -> tuple[int, int]:
+    rows: Iterator[Row] = (row for _, row in side.rows(table))
+    if table.columns[-1] == "vector":
+        from scrubjay.stores.sqlite.vectors import shortened  # numpy is not for every program that could copy
+
+        rows = ((*row[:-1], shortened(row[-1])) for row in rows)
     count = total = 0
-    for _, row in side.rows(table):
+    for row in rows:
         count += 1
         total += int.from_bytes(sha256(repr(row).encode("utf-8", "surrogatepass")).digest())
     return count, total % 2**256

@@ -11,7 +11,6 @@ from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.promises.statistics import Part
 from scrubjay.values.memory import Filter, Kind, State, Status, Tier
 from tests.stores.contract.samples import (
-    DIMENSION,
     EVERY_STATE,
     EVERYTHING,
     NOW,
@@ -30,6 +29,8 @@ from tests.stores.contract.samples import (
 
 
 class ArchivesContract:
+    vector_size: int
+
     def test_what_is_put_away_leaves_an_empty_row_and_an_archive(self, store: Store, reopen: Reopen) -> None:
         memory = put(store, some("User lives in Seattle", metadata={"a": 1}, tags=("home",)))
         archived = changed(store, memory, status=Status.ARCHIVED)
@@ -202,7 +203,7 @@ class ArchivesContract:
         without = store.archives.hot_bytes([memory.id], vectors=False)[memory.id]
         put_away(store, changed(store, memory, status=Status.ARCHIVED))
 
-        assert with_vectors == without + 4 * DIMENSION
+        assert with_vectors == without + self.vector_size
         assert without >= 1000
         assert store.archives.hot_bytes([memory.id], vectors=True)[memory.id] <= 4  # two times an empty JSON object
 

@@ -10,6 +10,7 @@ from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.promises.memories import Store
 from scrubjay.values.memory import AccessLevel, Filter, LinkKind, Provenance, State, Status
 from tests.stores.contract.samples import (
+    CLOSE,
     QUERY,
     a_link,
     an_event,
@@ -123,7 +124,7 @@ class HistoryContract:
 
         assert matched(store, "austin") == [memory.id]
         assert matched(store, "seattle") == []
-        assert store.cosines(QUERY, [memory.id])[memory.id] == pytest.approx(0.1, abs=1e-6)
+        assert store.cosines(QUERY, [memory.id])[memory.id] == pytest.approx(0.1, abs=CLOSE)
 
     def test_without_new_vectors_words_and_vectors_stay(self, store: Store) -> None:
         memory = put(store, some("User lives in Seattle"), [at_cosine(0.9), at_cosine(0.5)])

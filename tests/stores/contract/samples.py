@@ -39,6 +39,7 @@ EVERYTHING = Audience("local", (Scope(None, Sight.ALL),))
 NOTHING = Audience("local", ())
 EVERY_STATE = frozenset(State)
 DIMENSION = 16
+CLOSE = 7e-5  # to a cosine: half a step of 1/32767 in each of 16 numbers, where a store keeps so many
 Reopen = Callable[[], Store]
 
 

@@ -13,6 +13,7 @@ from scrubjay.stores.promises.memories import Store
 from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Scope, Sight, Sketch, Status
 from scrubjay.values.times import milliseconds
 from tests.stores.contract.samples import (
+    CLOSE,
     DIMENSION,
     EVERY_STATE,
     EVERYTHING,
@@ -299,7 +300,7 @@ class SearchContract:
         for memory, words, cosine in zip(found.memories, found.word_scores, found.cosines, strict=True):
             assert words == pytest.approx(scored.get(memory, 0.0))
             expected = {"both": 0.4, "near": 0.9, "far": 0.1, "bare": nan}.get(memory, 0.5)
-            assert cosine == pytest.approx(expected, abs=1e-6, nan_ok=True)
+            assert cosine == pytest.approx(expected, abs=CLOSE, nan_ok=True)
 
     def test_a_sketch_shows_what_a_memory_says_and_when_it_came_to_those_who_see_it(self, store: Store) -> None:
         first = put(
@@ -326,7 +327,7 @@ class SearchContract:
         found = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=2)
 
         assert ids(found) == ["near", "middle"]
-        assert [match.score for match in found] == pytest.approx([0.9, 0.4], abs=1e-6)
+        assert [match.score for match in found] == pytest.approx([0.9, 0.4], abs=CLOSE)
 
     def test_a_memory_counts_once_and_by_its_best_part(self, store: Store) -> None:
         put(store, some(id="long"), [at_cosine(c) for c in (0.1, 0.8, 0.7, 0.6, 0.5)])
@@ -336,7 +337,7 @@ class SearchContract:
         found = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=3)
 
         assert ids(found) == ["long", "short", "other"]
-        assert found[0].score == pytest.approx(0.8, abs=1e-6)
+        assert found[0].score == pytest.approx(0.8, abs=CLOSE)
 
     def test_equally_near_ones_come_newest_first(self, store: Store) -> None:
         for name, minutes in {"old": 1, "new": 3, "middle": 2}.items():
@@ -362,10 +363,10 @@ class SearchContract:
         memory = put(store, some(), [at_cosine(0.3), at_cosine(0.6)])
         bare = put(store, some(), (), parts=1)
 
-        assert store.cosines(QUERY, [memory.id, bare.id, "unknown"]) == {memory.id: pytest.approx(0.6, abs=1e-6)}
+        assert store.cosines(QUERY, [memory.id, bare.id, "unknown"]) == {memory.id: pytest.approx(0.6, abs=CLOSE)}
         vectors = store.vectors([memory.id, bare.id, "unknown"])
         assert vectors.keys() == {memory.id}
-        np.testing.assert_array_equal(vectors[memory.id], at_cosine(0.3))
+        np.testing.assert_allclose(vectors[memory.id], at_cosine(0.3), atol=CLOSE)
         assert store.cosines(QUERY, []) == store.vectors([]) == {}
 
     def test_both_ways_at_once_find_what_each_finds_alone(self, store: Store) -> None:
@@ -439,7 +440,7 @@ class SearchContract:
         with store.writing() as tx:
             assert tx.add_vectors(memory.id, version=1, first_part=2, vectors=[at_cosine(0.9)], parts=3)
         assert store.upkeep.pending(limit=9) == []
-        assert store.cosines(QUERY, [memory.id])[memory.id] == pytest.approx(0.9, abs=1e-6)
+        assert store.cosines(QUERY, [memory.id])[memory.id] == pytest.approx(0.9, abs=CLOSE)
         assert nearest(store) == [memory.id]
 
     def test_vectors_of_an_earlier_text_are_refused(self, store: Store) -> None:

@@ -28,7 +28,6 @@ from scrubjay.values.memory import (
     Status,
 )
 from tests.stores.contract.samples import (
-    DIMENSION,
     EVERYTHING,
     NOTHING,
     NOW,
@@ -49,6 +48,8 @@ from tests.stores.contract.samples import (
 
 
 class StatisticsContract:
+    vector_size: int
+
     # --- counted reads ---
 
     def test_tags_are_counted_as_the_audience_sees_them(self, store: Store) -> None:
@@ -168,8 +169,7 @@ class StatisticsContract:
         assert found.levels == {Level.HIGH: 2, Level.LOW: 1, Level.MEDIUM: 2}
         texts = {State.ACTIVE: 4, State.SUPERSEDED: 2, State.ARCHIVED: 2 + 5, State.DELETED: 2, State.PURGED: 0}
         assert found.text_bytes == texts
-        size = 4 * DIMENSION
-        vectors = {State.ACTIVE: 2 * size, State.SUPERSEDED: size}
+        vectors = {State.ACTIVE: 2 * self.vector_size, State.SUPERSEDED: self.vector_size}
         assert found.vector_bytes == dict.fromkeys(State, 0) | vectors
 
     def test_totals_know_what_has_expired(self, store: Store) -> None:

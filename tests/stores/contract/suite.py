@@ -40,3 +40,5 @@ class StoreContract(
     CallersContract,
 ):
     """All of it."""
+
+    vector_size = 4 * DIMENSION  # noqa: F405 -- bytes

@@ -14,6 +14,7 @@ from scrubjay.stores.promises.sync import Aside, Endpoint, Erased, Heard, Replic
 from scrubjay.values.memory import AT_HAND, AccessLevel, Audience, Context, Filter, Memory, Scope, Sight, State, Status
 from scrubjay.values.times import milliseconds
 from tests.stores.contract.samples import (
+    CLOSE,
     EVERYTHING,
     NOTHING,
     NOW,
@@ -101,7 +102,7 @@ class SyncContract:
 
         assert replica.memory == memory
         assert (replica.aliases, replica.parts, replica.erased, replica.seen) == (("arch_1",), 3, Erased.NO, {})
-        assert np.allclose(replica.vectors, [unit(1), unit(2)], atol=1e-6)
+        assert np.allclose(replica.vectors, [unit(1), unit(2)], atol=CLOSE)
         assert store.sync.stamps([memory.id, "unknown"], EVERYTHING) == {memory.id: replica.stamp}
         assert store.sync.replicas([memory.id], EVERYTHING)[0].vectors == ()
 

@@ -25,7 +25,7 @@ from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.postgres.values import copied_line, vector_bytes, vector_of
 from scrubjay.stores.postgres.words import COUNTS, Passage, passages_of
 from scrubjay.stores.promises.memories import Checkup
-from scrubjay.stores.sqlite.vectors import from_blob, to_blob
+from scrubjay.stores.sqlite.vectors import from_blob, to_floats
 from scrubjay.stores.tables.rows import FIELDS, memory_of
 from scrubjay.values.memory import AccessLevel, Memory, random_suffix
 
@@ -341,7 +341,7 @@ def _read(table: Table, name: str) -> str:
 
 def _plain(table: Table, row: Row) -> Row:
     if table.name in VECTOR_TABLES:
-        return (*row[:-1], to_blob(vector_of(row[-1])))
+        return (*row[:-1], to_floats(vector_of(row[-1])))
     if table.name == "archived_words":
         return (*row[:-1], stems_as_text({labelled[1:]: LABELS[labelled[0]] for labelled in row[-1]}))
     return tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)

@@ -161,9 +161,9 @@ def _array(element: int, values: Sequence[bytes]) -> bytes:
 
 def vector_bytes(vector: Vector) -> VectorBytes:
     """:raises EmbeddingError: if the vector is not made of numbers"""
-    from scrubjay.stores.sqlite.vectors import to_blob
+    from scrubjay.stores.sqlite.vectors import check
 
-    to_blob(vector)
+    check(vector)
     return VectorBytes(struct.pack(">HH", len(vector), 0) + vector.astype(">f4").tobytes())
 
 

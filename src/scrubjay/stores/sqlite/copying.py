@@ -26,6 +26,7 @@ from scrubjay.stores.sqlite.sql import NAMES
 from scrubjay.stores.sqlite.sql import TABLES as NAMED_MEMORIES
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
+from scrubjay.stores.sqlite.vectors import shortened
 from scrubjay.stores.sqlite.words import count_passages, scope_token
 from scrubjay.stores.tables.rows import FIELDS, memory_of
 from scrubjay.values.frozen import dataclass
@@ -200,6 +201,8 @@ class Intake:
             return
         columns = tuple(name for name in table.columns if name != "space" or table.name in _BY_SPACE_NAME)
         places = [table.columns.index(name) for name in columns]
+        if table.columns[-1] == "vector":
+            rows = [(*row[:-1], shortened(row[-1])) for row in rows]
         self._con.executemany(
             f"INSERT OR REPLACE INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
             [[row[place] for place in places] for row in rows],

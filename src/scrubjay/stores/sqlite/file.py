@@ -27,7 +27,7 @@ from scrubjay.stores.sqlite.errors import DOCTOR, translated, translated_errors
 from scrubjay.values.memory import random_suffix
 
 APPLICATION_ID = 0x4A61_7931  # "Jay1"
-SCHEMA_VERSION = 17  # the highest number in schema/sqlite
+SCHEMA_VERSION = 18  # the highest number in schema/sqlite
 LEAST_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL that two connections reset at once
 FREE_PAGES = 200  # of 4 kB; less is not worth moving pages about …
 FREE_SHARE = 10  # … nor is less than a tenth of the file
@@ -247,7 +247,12 @@ def much_is_free(con: apsw.Connection) -> bool:
 def give_back_space(con: apsw.Connection) -> None:
     """Shrink the file once a good part of it is free, a bounded piece at a time."""
     if much_is_free(con):
-        for _ in con.execute("PRAGMA incremental_vacuum(500)"):
+        give_back(con, 500)
+
+
+def give_back(con: apsw.Connection, pages: int) -> None:
+    if pages > 0:  # for SQLite, none is all
+        for _ in con.execute(f"PRAGMA incremental_vacuum({pages})"):
             pass
 
 

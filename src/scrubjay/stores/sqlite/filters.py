@@ -445,3 +445,27 @@ def kept(model: str | None) -> Kept:
     if model is None:
         return Kept("vectors", "TRUE", ())
     return Kept("second_vectors AS vectors", "vectors.model = ?", (model,))
+
+
+# A vector is written in its short form, of half the bytes and an odd number of them; earlier versions wrote its numbers
+# as float32 (vectors.py). Those are written anew in the background; until then there are both.
+WHOLE = "length(vector) % 4 = 0"  # whole_vectors, whole_second_vectors
+
+
+def any_whole(con: apsw.Connection) -> bool:
+    either = f"SELECT 1 FROM vectors WHERE {WHOLE} UNION ALL SELECT 1 FROM second_vectors WHERE {WHOLE} LIMIT 1"
+    return con.execute(either).get is not None
+
+
+def sizes_of(dimension: int) -> tuple[int, int]:
+    """How many bytes a vector of so many numbers takes: short, and whole."""
+    return 2 * dimension + 5, 4 * dimension
+
+
+def dimension_of(size: int) -> int:
+    return (size - 5) // 2 if size % 2 else size // 4
+
+
+def of_dimension(dimension: int) -> str:
+    """A condition on `vectors`; other lengths are another model's."""
+    return f"length(vectors.vector) IN {sizes_of(dimension)}"

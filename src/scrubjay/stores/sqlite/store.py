@@ -31,7 +31,7 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
-from scrubjay.stores.sqlite.filters import Restriction, restricted
+from scrubjay.stores.sqlite.filters import Restriction, any_whole, restricted
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql
 from scrubjay.stores.sqlite.statistics import write_reads
@@ -220,7 +220,7 @@ class SqliteStore(SqliteReads, Store):
         with self._reading() as con:
             if self._connections.damaged:
                 return False
-            if sqlite_file.much_is_free(con):
+            if any_whole(con) or sqlite_file.much_is_free(con):
                 return True
             unfinished = vec1.tables(con, "filling", "retired")
             wanted = unfinished or vec1.plan(con, from_vectors=self._index_from)

@@ -18,7 +18,7 @@ from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, L
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import replication, vec1
-from scrubjay.stores.sqlite.filters import Restriction, audience_of, space_number
+from scrubjay.stores.sqlite.filters import WHOLE, Restriction, audience_of, space_number
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, row_of
 from scrubjay.stores.sqlite.words import add_passages, count_all_passages, count_passages, scope_token
@@ -48,6 +48,7 @@ ADD_TAG = "INSERT INTO tags (memory, tag) VALUES (?, ?)"
 ADD_PENDING = "INSERT INTO pending (memory, next_part) VALUES (?, ?)"
 DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 
+SHORTENED = 250  # vectors per transaction; others wait meanwhile
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
 _VERSION = FIELDS.index("version")
 
@@ -425,9 +426,9 @@ class SqliteTransaction(SqliteReads, Transaction):
         vec1.retire_all(self._con)
 
     def tend(self, plan: vec1.Plan | None, model: bytes | None) -> bool:
-        """One step towards the index that there should be, or towards a file without much free space; False if nothing
-        more can be done here."""
-        return self._tend_index(plan, model) or self._give_back_space()
+        """One step towards the index that there should be, towards short vectors only, or towards a file without much
+        free space; False if nothing more can be done here."""
+        return self._tend_index(plan, model) or self._shorten_vectors() or self._give_back_space()
 
     def _tend_index(self, plan: vec1.Plan | None, model: bytes | None) -> bool:
         if not vec1.able(self._con):
@@ -441,6 +442,28 @@ class SqliteTransaction(SqliteReads, Transaction):
         if plan is not None and model is not None:
             vec1.begin(self._con, plan, model)
             return True
+        return False
+
+    def _shorten_vectors(self) -> bool:
+        """Write some vectors of an earlier version anew, at the end of their table: in place they would leave each page
+        half empty. The pages that this frees are given back at once. For readers nothing has changed: what they keep in
+        memory is as good."""
+        from scrubjay.stores.sqlite.vectors import shortened
+
+        free = self._con.pragma("freelist_count")
+        for table, columns in (("vectors", "memory, part"), ("second_vectors", "memory, part, model")):
+            rows: list[Any] = self._con.execute(
+                f"SELECT id, vector, {columns} FROM {table} WHERE {WHOLE} ORDER BY id LIMIT ?", (SHORTENED,)
+            ).fetchall()
+            if rows:
+                self._con.executemany(f"DELETE FROM {table} WHERE id = ?", [(row[0],) for row in rows])
+                self._con.executemany(
+                    f"INSERT INTO {table} (vector, {columns}) VALUES ({', '.join('?' * len(rows[0][1:]))})",
+                    [(shortened(vector), *rest) for _, vector, *rest in rows],
+                )
+                vec1.mirror_rewritten(self._con, sorted({row[2] for row in rows}))
+                sqlite_file.give_back(self._con, self._con.pragma("freelist_count") - free)
+                return True
         return False
 
     def _give_back_space(self) -> bool:

@@ -7,7 +7,7 @@ and `vectors` and may be thrown away at any time.
 
 vec1 keeps a copy of every vector, but searches by codes alone; it needs the vector again only to take its code out. So
 the copy is blanked as soon as it is written (`_blank`) and put back for that moment (`_restore`): from `vectors`, or
-from `former_vectors` if the transaction has replaced it there.
+from `former_vectors` if the transaction has replaced it there. vec1 is given float32: what the file's bytes stand for.
 
 Every transaction brings the tables in step with the memories it has changed (`mirror`), told by their change number,
 before it commits; so a table that is being filled is written twice over meanwhile, and is whole when it is switched to.
@@ -18,6 +18,7 @@ A process that cannot do so (no extension, a damaged table) retires the table in
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from math import isqrt
@@ -27,7 +28,7 @@ from zlib import crc32
 
 import apsw
 
-from scrubjay.stores.sqlite.filters import kept
+from scrubjay.stores.sqlite.filters import any_whole, dimension_of, kept, of_dimension
 from scrubjay.values.frozen import dataclass
 
 FROM_VECTORS = 20_000  # fewer are compared in memory, exactly and as fast
@@ -102,13 +103,23 @@ def thousandths(importance: float) -> int:
 
 def mirror(con: apsw.Connection, change: int) -> None:
     """Bring every table in step with the memories that carry this change number, in the transaction that wrote them."""
+    _mirror(con, "memories.change = ?", (change,))  # memories_by_change
+
+
+def mirror_rewritten(con: apsw.Connection, memories: Sequence[int]) -> None:
+    """The same for memories whose vectors were written in another form, which is no change of a memory."""
+    if con.execute(ANY).get:
+        _mirror(con, "memories.seq IN (SELECT value FROM json_each(?))", (json.dumps(memories),))
+
+
+def _mirror(con: apsw.Connection, where: str, values: Sequence[Any]) -> None:
     for table in tables(con, "filling", "ready"):
         try:
             if not able(con):
                 retire(con, table)
                 continue
             with con:  # a savepoint
-                _sync(con, table, "memories.change = ?", (change,))  # memories_by_change
+                _sync(con, table, where, values)
         except BROKEN:
             retire(con, table)
     con.execute("DELETE FROM former_vectors")
@@ -125,12 +136,14 @@ def retire_all(con: apsw.Connection) -> None:
 
 def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any]) -> None:
     """Make the rows of some memories what they should be."""
+    from scrubjay.stores.sqlite.vectors import as_floats  # numpy is not for a search by words
+
     wanted: dict[int, dict[int, Row]] = {}
     for (seq,) in con.execute(f"SELECT seq FROM memories WHERE {where}", values):
         wanted[seq] = {}
     own = kept(table.model)
     former = "SELECT id, vector FROM former_vectors WHERE second = ?"
-    replaced: dict[int, bytes] = dict(con.execute(former, (table.model is not None,)))
+    replaced = {rowid: as_floats(blob) for rowid, blob in con.execute(former, (table.model is not None,))}
     rows = con.execute(
         f"""
         SELECT seq, part, space, audience, user, state, kind, category, importance, created_at,
@@ -140,13 +153,13 @@ def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any])
         WHERE {where}
         AND memories.state < 4
         AND {own.condition}
-        AND length(vectors.vector) = ?
+        AND {of_dimension(table.dimension)}
         """,
-        (NEVER, *values, *own.values, 4 * table.dimension),
+        (NEVER, *values, *own.values),
     )
     for seq, part, space, audience, user, state, kind, category, importance, *rest, vector in rows:
         numbers = (space, audience, user, state, code(kind), code(category), thousandths(importance), *rest)
-        wanted[seq][part] = (vector, *numbers)
+        wanted[seq][part] = (as_floats(vector), *numbers)
     for seq, parts in wanted.items():
         _sync_memory(con, table, seq, parts, replaced)
 
@@ -208,16 +221,19 @@ class Plan:
 
 
 def plan(con: apsw.Connection, *, from_vectors: int) -> Plan | None:
-    """What is missing: a first table, or one trained on more; None if all is well, or a table is being filled."""
-    if tables(con, "filling"):
+    """What is missing: a first table, or one trained on more; None if all is well, or a table is being filled, or
+    vectors wait to be written in the short form."""
+    if tables(con, "filling") or any_whole(con):
         return None
-    newest = con.execute("SELECT length(vector) / 4 FROM vectors ORDER BY id DESC LIMIT 1").get
+    newest = con.execute("SELECT length(vector) FROM vectors ORDER BY id DESC LIMIT 1").get
     if newest is not None:
-        vectors = (con.execute("SELECT sum(vector_bytes) FROM totals WHERE part = ''").get or 0) // (4 * newest)
+        vectors = (con.execute("SELECT sum(vector_bytes) FROM totals WHERE part = ''").get or 0) // newest
+        newest = dimension_of(newest)
         if vectors >= _enough(con, newest, None, from_vectors):
             return _planned(newest, vectors, None)
-    last = "SELECT length(vector) / 4, model FROM second_vectors ORDER BY id DESC LIMIT 1"
-    for dimension, model in con.execute(last):
+    last = "SELECT length(vector), model FROM second_vectors ORDER BY id DESC LIMIT 1"
+    for size, model in con.execute(last):
+        dimension = dimension_of(size)
         enough = _enough(con, dimension, model, from_vectors)
         # No further than there: all of them are counted only when a table is made.
         if con.execute("SELECT count(*) FROM (SELECT 1 FROM second_vectors LIMIT ?)", (enough,)).get >= enough:
@@ -239,6 +255,8 @@ def _planned(dimension: int, vectors: int, model: str | None) -> Plan:
 
 def sample(con: apsw.Connection, plan: Plan) -> list[bytes]:
     """Vectors from all over the store to learn from."""
+    from scrubjay.stores.sqlite.vectors import as_floats  # numpy is not for a search by words
+
     wanted = max(SAMPLE, SAMPLE_PER_LIST * plan.buckets)
     own = kept(plan.model)
     [(last,)] = con.execute(f"SELECT max(id) FROM {own.table}")
@@ -250,12 +268,12 @@ def sample(con: apsw.Connection, plan: Plan) -> list[bytes]:
         SELECT vectors.vector
         FROM places
         CROSS JOIN {own.table} ON vectors.id = places.id
-        WHERE length(vectors.vector) = ?3
+        WHERE {of_dimension(plan.dimension)}
         AND {own.condition}
         """,
-        (step, last, 4 * plan.dimension, *own.values),
+        (step, last, *own.values),
     )
-    return [vector for (vector,) in rows]
+    return [as_floats(vector) for (vector,) in rows]
 
 
 def trained(vectors: Sequence[bytes], plan: Plan) -> bytes | None:
@@ -339,9 +357,9 @@ def complete(con: apsw.Connection, table: Table) -> bool:
             CROSS JOIN memories ON memories.seq = vectors.memory
             WHERE memories.state < 4
             AND {own.condition}
-            AND length(vectors.vector) = ?
+            AND {of_dimension(table.dimension)}
             """,
-            (*own.values, 4 * table.dimension),
+            own.values,
         )
     }
     if table.state == "filling":

@@ -10,6 +10,7 @@ is a dot product. A memory of several parts counts by its best one.
 from __future__ import annotations
 
 import json
+import struct
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -27,7 +28,19 @@ from scrubjay.errors import EmbeddingError
 from scrubjay.stores.promises.memories import OPENING
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, change_of, is_small, kept, looked_up, members
+from scrubjay.stores.sqlite.filters import (
+    SMALL,
+    Restriction,
+    among,
+    change_of,
+    dimension_of,
+    is_small,
+    kept,
+    looked_up,
+    members,
+    of_dimension,
+    sizes_of,
+)
 from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import Condition, View, joined
@@ -39,6 +52,7 @@ RECENT_ROWS = 20_000  # of a large store that are kept in memory, those that wer
 CHUNK = 4_096
 NEVER = np.iinfo(np.int64).max
 LARGE = 1e15  # beyond it a number is none of a vector's, and its square soon infinite
+STEPS = np.float32(32_767)  # from nothing to the largest number of a vector
 UNREAD, NO_VECTOR = -1, -2  # instead of a row
 
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
@@ -117,15 +131,79 @@ class VectorIndex(ABC):
         return None
 
 
+# How a vector lies in the file, little endian:
+#
+#     short   scale, a float32 | numbers, int16 each, the largest 32767 | a zero byte      2 × dimension + 5 bytes
+#     whole   numbers, float32 each, as earlier versions wrote them                        4 × dimension bytes
+#
+# Five short ones of 384 numbers lie on a page of 4 kB, whole ones two. The odd length tells the two apart, and keeps
+# earlier versions that have the file open from taking one for the other. Everywhere else vectors are float32.
+
+
 def to_blob(vector: Vector) -> bytes:
-    """:raises EmbeddingError: if the vector is not made of numbers"""
-    if not np.isfinite(vector).all():
-        raise EmbeddingError("The vector has unusable numbers.")
-    return vector.astype("<f4", copy=False).tobytes()
+    """As it is written. What is read again gives the same bytes.
+
+    :raises EmbeddingError: if the vector is not made of numbers
+    """
+    check(vector)
+    numbers = vector.astype(np.float32, copy=False)
+    with np.errstate(over="ignore"):
+        scale = np.abs(numbers).max(initial=0) / STEPS * STEPS / STEPS  # twice: one of 32,768 is not found again
+    if scale < np.finfo(np.float32).tiny:  # nothing, or as good as
+        return _short(0.0, np.zeros_like(numbers))
+    return _short(scale, np.rint(numbers / scale))
+
+
+def _short(scale: float, numbers: Vector) -> bytes:
+    return struct.pack("<f", scale) + numbers.astype("<i2").tobytes() + b"\0"
 
 
 def from_blob(blob: bytes) -> Vector:
-    return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
+    if len(blob) % 2 == 0:
+        return _from_floats(blob)
+    [vector] = _from_short(blob, dimension_of(len(blob)))
+    return vector  # type: ignore[no-any-return]
+
+
+def _from_floats(blobs: bytes) -> Vector:
+    return np.frombuffer(blobs, "<f4").astype(np.float32, copy=False)
+
+
+def _from_short(blobs: bytes, dimension: int) -> Vector:
+    """One row for each."""
+    rows = np.frombuffer(blobs, [("scale", "<f4"), ("numbers", "<i2", (dimension,)), ("end", "u1")])
+    vectors: Vector = rows["numbers"].astype(np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):  # what was written by hand may hold anything
+        vectors *= rows["scale"][:, None]
+    return vectors
+
+
+def to_floats(vector: Vector) -> bytes:
+    """As vec1 takes it.
+
+    :raises EmbeddingError: if the vector is not made of numbers
+    """
+    check(vector)
+    return vector.astype("<f4", copy=False).tobytes()
+
+
+def check(vector: Vector) -> None:
+    """:raises EmbeddingError: if it is not made of numbers"""
+    if not np.isfinite(vector).all():
+        raise EmbeddingError("The vector has unusable numbers.")
+
+
+def as_floats(blob: bytes) -> bytes:
+    """A vector of the file as vec1 takes it, whatever its numbers."""
+    return blob if len(blob) % 2 == 0 else from_blob(blob).astype("<f4", copy=False).tobytes()
+
+
+def shortened(blob: bytes) -> bytes:
+    """What an earlier version wrote, as it is written now; what is unusable stays so, for `doctor` to find."""
+    if len(blob) % 2:
+        return blob
+    vector = from_blob(blob)
+    return to_blob(vector) if usable(vector) else _short(np.nan, np.zeros_like(vector))
 
 
 def usable(vector: Vector) -> bool:
@@ -138,13 +216,19 @@ def unusable(con: apsw.Connection) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {}
     for table in ("vectors", "second_vectors"):
         rows = con.execute(f"SELECT memory, vector FROM {table}")
-        found[table] = {memory for memory, blob in rows if len(blob) % 4 or not usable(from_blob(blob))}
+        found[table] = {memory for memory, blob in rows if not _complete(blob) or not usable(from_blob(blob))}
     return found
+
+
+def _complete(blob: bytes) -> bool:
+    """Whether it is as long as a vector can be."""
+    return len(blob) % 4 == 0 or (len(blob) % 2 == 1 and len(blob) >= 5)
 
 
 def best_cosines(vector: Vector, rows: Iterable[tuple[Name, bytes]]) -> dict[Name, float]:
     """Of each name's vectors the highest cosine; vectors of another length (another model's) are passed over."""
-    fitting = [(name, blob) for name, blob in rows if len(blob) == 4 * len(vector)]
+    sizes = sizes_of(len(vector))
+    fitting = [(name, blob) for name, blob in rows if len(blob) in sizes]
     best: dict[Name, float] = {}
     if fitting:
         names, blobs = zip(*fitting, strict=True)
@@ -173,9 +257,9 @@ def scan(
         CROSS JOIN {own.table} ON vectors.memory = memories.seq
         WHERE {where}
         AND {own.condition}
-        AND length(vectors.vector) = ?
+        AND {of_dimension(len(vector))}
         """,
-        (*values, *own.values, 4 * len(vector)),
+        (*values, *own.values),
     )
     best = Near.none()
     for chunk in _chunks(rows):
@@ -427,10 +511,10 @@ class Cache:
             CROSS JOIN {self._kept.table} ON vectors.memory = memories.seq
             WHERE {where}
             AND memories.state < 4
-            AND length(vectors.vector) = ?4
+            AND {of_dimension(self.dimension)}
             AND {self._kept.condition}
             """,
-            (value, NEVER, OPENING, 4 * self.dimension, *self._kept.values),
+            (value, NEVER, OPENING, *self._kept.values),
         )
         for chunk in _chunks(rows):
             if self._count + len(chunk) > self._capacity:
@@ -706,9 +790,16 @@ def _any_of(column: Ints, values: Collection[int]) -> Mask:
     return mask
 
 
-def matrix(blobs: Iterable[bytes], dimension: int) -> Vector:
+def matrix(blobs: Sequence[bytes], dimension: int) -> Vector:
     """One row for each; all zero where the numbers are unusable, which is like nothing at all."""
-    rows = from_blob(b"".join(blobs)).reshape(-1, dimension)
+    short, whole = sizes_of(dimension)
+    sizes = set(map(len, blobs))
+    if sizes == {short}:
+        rows = _from_short(b"".join(blobs), dimension)
+    elif sizes == {whole}:
+        rows = _from_floats(b"".join(blobs)).reshape(-1, dimension)
+    else:  # both, until those of an earlier version are written anew
+        rows = np.stack([from_blob(blob) for blob in blobs])
     return rows if usable(rows) else np.stack([row if usable(row) else np.zeros_like(row) for row in rows])
 
 
@@ -906,7 +997,7 @@ def candidates(
     for view in restriction.views:  # an OR over two columns would be applied after the cut
         where, values = joined(list(conditions(view, restriction)), "AND")
         rows = con.execute(
-            f"SELECT rowid FROM {table.name}(?1, ?2) WHERE {where[1:-1]}", (to_blob(vector), options, *values)
+            f"SELECT rowid FROM {table.name}(?1, ?2) WHERE {where[1:-1]}", (to_floats(vector), options, *values)
         )
         found |= dict.fromkeys(rowid for (rowid,) in rows)
     return list(found)
