@@ -168,7 +168,7 @@ def test_new_and_changed_memories_are_written_short_and_found_with_the_others(be
     assert found(before, 78)[0] == "mem_78"
 
 
-def test_all_of_it_is_written_anew_a_piece_at_a_time(before: SqliteStore) -> None:
+def test_all_of_it_is_rewritten_a_piece_at_a_time(before: SqliteStore) -> None:
     expected = {number: found(before, number) for number in range(0, MEMORIES, 50)}
     left = [whole(before)]
     with_index = bool(known(before))
@@ -190,7 +190,7 @@ def test_all_of_it_is_written_anew_a_piece_at_a_time(before: SqliteStore) -> Non
     assert found(before, 77, model=SECOND)[0] == "mem_68"
 
 
-def test_writing_it_anew_is_no_change_of_a_memory(before: SqliteStore) -> None:
+def test_rewriting_is_no_change_of_a_memory(before: SqliteStore) -> None:
     """No process reads anything again, and nothing is told to those who follow the changes."""
     with before._reading() as con:
         change = con.execute("SELECT change, clock FROM counters").fetchone()
@@ -222,7 +222,7 @@ def test_an_index_lets_go_of_whole_and_of_rewritten_vectors(tmp_path: Path, act:
         assert rows(store) == expected_rows(store)
 
 
-def test_an_unusable_vector_is_still_reported_when_it_was_written_anew(before: SqliteStore) -> None:
+def test_an_unusable_vector_is_still_reported_when_it_was_rewritten(before: SqliteStore) -> None:
     with before._changing() as tx:
         poisoned = np.full(DIMENSION, np.nan, np.float32).tobytes()
         tx._con.execute("UPDATE vectors SET vector = ? WHERE memory = 7", (poisoned,))
@@ -303,7 +303,7 @@ with closing(SqliteStore(Path(sys.argv[1]), index_from=2**40)) as store:
 
 @pytest.mark.parametrize("with_index", [False, True])
 @pytest.mark.parametrize("steps", [1, 2, 3])
-def test_killed_while_vectors_are_written_anew_nothing_is_lost(tmp_path: Path, steps: int, with_index: bool) -> None:
+def test_killed_while_vectors_are_rewritten_nothing_is_lost(tmp_path: Path, steps: int, with_index: bool) -> None:
     path = tmp_path / "memories.db"
     as_before(path, with_index=with_index)
     with closing(SqliteStore(path, index=Vec1Index(few=0), index_from=2**40)) as store:

@@ -39,7 +39,7 @@ from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors import to_blob
+from scrubjay.stores.sqlite.vectors import to_floats
 from scrubjay.values.memory import (
     AccessLevel,
     Audience,
@@ -654,7 +654,7 @@ def _make_first_store(path: Path) -> None:
                 values = ", ".join(f":{column}" for column in row)
                 con.execute(f"INSERT INTO memories ({columns}) VALUES ({values})", row)
             con.execute("INSERT INTO reads VALUES (1, 5, ?), (3, 2, ?)", (now + 3_600_000, now + 86_400_000))
-            blob = to_blob(at_cosine(0.5))
+            blob = to_floats(at_cosine(0.5))
             con.execute("INSERT INTO vectors (memory, part, vector) VALUES (1, 0, ?), (2, 0, ?)", (blob, blob))
             con.pragma("application_id", sqlite_file.APPLICATION_ID)
             con.pragma("user_version", 1)

@@ -20,7 +20,6 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from scrubjay.errors import Conflict, StorageDamaged, StorageError
-from scrubjay.stores.sqlite.filters import dimension_of
 from scrubjay.values.frozen import dataclass
 
 BATCH = 1_000
@@ -191,7 +190,7 @@ class Copyable(ABC):
 
     _store: Any  # of the backend: what is done here is beneath its promise
     origin: str
-    vector_size = 0  # bytes that a vector of the other side takes as float32, if it has any
+    shortened: Callable[[bytes], bytes]  # a vector as SQLite keeps it
 
     @abstractmethod
     def count(self, table: Table) -> int:
@@ -204,6 +203,9 @@ class Copyable(ABC):
     @abstractmethod
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
         """Write rows and what follows from them, and keep the progress, in one transaction."""
+
+    def expect(self, vector: bytes) -> None:
+        """Be told one of the other side's vectors, before all rows."""
 
     def progress(self) -> str | None:
         """What was kept of a copy that is not finished; empty if nothing was copied yet."""
@@ -245,7 +247,7 @@ def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]
     done = _progress(source, target, clock)
     target.keep(done.text(source.origin, clock))
     for _, (*_, vector) in source.rows(VECTORS):
-        target.vector_size = 4 * dimension_of(len(vector))
+        target.expect(vector)
         break
     for table in TABLES:
         if table.name in done.finished:
@@ -353,9 +355,7 @@ def batched(rows: Iterator[T], size: int) -> Iterator[list[T]]:
 def _sum(side: Copyable, table: Table) -> tuple[int, int]:
     rows: Iterator[Row] = (row for _, row in side.rows(table))
     if table.columns[-1] == "vector":
-        from scrubjay.stores.sqlite.vectors import shortened  # numpy is not for every program that could copy
-
-        rows = ((*row[:-1], shortened(row[-1])) for row in rows)
+        rows = ((*row[:-1], side.shortened(row[-1])) for row in rows)
     count = total = 0
     for row in rows:
         count += 1

@@ -25,7 +25,7 @@ from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.postgres.values import copied_line, vector_bytes, vector_of
 from scrubjay.stores.postgres.words import COUNTS, Passage, passages_of
 from scrubjay.stores.promises.memories import Checkup
-from scrubjay.stores.sqlite.vectors import from_blob, to_floats
+from scrubjay.stores.sqlite.vectors import from_blob, shortened, to_floats
 from scrubjay.stores.tables.rows import FIELDS, memory_of
 from scrubjay.values.memory import AccessLevel, Memory, random_suffix
 
@@ -107,11 +107,17 @@ NUMBERED = (  # whose next number must be past those that came
 
 
 class PostgresCopy(Copyable):
+    shortened = staticmethod(shortened)
+    vector_size = 0  # bytes that a vector of the other side will take here, if it has any
+
     def __init__(self, store: PostgresStore, con: Connection | None = None) -> None:
         """With a connection that is inside a transaction everything is read as of one moment."""
         self._store = store
         self._con = con
         self.origin = store.origin
+
+    def expect(self, vector: bytes) -> None:
+        self.vector_size = 4 * len(from_blob(vector))
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

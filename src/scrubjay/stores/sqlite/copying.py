@@ -142,6 +142,8 @@ NUMBERED = {
 
 
 class SqliteCopy(Copyable):
+    shortened = staticmethod(shortened)
+
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
         self.origin = store.origin

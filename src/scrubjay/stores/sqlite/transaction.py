@@ -445,7 +445,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         return False
 
     def _shorten_vectors(self) -> bool:
-        """Write some vectors of an earlier version anew, at the end of their table: in place they would leave each page
+        """Rewrite some vectors of an earlier version, at the end of their table: in place they would leave each page
         half empty. The pages that this frees are given back at once. For readers nothing has changed: what they keep in
         memory is as good."""
         from scrubjay.stores.sqlite.vectors import shortened

@@ -798,7 +798,7 @@ def matrix(blobs: Sequence[bytes], dimension: int) -> Vector:
         rows = _from_short(b"".join(blobs), dimension)
     elif sizes == {whole}:
         rows = _from_floats(b"".join(blobs)).reshape(-1, dimension)
-    else:  # both, until those of an earlier version are written anew
+    else:  # both, until those of an earlier version are rewritten
         rows = np.stack([from_blob(blob) for blob in blobs])
     return rows if usable(rows) else np.stack([row if usable(row) else np.zeros_like(row) for row in rows])
 
