@@ -15,8 +15,8 @@ from bench.cached import say
 from scrubjay.embedders.base import Embedder
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.words import add_passages
 from scrubjay.stores.sqlite.vectors import to_blob
+from scrubjay.stores.sqlite.words import add_passages
 
 BATCH = 5_000  # memories per transaction
 MINUTE = 60_000  # milliseconds between two memories

@@ -21,8 +21,8 @@ from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vec1 import Plan
-from scrubjay.values import words
 from scrubjay.stores.sqlite.vectors import ExactIndex, Vec1Index, to_floats
+from scrubjay.values import words
 from scrubjay.values.memory import Category, Filter, State
 from scrubjay.values.times import utc_now
 from tests.stores.contract.samples import EVERYTHING
