@@ -72,6 +72,23 @@ def test_so_it_is_in_a_small_store(tmp_path: Path, audience: Audience) -> None:
             same_as_by_fts5(store, Filter(), audience)
 
 
+def test_what_is_committed_while_words_are_looked_up_leaves_nothing_wrong_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(tmp_path, FEW) as store:
+        version, coming = words._version, [some(f"{WORDS[0]} and much else, {number}") for number in range(40)]
+
+        def just_after_a_commit(con):
+            while coming:
+                put(store, coming.pop())
+            return version(con)
+
+        monkeypatch.setattr(words, "_version", just_after_a_commit)
+        by_words(store, " ".join(WORDS), Filter(), EVERYTHING, 5)
+
+        same_as_by_fts5(store, Filter(), EVERYTHING)
+
+
 def same_as_by_fts5(store: SqliteStore, filter: Filter, audience: Audience) -> None:
     chance = random.Random(3)
     for _ in range(12):

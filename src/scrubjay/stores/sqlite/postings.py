@@ -32,6 +32,8 @@ OF_MEMORIES = "carray(?) CROSS JOIN passages ON id BETWEEN value * 256 AND value
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int32]
+Lens = NDArray[np.float32]
 
 _with_places: WeakSet[apsw.Connection] = WeakSet()
 
@@ -61,13 +63,22 @@ class Weights(NamedTuple):
         return rows[order], weights[order]
 
 
+class Held(NamedTuple):
+    """The rows that hold a word, in order, each once. What follows from all rows is not kept: it may have been counted
+    a moment before."""
+
+    rows: Ints
+    counts: Counts  # how often each holds it
+    lengths: Lens  # how many words each has
+
+
 class Postings:
     """Of one store. Safe to call from several threads, each with its own connection."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._version = -1
-        self._kept: dict[tuple[str, tuple[View, ...] | None], Weights] = {}
+        self._kept: dict[tuple[str, tuple[View, ...] | None], Held] = {}
         self._rows = 0
         self._lengths = Lengths()
 
@@ -87,14 +98,16 @@ class Postings:
         """All rows that hold any of these words, which are given by their stems with what each is worth in a small
         index, of those that are seen. `version` is the table's, or was a moment before."""
         held = self._held(con, words, seen, version)
-        places = np.concatenate([one.rows for one in held])
-        weights = np.concatenate(
-            [_worth(one, weight, seen) * one.weights for one, weight in zip(held, words.values(), strict=True)]
-        )
-        order = places.argsort(kind="stable")  # merges what is in order already
-        places = places[order]
-        firsts = _firsts(places)
-        return Weights(places[firsts], np.add.reduceat(weights[order], firsts) if len(places) else weights)
+        rows, counts, lengths = map(np.concatenate, zip(*held, strict=True))
+        worth = [
+            weight if seen.rows < SMALL_ROWS else inverse_frequency(len(one.rows), seen.rows)
+            for one, weight in zip(held, words.values(), strict=True)
+        ]
+        weights = np.repeat(worth, [len(one.rows) for one in held]) * _damped(counts, lengths, seen)
+        order = rows.argsort(kind="stable")  # merges what is in order already
+        rows = rows[order]
+        firsts = _firsts(rows)
+        return Weights(rows[firsts], np.add.reduceat(weights[order], firsts) if len(rows) else weights)
 
     def holding(self, stem: str, memories: Iterable[int], version: int) -> list[int] | None:
         """Those of these memories that hold a word, if its rows are kept."""
@@ -108,8 +121,7 @@ class Postings:
         holding: list[int] = wanted[first < past].tolist()
         return holding
 
-    def _held(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> list[Weights]:
-        """The rows that hold each word, and how much each row does."""
+    def _held(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> list[Held]:
         with self._lock:
             known = self._kept if version == self._version else {}
             held = {stem: known.get((stem, seen.views)) for stem in stems}
@@ -118,13 +130,12 @@ class Postings:
         with self._lock:
             for stem, (rows, counts) in zip(missing, read, strict=True):
                 self._lengths.catch_up(con, version)
-                lengths = self._lengths.of(rows, seen.words / seen.rows)
-                held[stem] = one = Weights(rows, _damped(counts, lengths, seen))
+                held[stem] = one = Held(rows, counts, self._lengths.of(rows, seen.words / seen.rows))
                 if version == self._version:
                     self._keep((stem, seen.views), one)
         return [one for one in held.values() if one is not None]
 
-    def _keep(self, key: tuple[str, tuple[View, ...] | None], one: Weights) -> None:
+    def _keep(self, key: tuple[str, tuple[View, ...] | None], one: Held) -> None:
         if key not in self._kept and len(one.rows) <= MOST_KEPT:
             self._kept[key] = one
             self._rows += len(one.rows)
@@ -132,7 +143,7 @@ class Postings:
                 self._rows -= len(self._kept.pop(next(iter(self._kept))).rows)
 
 
-def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[Ints, Ints]]:
+def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[Ints, Counts]]:
     """The rows that hold each word, of those that are seen, in order, and how often each does."""
     _make_places(con)
     where, values = seen.condition()
@@ -146,7 +157,7 @@ def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[
         """
     places = _numbers(con.execute(statement, (json.dumps(stems), *values)).get)
     firsts = _firsts(places)
-    rows, counts = places[firsts], np.diff(np.append(firsts, len(places)))
+    rows, counts = places[firsts], np.diff(np.append(firsts, len(places))).astype(np.int32)
     ends = rows.searchsorted(np.arange(1, len(stems)) << WHICH)
     rows &= (1 << WHICH) - 1
     return list(zip(np.split(rows, ends), np.split(counts, ends), strict=True))
@@ -157,16 +168,12 @@ def _firsts(ordered: Ints) -> Ints:
     return np.append(0, (ordered[1:] != ordered[:-1]).nonzero()[0] + 1) if len(ordered) else ordered
 
 
-def _damped(counts: Ints, lengths: Floats, seen: Seen) -> Floats:
+def _damped(counts: Counts, lengths: Lens, seen: Seen) -> Floats:
     """Step by step as FTS5 does it; where there are enough rows, the scope's one word counts as well."""
     more = 0 if seen.rows < SMALL_ROWS else 1
     average = (seen.words + more * seen.rows) / seen.rows
-    damping = 1.2 * (1 - 0.75 + 0.75 * (lengths + more) / average)
+    damping = 1.2 * (1 - 0.75 + 0.75 * (lengths.astype(np.float64) + more) / average)
     return (counts * 2.2) / (counts + damping)
-
-
-def _worth(one: Weights, weight: float, seen: Seen) -> float:
-    return weight if seen.rows < SMALL_ROWS else inverse_frequency(len(one.rows), seen.rows)
 
 
 def _numbers(text: str | None) -> Ints:
@@ -206,9 +213,9 @@ class Lengths:
             self._read(con, "passages")
         self._version, self._change = version, change
 
-    def of(self, rows: Ints, usual: float) -> Floats:
+    def of(self, rows: Ints, usual: float) -> Lens:
         """Those of these rows; of one that is not known, since it came a moment ago, the usual one."""
-        lengths = self._first.take(rows >> 8, mode="clip").astype(np.float64)
+        lengths = self._first.take(rows >> 8, mode="clip").astype(np.float32)
         further = np.flatnonzero(rows & 255)
         if len(further):
             at = self._further_rows.searchsorted(rows[further])
