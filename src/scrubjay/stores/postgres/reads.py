@@ -15,7 +15,7 @@ from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, restricted, seen, views_of
 from scrubjay.stores.postgres.sql import OWN, columns_for
-from scrubjay.stores.postgres.values import Texts, all_given
+from scrubjay.stores.postgres.values import Texts, fetched
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.tables.rows import SKETCHED, Row, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
@@ -107,7 +107,8 @@ class PostgresReads(Reads):
         direction = "DESC" if descending else "ASC"
         columns, told = columns_for(audience)
         with self._reading() as con:
-            rows = con.execute(
+            rows = fetched(
+                con,
                 # memories_by_created, _updated, _importance; other orders are sorted
                 f"""
                 SELECT {columns}
@@ -117,7 +118,7 @@ class PostgresReads(Reads):
                 LIMIT %s OFFSET %s
                 """,
                 (*told, *uncounted, *values, limit, offset),
-            ).fetchall()
+            )
             return self._memories(rows)
 
     def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
@@ -190,20 +191,18 @@ class PostgresReads(Reads):
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses:
         with self._reading() as con:
-            rows = con.execute(
+            rows = fetched(
+                con,
                 # memories_by_id
                 """
-                SELECT
-                    id::VARCHAR, created_at, valid_from, valid_until, conversation_id::VARCHAR, content_length,
-                    left(content, %s)::VARCHAR
+                SELECT id, created_at, valid_from, valid_until, conversation_id, content_length, left(content, %s)
                 FROM memories
                 WHERE id = ANY(%s)
                 """,
                 (OPENING, Texts(ids)),
                 binary=True,
-            ).fetchall()
-        found = Glimpses.of_rows(rows)
-        return found._replace(memories=all_given(found.memories), opening=all_given(found.opening))
+            )
+            return Glimpses.of_rows(rows)
 
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         if not ids:
@@ -240,11 +239,12 @@ class PostgresReads(Reads):
 
     def _by_ids(self, con: Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
         (columns_told, told), (where, values) = columns, visible
-        rows = con.execute(
+        rows = fetched(
+            con,
             # memories_by_id
             f"SELECT {columns_told} FROM memories WHERE memories.id = ANY(%s) AND {where}",
             (*told, Texts(ids), *values),
-        ).fetchall()
+        )
         return self._memories(rows)
 
 

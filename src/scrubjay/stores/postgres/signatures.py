@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from scrubjay.stores.postgres.filters import CARRIED, Restriction, looked_at
-from scrubjay.stores.postgres.values import vector_bytes
+from scrubjay.stores.postgres.values import fetched, vector_bytes
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -84,15 +84,16 @@ def wrong(con: Connection) -> int:
 
 
 def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> Iterator[list[tuple[Any, ...]]]:
-    """The nearest of the likely ones, each time of more of them, until there are no more: the id as VARCHAR and
-    the distance of each memory's nearest part, nearest first."""
+    """The nearest of the likely ones, each time of more of them, until there are no more: the id and the distance
+    of each memory's nearest part, nearest first."""
     where, values = restriction.condition(tagged_first=True)
     tables, signatures = looked_at("signatures", where)
     most = max(AT_LEAST, TIMES * limit)
     levels = _levels_of(vector)
     asked = vector_bytes(vector)
     while True:
-        rows = con.execute(
+        rows = fetched(
+            con,
             # The index of signatures that the conditions have; then the primary key of vectors. OFFSET lets the bits be
             # compared before anything is sorted, and only those of the same length.
             f"""
@@ -111,7 +112,7 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
                 ORDER BY differing
                 LIMIT %s
             )
-            SELECT any_value(id)::VARCHAR, min(distance), (SELECT count(*) FROM likely)
+            SELECT any_value(id), min(distance), (SELECT count(*) FROM likely)
             FROM (
                 SELECT likely.id, likely.created_at, likely.seq, vectors.vector <#> %s AS distance
                 FROM likely
@@ -125,7 +126,7 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
             """,
             (len(levels), levels, *values, most, asked, limit),
             binary=True,
-        ).fetchall()
+        )
         yield rows
         if not rows or rows[0][2] < most:
             return

@@ -2,8 +2,6 @@
 
 text      PostgreSQL cannot keep U+0000. On the way in it becomes a non-character and a digit, as does the
           non-character itself; on the way out both become what they were. No other text is touched.
-varchar   hundreds of texts at once are asked for as VARCHAR, which psycopg reads without asking us about each; see
-          `all_given`.
 texts     several as one array: psycopg looks at each of them twice, which takes longer than the server's work.
 numbers   the same for whole numbers.
 vectors   go out in pgvector's binary form: their length, two zero bytes, float32 in network order.
@@ -45,11 +43,6 @@ def given(text: str) -> str:
     return text.replace(NUL, "\0").replace(ESCAPE_ITSELF, ESCAPE)
 
 
-def all_given(texts: Sequence[str]) -> Sequence[str]:
-    """The same for many that came as VARCHAR."""
-    return [given(text) for text in texts] if ESCAPE in "".join(texts) else texts
-
-
 class TextDumper(StrDumperUnknown):
     def dump(self, obj: str) -> Buffer | None:
         return kept(obj).encode()
@@ -70,6 +63,20 @@ class BinaryTextLoader(TextBinaryLoader):
     def load(self, data: Buffer) -> str:
         text = bytes(data)
         return given(text.decode()) if _ESCAPE_BYTES in text else text.decode()
+
+
+def fetched(
+    con: psycopg.Connection[Any], statement: str, values: Sequence[object], *, binary: bool = False
+) -> list[tuple[Any, ...]]:
+    """All rows of a statement that gives hundreds of texts, none of them in an array: psycopg reads them without asking
+    us about each, in a tenth of the time, and we look at all of them at once."""
+    cursor = con.cursor()
+    cursor.adapters.register_loader("text", TextLoader)
+    cursor.adapters.register_loader("text", TextBinaryLoader)
+    rows = cursor.execute(statement, values, binary=binary).fetchall()
+    if ESCAPE not in "".join([value for row in rows for value in row if type(value) is str]):
+        return rows
+    return [tuple(given(value) if isinstance(value, str) else value for value in row) for row in rows]
 
 
 class Texts(tuple[str, ...]):

@@ -13,13 +13,14 @@ filter that admits one row in a hundred it would take the index and lose most an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres.filters import Restriction, looked_at
-from scrubjay.stores.postgres.values import Texts, all_given, vector_bytes, vector_of
+from scrubjay.stores.postgres.values import Texts, fetched, vector_bytes, vector_of
 from scrubjay.values.memory import Match
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def scope(con: Connection, restriction: Restriction) -> float:
 def _by_signatures(con: Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Match]:
     found: list[Match] = []
     for rows in postgres_signatures.likely(con, vector, restriction, limit):
-        found = _matches([row[0] for row in rows], [row[1] for row in rows])
+        found = [Match(memory, -distance) for memory, distance, *_ in rows]
         if len(found) >= limit:
             break  # otherwise long memories took several places each
     return found
@@ -167,12 +168,7 @@ def _best(rows: Iterable[tuple[Any, ...]], limit: int) -> list[Match]:
     best: dict[str, float] = {}
     for distance, _, _, memory in sorted(rows):
         best.setdefault(memory, distance)
-    return _matches([*best][:limit], [*best.values()][:limit])
-
-
-def _matches(memories: Sequence[str], distances: Sequence[float]) -> list[Match]:
-    """From ids as VARCHAR."""
-    return [Match(memory, -distance) for memory, distance in zip(all_given(memories), distances, strict=True)]
+    return [Match(memory, -distance) for memory, distance in islice(best.items(), limit)]
 
 
 def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: int, own: Kept = FIRST) -> list[Match]:
@@ -186,10 +182,11 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
     depth = limit + limit // 4
     asked = vector_bytes(vector)
     while True:
-        rows = con.execute(
+        rows = fetched(
+            con,
             # The index of this length; OFFSET keeps what is asked of memories behind it, each by its primary key.
             f"""
-            SELECT vectors.vector <#> %s, -admitted.created_at, -vectors.memory, admitted.id::VARCHAR
+            SELECT vectors.vector <#> %s, -admitted.created_at, -vectors.memory, admitted.id
             FROM {own.table}
             CROSS JOIN LATERAL (
                 SELECT memories.id, memories.created_at
@@ -207,7 +204,7 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
             """,
             (asked, *values, *own.values, asked, depth),
             binary=True,
-        ).fetchall()
+        )
         found = _best(rows, limit)
         if len(found) >= limit or len(rows) < depth:
             return found
@@ -216,11 +213,12 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
 
 def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: int, own: Kept = FIRST) -> list[Match]:
     where, values = restriction.condition()
-    rows = con.execute(
+    rows = fetched(
+        con,
         # Whatever index the conditions have, then the primary key of vectors. OFFSET lets the distance be taken first:
         # what is grouped and sorted then carries no vector along.
         f"""
-        SELECT id::VARCHAR, min(distance)
+        SELECT id, min(distance)
         FROM (
             SELECT memories.seq, memories.id, memories.created_at, vectors.vector <#> %s AS distance
             FROM memories
@@ -236,8 +234,8 @@ def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: i
         """,
         (vector_bytes(vector), len(vector), *own.values, *values, limit),
         binary=True,
-    ).fetchall()
-    return _matches([row[0] for row in rows], [row[1] for row in rows])
+    )
+    return [Match(memory, -distance) for memory, distance in rows]
 
 
 def cosines(con: Connection, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import psycopg
 
 from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, looked_at, seen, spaces_of
-from scrubjay.stores.postgres.values import Texts, all_given, vector_bytes
+from scrubjay.stores.postgres.values import Texts, fetched, vector_bytes
 from scrubjay.stores.tables.sql import View
 from scrubjay.stores.tables.stems import counted_stems, stems
 from scrubjay.values.frozen import dataclass
@@ -90,12 +90,13 @@ def compared(
     tables, passages = looked_at("words", where)
     within = None if known_words.most_of_all else restriction.spaces
     scope = int(rows >= SMALL_ROWS)  # FTS5 counts the word that names the space, in an index that is not small
-    found = con.execute(
+    found = fetched(
+        con,
         # words_by_term. OFFSET lets the score be taken first: what is grouped and sorted then carries no terms along.
         # Numbers of memories are single in the whole store, and quicker to group by than texts.
         # Then, of the best, the primary key of vectors.
         f"""
-        SELECT score, created_at, seq, id::VARCHAR, {cosine}
+        SELECT score, created_at, seq, id, {cosine}
         FROM (
             SELECT
                 seq, max(score) AS score,
@@ -118,10 +119,9 @@ def compared(
         """,
         (*asked, *scored, scope, scope + known_words.words / rows, _any_of(known, within), *values, limit),
         binary=True,
-    ).fetchall()
+    )
     ranked = sorted([(round(score / best, DECIMALS), *row) for score, *row in found], reverse=True)
-    memories = all_given([row[3] for row in ranked])
-    return [(memory, min(row[0], 1.0), row[4]) for memory, row in zip(memories, ranked, strict=True)]
+    return [(memory, min(score, 1.0), cosine) for score, _, _, memory, cosine in ranked]
 
 
 _COSINE = """(
