@@ -32,8 +32,6 @@ OF_MEMORIES = "carray(?) CROSS JOIN passages ON id BETWEEN value * 256 AND value
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Counts = NDArray[np.int32]
-Lens = NDArray[np.float32]
 
 _with_places: WeakSet[apsw.Connection] = WeakSet()
 
@@ -64,12 +62,11 @@ class Weights(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The rows that hold a word, in order, each once. What follows from all rows is not kept: it may have been counted
-    a moment before."""
+    """The rows that hold a word, in order, each once."""
 
     rows: Ints
-    counts: Counts  # how often each holds it
-    lengths: Lens  # how many words each has
+    weights: Floats  # how much each does, before it counts how rare the word is
+    average: float  # length of all rows that this was worked out with: they may have been counted a moment before
 
 
 class Postings:
@@ -98,12 +95,12 @@ class Postings:
         """All rows that hold any of these words, which are given by their stems with what each is worth in a small
         index, of those that are seen. `version` is the table's, or was a moment before."""
         held = self._held(con, words, seen, version)
-        rows, counts, lengths = map(np.concatenate, zip(*held, strict=True))
         worth = [
             weight if seen.rows < SMALL_ROWS else inverse_frequency(len(one.rows), seen.rows)
             for one, weight in zip(held, words.values(), strict=True)
         ]
-        weights = np.repeat(worth, [len(one.rows) for one in held]) * _damped(counts, lengths, seen)
+        rows = np.concatenate([one.rows for one in held])
+        weights = np.concatenate([weight * one.weights for one, weight in zip(held, worth, strict=True)])
         order = rows.argsort(kind="stable")  # merges what is in order already
         rows = rows[order]
         firsts = _firsts(rows)
@@ -122,28 +119,33 @@ class Postings:
         return holding
 
     def _held(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> list[Held]:
+        average = _average(seen)
         with self._lock:
             known = self._kept if version == self._version else {}
-            held = {stem: known.get((stem, seen.views)) for stem in stems}
-        missing = [stem for stem, one in held.items() if one is None]
-        read = _read(con, missing, seen) if missing else []
-        with self._lock:
-            for stem, (rows, counts) in zip(missing, read, strict=True):
+            kept = [(stem, known.get((stem, seen.views))) for stem in stems]
+        held = {stem: one for stem, one in kept if one is not None and one.average == average}
+        if missing := [stem for stem, _ in kept if stem not in held]:
+            read = _read(con, missing, seen)
+            with self._lock:
                 self._lengths.catch_up(con, version)
-                held[stem] = one = Held(rows, counts, self._lengths.of(rows, seen.words / seen.rows))
-                if version == self._version:
-                    self._keep((stem, seen.views), one)
-        return [one for one in held.values() if one is not None]
+                for stem, (rows, counts) in zip(missing, read, strict=True):
+                    lengths = self._lengths.of(rows, seen.words / seen.rows)
+                    held[stem] = Held(rows, _damped(counts, lengths, seen), average)
+                    if version == self._version:
+                        self._keep((stem, seen.views), held[stem])
+        return [held[stem] for stem, _ in kept]
 
     def _keep(self, key: tuple[str, tuple[View, ...] | None], one: Held) -> None:
-        if key not in self._kept and len(one.rows) <= MOST_KEPT:
-            self._kept[key] = one
-            self._rows += len(one.rows)
-            while self._rows > MOST_KEPT:
-                self._rows -= len(self._kept.pop(next(iter(self._kept))).rows)
+        if len(one.rows) > MOST_KEPT:
+            return
+        former = self._kept.pop(key, None)
+        self._kept[key] = one
+        self._rows += len(one.rows) - (0 if former is None else len(former.rows))
+        while self._rows > MOST_KEPT:
+            self._rows -= len(self._kept.pop(next(iter(self._kept))).rows)
 
 
-def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[Ints, Counts]]:
+def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[Ints, Ints]]:
     """The rows that hold each word, of those that are seen, in order, and how often each does."""
     _make_places(con)
     where, values = seen.condition()
@@ -157,7 +159,7 @@ def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[
         """
     places = _numbers(con.execute(statement, (json.dumps(stems), *values)).get)
     firsts = _firsts(places)
-    rows, counts = places[firsts], np.diff(np.append(firsts, len(places))).astype(np.int32)
+    rows, counts = places[firsts], np.diff(np.append(firsts, len(places)))
     ends = rows.searchsorted(np.arange(1, len(stems)) << WHICH)
     rows &= (1 << WHICH) - 1
     return list(zip(np.split(rows, ends), np.split(counts, ends), strict=True))
@@ -168,12 +170,19 @@ def _firsts(ordered: Ints) -> Ints:
     return np.append(0, (ordered[1:] != ordered[:-1]).nonzero()[0] + 1) if len(ordered) else ordered
 
 
-def _damped(counts: Counts, lengths: Lens, seen: Seen) -> Floats:
-    """Step by step as FTS5 does it; where there are enough rows, the scope's one word counts as well."""
-    more = 0 if seen.rows < SMALL_ROWS else 1
-    average = (seen.words + more * seen.rows) / seen.rows
-    damping = 1.2 * (1 - 0.75 + 0.75 * (lengths.astype(np.float64) + more) / average)
+def _damped(counts: Ints, lengths: Floats, seen: Seen) -> Floats:
+    """Step by step as FTS5 does it."""
+    damping = 1.2 * (1 - 0.75 + 0.75 * (lengths + _scope_words(seen)) / _average(seen))
     return (counts * 2.2) / (counts + damping)
+
+
+def _average(seen: Seen) -> float:
+    return (seen.words + _scope_words(seen) * seen.rows) / seen.rows
+
+
+def _scope_words(seen: Seen) -> int:
+    """As FTS5 does it, where there are enough rows: the scope's one word counts as well."""
+    return 0 if seen.rows < SMALL_ROWS else 1
 
 
 def _numbers(text: str | None) -> Ints:
@@ -213,9 +222,9 @@ class Lengths:
             self._read(con, "passages")
         self._version, self._change = version, change
 
-    def of(self, rows: Ints, usual: float) -> Lens:
+    def of(self, rows: Ints, usual: float) -> Floats:
         """Those of these rows; of one that is not known, since it came a moment ago, the usual one."""
-        lengths = self._first.take(rows >> 8, mode="clip").astype(np.float32)
+        lengths = self._first.take(rows >> 8, mode="clip").astype(np.float64)
         further = np.flatnonzero(rows & 255)
         if len(further):
             at = self._further_rows.searchsorted(rows[further])
